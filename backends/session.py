@@ -438,6 +438,7 @@ class BackendSession:
         return Predictor(self.inputs, self._limits.rest)
 
     def _stepping_engine(self) -> SteppingEngine:
+        """Return an engine for single steps: the backend's own, or one that runs the whole sequence again."""
         self._check_open()
         if self.drop == "random":
             raise NoStepwiseError("the random choice of dropped spikes depends on the step of a sequence; use run(), or drop='lowest'.")

@@ -13,6 +13,7 @@ from snnc.report.pictures.palette import LAYERS
 
 MEASURED: Final = LAYERS[0]
 LINEAR: Final = "#9aa5b1"
+"""Colours of the measured points, and of the line of linear growth."""
 Row = Mapping[str, Any]
 
 

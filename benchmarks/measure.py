@@ -44,7 +44,7 @@ DENSE: Final = "dense"
 VARIED: Final = (PUBLISHED, SNNC)
 """Strategies whose cost is also predicted with other fragment costs and with every capacity in use, for comparison with the log."""
 FRAGMENT_CYCLES: Final = (6.0, 20.0)
-"""Smallest and largest cost of an exchange fragment in the sources, in cycles; targets have 9."""
+"""Smallest and largest cost of an exchange fragment in the sources of the cost model, in cycles; machine files have 9."""
 
 
 def measure(name: str, strategy: str, target: str | None = None, *, emit: bool = False, chips: int | None = None) -> dict[str, Any]:

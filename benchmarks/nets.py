@@ -35,7 +35,9 @@ MULTIPLIER: Final = {"logged": 4.0, "multi_layer": 2.0, "multi_neuron": 2.0, "mu
 MACHINES: Final = {1: "gc200", 2: "m2000", 4: "m2000", 8: "pod16", 16: "pod16", 32: "pod64", 64: "pod64"}
 """Machine for each number of IPUs."""
 SEED: Final = 0
+"""Seed of weights and of drawn data."""
 FULL: Final = "assumed: every capacity in use"
+"""Source of the activity of networks that were not simulated."""
 
 
 def names(suite: str | None = None) -> tuple[str, ...]:

@@ -46,9 +46,9 @@ def matching(
     requested = split_patterns(patterns)
     if not requested:
         raise BenchError(f"{patterns!r} names no {what}; {known}.")
-    lost = [pattern for pattern in requested if not any(_matches(pattern, names_of(one)) for one in among)]
-    if lost:
-        raise BenchError(f"no {what} matches {', '.join(map(repr, lost))}; {known}.")
+    unmatched = [pattern for pattern in requested if not any(_matches(pattern, names_of(one)) for one in among)]
+    if unmatched:
+        raise BenchError(f"no {what} matches {', '.join(map(repr, unmatched))}; {known}.")
     return tuple(one for one in among if any(_matches(pattern, names_of(one)) for pattern in requested))
 
 

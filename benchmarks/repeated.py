@@ -1,4 +1,4 @@
-"""Derive rows from measured ones, for the same network under another name, or a machine that differs only in its clock."""
+"""Derive rows from measured rows of the same network under another name, or on a machine that differs only in its clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MILLISECONDS: Final = ("step_ms", "predicted_ms", "predicted_ms_full")
 
 
 def repeated(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[str, Any] | None:
-    """Return the row of `task` if it follows from one of `rows`, by the same network or another clock; None if it must be measured."""
+    """Return the row of `task` if one of `rows` has the same network, or differs only in the clock; None if it must be measured."""
     return _of_the_same_network(rows, task) or at_another_clock(rows, task)
 
 

@@ -22,8 +22,8 @@ def mapping_lines(rows: Sequence[Row]) -> Iterator[str]:
     yield head + "".join(f" {name:>12}" for name in others) + "   (baselines: their step over snnc's)"
     for (net, target), members in groupby(rows, key=lambda row: (row["net"], row.get("target"))):
         by_name = {row["strategy"]: row for row in members}
-        mine = by_name.get("snnc", {})
-        yield f"{net:22} {target or '':8} {_own(mine)}" + "".join(f" {_over(by_name.get(name, {}), mine):>12}" for name in others)
+        snnc_row = by_name.get("snnc", {})
+        yield f"{net:22} {target or '':8} {_own(snnc_row)}" + "".join(f" {_over(by_name.get(name, {}), snnc_row):>12}" for name in others)
     for row in rows:
         if row.get("error"):
             yield f"{row['net']}, {row['strategy']}: {row['error']}"
@@ -40,10 +40,10 @@ def _own(row: Row) -> str:
     )
 
 
-def _over(row: Row, mine: Row) -> str:
+def _over(row: Row, snnc_row: Row) -> str:
     """Return the step of a baseline over snnc's."""
-    if row.get("fits") and mine.get("fits"):
-        return f"{row['step_cycles'] / mine['step_cycles']:.2f} x"
+    if row.get("fits") and snnc_row.get("fits"):
+        return f"{row['step_cycles'] / snnc_row['step_cycles']:.2f} x"
     if row.get("fits"):
         return f"{row['step_ms']:.4g} ms"
     needed = row.get("peak_tile_bytes")

@@ -16,7 +16,7 @@ from snnc.initialising.membrane import membrane_response, threshold_of
 
 
 class Moments(NamedTuple):
-    """Mean and variance over time of one input value of the weights."""
+    """Mean and variance over time of a value that weights multiply."""
 
     mean: float
     variance: float
@@ -46,7 +46,7 @@ class FluctuationDriven:
     feedforward
         Share of the variance due to feedforward connections, for populations that also have recurrent ones (the paper's alpha).
     steps
-        Steps over which the response is measured; use the sequence length if it is shorter than the membrane's memory.
+        Steps over which the response is measured; use the sequence length if the response lasts longer than a sequence.
     """
 
     rate: float = 0.05

@@ -29,7 +29,7 @@ class IncomingWeights:
     port
         Input port of the population.
     path
-        Nodes from the source, an Input or Population, to the weights, which are excluded.
+        Nodes from the source, an Input or Population, to the predecessor of the weights.
     recurrent
         Whether the source also depends on the population.
     """

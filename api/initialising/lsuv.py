@@ -85,7 +85,7 @@ class LSUV:
             measured = float(membranes(graph, name, inputs).std())
             if measured == 0:
                 raise InitialisationError(
-                    f"the membrane potentials of {name!r} are constant on this batch: none of its spikes reaches the layer. Try more data."
+                    f"the membrane potentials of {name!r} are constant on this batch: no spike reaches the layer. Try more data."
                 )
             if abs(measured / target - 1) <= self.tolerance:
                 return

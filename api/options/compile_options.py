@@ -203,7 +203,8 @@ def _check_dropping(chosen: CompileOptions) -> None:
         )
     if chosen.mode == "drop" and chosen.capacity is None:
         raise OptionConflictError(
-            f"mode is 'drop', but {chosen.target!r} has no windows that determine a capacity; give capacity, the number of spikes sent."
+            f"mode is 'drop', but {chosen.target!r} has no windows that determine a capacity; give capacity, the maximum number of spikes "
+            "that a source sends in a step."
         )
 
 

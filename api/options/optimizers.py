@@ -18,7 +18,9 @@ _ALWAYS: Final = ("lr", "momentum", "beta1", "beta2", "alpha", "epsilon", "name"
 _OF_GROUPS: Final = ("weight_decay", "l1", "bound")
 """Settings that apply to all parameters, or to one group."""
 _BELOW_ONE: Final = ("momentum", "beta1", "beta2", "alpha")
+"""Settings of 0 or more and less than 1."""
 _FLAGS: Final = ("nesterov", "centered", "accumulate", "frozen")
+"""Settings that are true or false; in text, their name alone means true."""
 
 
 def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
@@ -180,16 +182,16 @@ def from_data(data: Mapping[str, Any]) -> Optimizer:
     groups = tuple(Group(**group) for group in data.get("groups", ()))
     kind: Callable[..., Optimizer] = KINDS[data["name"]]
     scale = None if data.get("loss_scale") is None else LossScale(**data["loss_scale"])
-    made = kind(**{**data, "groups": groups, "loss_scale": scale})
-    for of in (made, *groups):
+    optimizer = kind(**{**data, "groups": groups, "loss_scale": scale})
+    for of in (optimizer, *groups):
         for field in fields(of):
             value, flag = getattr(of, field.name), field.name in _FLAGS
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            optional = value is None and field.name in ("clip_value", "clip_norm", "bound", *(_OF_GROUPS if of is not made else ()))
+            optional = value is None and field.name in ("clip_value", "clip_norm", "bound", *(_OF_GROUPS if of is not optimizer else ()))
             if (
                 field.name not in ("name", "groups", "pattern", "loss_scale")
                 and not optional
                 and not (isinstance(value, bool) if flag else number)
             ):
                 raise ValueError(f"{field.name} of the optimiser is {value!s:.60}")
-    return made
+    return optimizer

@@ -88,9 +88,9 @@ def load_parts(parter: NetworkPartitioner, folder: Path) -> Parts:
         raise PartsError(f"the parts in {str(folder / PARTS)!r} cannot be read ({error}); compile the model again.") from None
 
 
-def save_orders(way: ChannelOrders, folder: Path) -> None:
+def save_orders(chosen: ChannelOrders, folder: Path) -> None:
     """Write the channel orders into a project folder."""
-    grains = {id_: order.grain for id_, order in way.orders.items()}
+    grains = {id_: order.grain for id_, order in chosen.orders.items()}
     (folder / ORDERS).write_text(json.dumps(grains, indent=1) + "\n", encoding="utf-8")
 
 

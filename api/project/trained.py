@@ -22,6 +22,7 @@ from snnc.compiler.passes.edit import replace_operation
 from snnc.errors import ProjectFolderError, TrainedWeightsError
 
 Trainable: TypeAlias = Weighted | Population
+"""Operations with weights or parameters that training may change."""
 UNUSABLE_NAME = "model/trained.unusable-{}.safetensors"
 """Name to which unusable weights are renamed before training writes new ones."""
 

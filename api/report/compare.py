@@ -35,8 +35,8 @@ def verdict(first: Subject, second: Subject) -> str:
     note = f" They differ in {' and in '.join(unlike)}, so their times say little about the mappings." if unlike else ""
     if abs(a - b) <= 0.001 * max(a, b):
         return f"Both take the same time: {times}.{note}"
-    mine, other = _costs(first), _costs(second)
-    changes = {key: other.get(key, 0.0) - mine.get(key, 0.0) for key in {**mine, **other}}
+    costs_a, costs_b = _costs(first), _costs(second)
+    changes = {key: costs_b.get(key, 0.0) - costs_a.get(key, 0.0) for key in {**costs_a, **costs_b}}
     faster, ratio = ("B", a / b) if b < a else ("A", b / a)
     sign = -1 if b < a else 1
     phase, kind = max(changes, key=lambda key: sign * changes[key])

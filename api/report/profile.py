@@ -121,9 +121,9 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
     if not isinstance(steps, list) or not all(isinstance(step, Mapping) and "name" in step for step in steps):
         raise ReportOptionError("the profile contains no list 'steps' of named steps; use a file that the emulator wrote.")
     found = _steps_of(plan, steps)
-    ratios = [max(_number(step, "executions") for step in mine) / p.runs for p, mine in found.values() if not p.name.endswith(BY_DATA)]
+    ratios = [max(_number(step, "executions") for step in ran) / p.runs for p, ran in found.values() if not p.name.endswith(BY_DATA)]
     repeats = min((ratio for ratio in ratios if ratio > 0), default=1.0)  # steps of the plan that the profile covers
-    phases = {name: _cycles(plan, phase, mine, repeats) for name, (phase, mine) in found.items()}
+    phases = {name: _cycles(plan, phase, ran, repeats) for name, (phase, ran) in found.items()}
     complete = bool(phases) and all(p.name in phases for p in plan.phases if p.name in CODES)
     tiles = profile.get(TILES, {})
     compute = _tiles(plan, tiles, "compute_cycles")
@@ -141,16 +141,16 @@ def _steps_of(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple
     found: dict[str, tuple[Phase, list[Mapping[str, Any]]]] = {}
     waiting = list(steps)
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
-        mine = [step for step in waiting if re.match(CODES[phase.name], str(step["name"]).rsplit("/", 1)[-1])]
-        ran = [step for step in mine if _number(step, "executions") > 0]
-        if ran or (mine and phase.name.endswith(BY_DATA)):
-            found[phase.name] = phase, ran or mine
+        matching = [step for step in waiting if re.match(CODES[phase.name], str(step["name"]).rsplit("/", 1)[-1])]
+        ran = [step for step in matching if _number(step, "executions") > 0]
+        if ran or (matching and phase.name.endswith(BY_DATA)):
+            found[phase.name] = phase, ran or matching
         if phase.part != "recompute" and not phase.name.endswith(": decisions"):
-            waiting = [step for step in waiting if step not in mine]
+            waiting = [step for step in waiting if step not in matching]
     return found
 
 
-def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats: float) -> dict[str, float]:
+def _cycles(plan: Plan, phase: Phase, ran: Sequence[Mapping[str, Any]], repeats: float) -> dict[str, float]:
     """Return cycles per step of all runs of a phase, by kind.
 
     If the number of runs depends on the data, phases with the same compute sets share the count in proportion to their predicted runs.
@@ -162,7 +162,7 @@ def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats
         return phase.runs * sum(_number(step, name) for name in names) / _number(step, "executions")
 
     part = phase.runs / sum(p.runs for p in plan.phases if CODES.get(p.name) == CODES[phase.name])
-    return {kind: sum(counted(step, names) for step in mine) for kind, names in COUNTED.items()}
+    return {kind: sum(counted(step, names) for step in ran) for kind, names in COUNTED.items()}
 
 
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
@@ -189,11 +189,11 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
     step = [point for point in points if point["program"] in programs]
     found: dict[str, int] = {}
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
-        mine = [point for point in step if re.match(CODES[phase.name], str(point["name"]).rsplit("/", 1)[-1])]
-        if mine:
+        matching = [point for point in step if re.match(CODES[phase.name], str(point["name"]).rsplit("/", 1)[-1])]
+        if matching:
             again = phase.part == "recompute"
-            found[phase.name] = mine[-1 if again else 0]["bytes"]
-            step = step if again else [point for point in step if point not in mine]
+            found[phase.name] = matching[-1 if again else 0]["bytes"]
+            step = step if again else [point for point in step if point not in matching]
     return found
 
 

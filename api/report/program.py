@@ -30,6 +30,7 @@ _RUNS: Final = {
     "core": "recurrence on chip",
     "feedback": "recurrence with barriers",
     "pack": "around the steps",
+    "clear": "around the steps",
     "prepare": "around the steps",
     "loss": "around the steps",
     "update": "around the steps",

@@ -27,6 +27,7 @@ MAX_BYTES: Final = 1 << 30
 """Maximum size of a recording's arrays in bytes."""
 SOURCE: Final = "computed by the NumPy reference"
 _VERSION: Final = 1
+"""Version of the file format."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +114,11 @@ def in_parts(recording: Recording, between: Correspondence) -> Recording:
         if place.index is None:
             found.append(replace(train, buffer=buffer, owner=owner))
             continue
-        own = np.full(train.width, -1)
-        own[place.index] = np.arange(len(place.index))
-        mine = own[train.ids] >= 0
+        index_in_part = np.full(train.width, -1)
+        index_in_part[place.index] = np.arange(len(place.index))
+        in_part = index_in_part[train.ids] >= 0
         label, width = train.label.replace(_whole_label(between, owner), owners[owner], 1), len(place.index)
-        found.append(Train(buffer, owner, label, width, train.steps[mine], train.samples[mine], own[train.ids[mine]]))
+        found.append(Train(buffer, owner, label, width, train.steps[in_part], train.samples[in_part], index_in_part[train.ids[in_part]]))
     return replace(recording, trains=tuple(found))
 
 

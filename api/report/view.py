@@ -88,7 +88,7 @@ def facts(subject: Subject) -> dict[str, Any]:
 
 
 def emulated_host(subject: Subject) -> dict[str, float] | None:
-    """Return the milliseconds of host transfers in the last run, and how many ran beside the tiles (``hidden``); None before any run."""
+    """Return the milliseconds of host transfers in the last run, and how many passed while tiles ran (``hidden``); None before a run."""
     profile = subject.profile or {}
     if "host_cycles_beside_last_run" not in profile or not profile.get("cycles_last_run"):
         return None

@@ -13,6 +13,7 @@ from snnc.compiler.neurons.expression import Assignment, Call, Expression, Numbe
 from snnc.compiler.neurons.neuron import NeuronModel
 
 _Terms: TypeAlias = list[tuple[int, Expression]]
+"""Terms of a sum, each with its sign, 1 or -1."""
 _COMPARISONS: Final = {"spike": ">", "spike_ge": ">=", "gt": ">", "ge": ">="}
 
 
@@ -65,10 +66,10 @@ def _version(name: str, number: int, times: int, model: NeuronModel) -> str:
     if number == times:
         return f"{name}[t]"
     used = {*model.inputs, *model.states, *model.parameters, *(a.target for a in model.equations)}
-    made = f"{name}_pre" if times == 2 else f"{name}_{number}"
-    while made in used:
-        made += "_"
-    return f"{made}[t]"
+    version = f"{name}_pre" if times == 2 else f"{name}_{number}"
+    while version in used:
+        version += "_"
+    return f"{version}[t]"
 
 
 # ---- simplification --------------------------------------------------------------------------------------------------

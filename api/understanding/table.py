@@ -136,8 +136,8 @@ def _neuron(neuron: dict[str, Any], columns: int) -> list[str]:
     if neuron["with"]:
         lines += textwrap.wrap(f"with {', '.join(neuron['with'])}", columns, initial_indent="  ", subsequent_indent="    ")
     if neuron["fires"] is not None:
-        said = [f"fires {neuron['fires']}"] + ([f"reset: {neuron['reset']}"] if neuron["reset"] else [])
-        lines += textwrap.wrap("; ".join(said), columns, initial_indent="  ", subsequent_indent="    ")
+        parts = [f"fires {neuron['fires']}"] + ([f"reset: {neuron['reset']}"] if neuron["reset"] else [])
+        lines += textwrap.wrap("; ".join(parts), columns, initial_indent="  ", subsequent_indent="    ")
     return lines
 
 

@@ -74,6 +74,7 @@ class _Printer:
         self.names = names
 
     def text(self, expression: Expression, outer: int = 0) -> str:
+        """Return an expression as C++, in parentheses if the operator around it, of precedence `outer`, needs them."""
         match expression:
             case Number(value):
                 text = c_literal(value, self.real)
@@ -107,6 +108,7 @@ class _Printer:
         raise TypeError(expression)
 
     def _condition(self, expression: Expression) -> str:
+        """Return an expression as a C++ condition; a number is compared with 0."""
         zero = c_literal(0, self.real)
         match expression:
             case Call("spike", (operand,)):

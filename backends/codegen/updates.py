@@ -96,7 +96,7 @@ def _scale_literals(scale: LossScale) -> dict[str, str]:
 
 
 def needed_rates(rule: UpdateRule) -> tuple[Assignment, ...]:
-    """Return the assignments of those rates that the step reads."""
+    """Return the assignments of the rates that the step reads."""
     return tuple(a for a in rule.rates if a.target in rule.rate_names)
 
 

@@ -90,15 +90,15 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
     return Collapse(fills[0], tuple(products), step, record)
 
 
-def add_collapsed(found: Collapse, made: Statements) -> None:
-    """Add to `made` the statements that replace the steps of the readout in training."""
-    storage, step = made.storage, found.step
-    current, output, record = found.current, step.outputs[0], found.record.target
+def add_collapsed(collapse: Collapse, statements: Statements) -> None:
+    """Add the statements that replace the steps of the readout in training."""
+    storage, step = statements.storage, collapse.step
+    current, output, record = collapse.current, step.outputs[0], collapse.record.target
     response, mean = f"{step.population}_response", f"{step.population}_mean"
-    made.kernels += [f"PerWorker<StepResponse> {response};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
-    made.layout.append(f"{response}.resize(workers.size());")
-    made.row_buffers.append(RowBuffer(mean, storage.size(output), ONE, ONE))
-    made.readout = CollapsedReadout(
+    statements.kernels += [f"PerWorker<StepResponse> {response};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
+    statements.layout.append(f"{response}.resize(workers.size());")
+    statements.row_buffers.append(RowBuffer(mean, storage.size(output), ONE, ONE))
+    statements.readout = CollapsedReadout(
         step.population,
         len(step.states),
         padded(storage.size(output)),
@@ -106,42 +106,42 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
         current,
         output,
         mean,
-        made.neuron_call(step),
-        found.fill.biases,
-        found.products,
+        statements.neuron_call(step),
+        collapse.fill.biases,
+        collapse.products,
     )
-    for op in found.products:
+    for op in collapse.products:
         counts = f"{op.connection}_counts"
-        made.kernels.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")
-        made.row_buffers.append(RowBuffer(f"{counts}.rows", storage.size(op.source.buffer), ONE, ONE))
-    made.scored = {"rows": mean, "steps": "1"}
-    made.start.append(f"scale(w, d_{record}, 0, 1.0f / static_cast<float>(steps));")
+        statements.kernels.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")
+        statements.row_buffers.append(RowBuffer(f"{counts}.rows", storage.size(op.source.buffer), ONE, ONE))
+    statements.scored = {"rows": mean, "steps": "1"}
+    statements.start.append(f"scale(w, d_{record}, 0, 1.0f / static_cast<float>(steps));")
 
 
-def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> None:
-    """Add to `made` the statements that replace `op`, a backward operation of the readout, in training."""
-    response, adjoint = f"{found.step.population}_response[mine]", f"d_{found.record.target}"
+def add_collapsed_adjoint(collapse: Collapse, op: BackwardOp, statements: Statements) -> None:
+    """Add the statements that replace `op`, a backward operation of the readout, in training."""
+    response, adjoint = f"{collapse.step.population}_response[mine]", f"d_{collapse.record.target}"
     match op:
         case DenseWeightGradient():
             gradient = gradient_of(op.gradient)
-            given = f"w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient}, {made.writes(op)}"
-            made.start.append(f"{op.connection}.weight_gradient({given}, scratch);")
+            given = f"w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient}, {statements.writes(op)}"
+            statements.start.append(f"{op.connection}.weight_gradient({given}, scratch);")
         case BiasGradient():
-            made.start += [
-                f"copy_step(w, {adjoint}, 0, d_{found.current}, 0);",
-                f"scale(w, d_{found.current}, 0, {response}.total);",
-                f"bias_gradient(w, d_{found.current}, 0, 1, {gradient_of(op.gradient)});",
+            statements.start += [
+                f"copy_step(w, {adjoint}, 0, d_{collapse.current}, 0);",
+                f"scale(w, d_{collapse.current}, 0, {response}.total);",
+                f"bias_gradient(w, d_{collapse.current}, 0, 1, {gradient_of(op.gradient)});",
             ]
         case DenseInputGradient():
             source, counts = op.source, f"{op.connection}_counts"
-            made.kernels.append(f"Rows d_{counts}{{{made.storage.size(source.buffer)}, 0}};")
-            made.row_buffers.append(RowBuffer(f"d_{counts}", made.storage.size(source.buffer), ONE, ONE))
-            made.store_packed(op)
-            made.start.append(f"d_{counts}.clear(w, 0);")
-            made.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")
+            statements.kernels.append(f"Rows d_{counts}{{{statements.storage.size(source.buffer)}, 0}};")
+            statements.row_buffers.append(RowBuffer(f"d_{counts}", statements.storage.size(source.buffer), ONE, ONE))
+            statements.store_packed(op)
+            statements.start.append(f"d_{counts}.clear(w, 0);")
+            statements.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")
             then = f"t - {source.delay}" if source.delay else "t"
             weight = f"{response}.sums[static_cast<std::size_t>(steps - 1 - t)]"
-            made.backward.append(to_earlier_step(source, f"add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {then});"))
+            statements.backward.append(to_earlier_step(source, f"add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {then});"))
 
 
 def is_linear(kernel: Kernel) -> bool:

@@ -45,9 +45,9 @@ SESSION: Final = 1 << 16
 """Bytes of a session in addition to its network: names and threads."""
 
 
-def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
+def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     """Return the memory needs of a session: for a training step if the program trains, else for a run."""
-    storage, stages, trains = made.storage, made.stages, made.trains
+    storage, stages, trains = statements.storage, statements.stages, statements.trains
     program = storage.program
     rows = dict.fromkeys(("number", "steps", "segment", "block"), 0)
     rows["number"] += 8  # a label and a loss
@@ -73,15 +73,15 @@ def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
     maxima = [op for op in program.forward if isinstance(op, Pooling | AddReduced) and storage.reads_lists(op)]
     fixed += sum(_spike_maximum_bytes(storage, op) for op in maxima)
-    fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in made.tables) + 4 * states
-    fixed += 4 * sum(values[name] for name in made.shared)
-    own = sum(values[name] for name in learned if name not in made.shared)
-    thread = 4 * own + 4 * sum(map(padded, made.sums.values())) + _Scratch(storage, trains).bytes
+    fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in statements.tables) + 4 * states
+    fixed += 4 * sum(values[name] for name in statements.shared)
+    own = sum(values[name] for name in learned if name not in statements.shared)
+    thread = 4 * own + 4 * sum(map(padded, statements.sums.values())) + _Scratch(storage, trains).bytes
     lists = _lists(storage, trains)
     checkpoint = storage.checkpoint_bytes if trains else 0
     in_blocks = trains or bool(stages.forward)
     events, omitted = _events(storage, {one.name: one for one in lists}), _omitted_copies(storage, stages, trains)
-    return Needs(fixed, rows, checkpoint, thread, lists, events, in_blocks, bool(made.shared), omitted)
+    return Needs(fixed, rows, checkpoint, thread, lists, events, in_blocks, bool(statements.shared), omitted)
 
 
 def _shape(storage: SequenceStorage, op: DenseProduct | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:
@@ -151,6 +151,7 @@ def _copies(storage: SequenceStorage, trains: bool) -> int:
 
 
 def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
+    """Return the needs of the lists that inputs and populations store."""
     program, found = storage.program, []
     for info in program.inputs:
         name = f"{info.id}_in"
@@ -183,7 +184,7 @@ def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[t
 
 @dataclass(frozen=True)
 class _Scratch:
-    """Temporary memory of a thread (``Scratch``)."""
+    """Temporary memory of a thread: an object of the C++ class ``Scratch``."""
 
     storage: SequenceStorage
     trains: bool
@@ -192,19 +193,20 @@ class _Scratch:
     def bytes(self) -> int:
         """Bytes, without the part that grows with events."""
         program = self.storage.program
-        dense = [_shape(self.storage, op) for op in program.forward if isinstance(op, DenseProduct)]
-        columns = 8 * (1 + max((inputs for _, inputs in dense), default=0))
-        sums = 4 * (LINE + 4 * max((inputs for _, inputs in dense), default=0))
+        inputs = max((_shape(self.storage, op)[1] for op in program.forward if isinstance(op, DenseProduct)), default=0)
+        columns = 8 * (1 + inputs)  # where each column of the transposed lists begins
+        sums = 4 * (LINE + 4 * inputs)
         convolutions = [_convolution(self.storage, op.connection) for op in program.forward if isinstance(op, Convolve)]
-        made = [self.storage.size(b.name) for b in program.buffers.values() if self._made(b.name)]
-        made += [c.outer for c in convolutions]
-        rooms = sum(max((c.rooms[n] for c in convolutions), default=0) for n in range(3))
+        rows = [self.storage.size(b.name) for b in program.buffers.values() if self._listed_by_readers(b.name)]
+        rows += [c.outer for c in convolutions]
+        lists = (4 + 4) * (LINE + max(rows, default=0))  # ids and values
+        rooms = 4 * sum(max((c.rooms[n] for c in convolutions), default=0) for n in range(3))
         starts = 8 * max((c.values for c in convolutions), default=0)
         maxima = [op for op in program.forward if isinstance(op, Pooling | AddReduced) and self.storage.reads_lists(op)]
         starts += 8 * max((self.storage.size(op.target) for op in maxima), default=0)
-        return columns + sums + 8 * (LINE + max(made, default=0)) + 4 * rooms + starts
+        return columns + sums + lists + rooms + starts
 
-    def _made(self, buffer: str) -> bool:
+    def _listed_by_readers(self, buffer: str) -> bool:
         """Return whether readers of a buffer may create lists of its nonzero values."""
         info = self.storage.program.buffers[buffer]
         return info.lifetime == "sequence" and info.role in ("input", "output") and not self.storage.stored(buffer).listed
@@ -219,9 +221,9 @@ class _Convolution:
     packed
         Copy of the weights for the backward pass.
     rooms
-        The three temporary arrays of a thread.
+        The three temporary arrays of a thread (``Scratch::rooms``); each is used for different data in the forward and the backward pass.
     outer, values
-        Output channels of a group, and input positions of a channel.
+        Output channels of a group, and input values of a channel.
     """
 
     packed: int
@@ -231,19 +233,25 @@ class _Convolution:
 
 
 def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
+    """Return the sizes of a convolution.
+
+    If it is regular (stride 1, and no dilation along a row), the stored rows of windows have a margin, and further rows lie above the first
+    one: then a row of taps adds to a contiguous range, which no end of a row cuts.
+    """
     op = next(op for op in storage.program.forward if isinstance(op, Convolve) and op.connection == connection)
     windows, pool = op.windows, storage.pooled.get(connection)
     size, kernel, stride, dilation = (two_axes(axes) for axes in (windows.size, windows.kernel, windows.stride, windows.dilation))
     before = two_axes([b for b, _ in windows.padding], 0)
     outputs = storage.program.buffers[op.weight].shape[0]
-    made = two_axes(windows.output if pool is None else pool.reach)
+    positions = two_axes(windows.output if pool is None else pool.reach)
     inner, outer = windows.channels // op.groups, outputs // op.groups
     regular = stride == (1, 1) and dilation[1] == 1
-    margin = max(kernel[1] - 1, size[1] + before[1] - made[1]) if regular else 0
+    margin = max(kernel[1] - 1, size[1] + before[1] - positions[1]) if regular else 0
     above = (kernel[0] - 1) * dilation[0] if regular else 0
-    lines = op.groups * ((above + made[0]) * (made[1] + margin) + margin) * padded(outer)
+    lines = op.groups * ((above + positions[0]) * (positions[1] + margin) + margin) * padded(outer)
     columns = kernel[0] * padded(kernel[1] * inner)
-    maxima = 0 if pool is None else math.prod(pool.output) * op.groups * padded(outer)
     values = size[0] * size[1]
-    rooms = lines, max(maxima, made[1] * columns), max(op.groups * padded(outer), values * inner + LINE)
+    maxima, input_terms = 0 if pool is None else math.prod(pool.output) * op.groups * padded(outer), positions[1] * columns
+    biases, input_gradient = op.groups * padded(outer), values * inner + LINE
+    rooms = lines, max(maxima, input_terms), max(biases, input_gradient)
     return _Convolution(outputs * columns, rooms, outer, values)

@@ -39,23 +39,23 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
     trains = program.optimizer is not None
     readout = collapsed(storage)
     stages = stages_of(storage, lambda op: readout is not None and readout.contains(op))
-    made = Statements(storage, trains, stages)
+    statements = Statements(storage, trains, stages)
     blocks = [_Block() for _ in range(stages.count)]
     for op in program.forward:
-        made.add(op)
-        blocks[stages.of(op)].add_forward(made, "recording" if readout is not None and readout.contains(op) else None)
+        statements.add(op)
+        blocks[stages.of(op)].add_forward(statements, "recording" if readout is not None and readout.contains(op) else None)
     if readout is not None:
-        made.setup.append("records_training = false;")
-        add_collapsed(readout, made)
+        statements.setup.append("records_training = false;")
+        add_collapsed(readout, statements)
     for adjoint in program.backward if trains else ():
         if readout is not None and readout.contains(adjoint):
-            add_collapsed_adjoint(readout, adjoint, made)
-            blocks[_sender_stage(adjoint, stages)].add_backward(made)
+            add_collapsed_adjoint(readout, adjoint, statements)
+            blocks[_sender_stage(adjoint, stages)].add_backward(statements)
         else:
-            made.add(adjoint)
-            blocks[stages.of(adjoint)].add_backward(made)
+            statements.add(adjoint)
+            blocks[stages.of(adjoint)].add_backward(statements)
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
-    row_buffers = [*_row_buffers(storage, stages, trains), *made.row_buffers]
+    row_buffers = [*_row_buffers(storage, stages, trains), *statements.row_buffers]
     context: Context = {
         "title": comment_text(program.name),
         **sizes,
@@ -64,34 +64,34 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "stored": safetensors_header(values)[1],
         "functions": functions(storage, trains),
         **_halves(storage),
-        "members": _members(made),
-        "setup": [*_setup(storage, trains), *made.setup],
+        "members": _members(statements),
+        "setup": [*_setup(storage, trains), *statements.setup],
         "layout": [
             *(["block = block_length();"] if trains or stages.forward else []),
             *(h.statement(trains) for h in row_buffers),
-            *made.layout,
+            *statements.layout,
         ],
-        "rounded": made.rounded,
-        "prepare": made.prepare,
-        "enter": made.enter,
+        "rounded": statements.rounded,
+        "prepare": statements.prepare,
+        "enter": statements.enter,
         "blocks": blocks,
         "in_blocks": bool(stages.forward),
-        "gradients": made.gradients,
-        "shared": list(made.shared.values()),
+        "gradients": statements.gradients,
+        "shared": list(statements.shared.values()),
         "cleared": [{"adjoint": n, "slots": slots} for n, slots in _adjoint_slots(storage, stages, trains).items()],
-        "start": made.start,
+        "start": statements.start,
         "cut": {"steps": program.truncate, "clears": _cut(storage)} if trains and program.truncate else None,
-        "finish": made.finish,
+        "finish": statements.finish,
         "update": _updates(program),
         "updated": [u.parameter for u in program.update],
         "groups": group_literals(program),
-        "tables": len(made.tables),
-        "readout": made.readout,
-        "scored": {"rows": record, "adjoint": f"d_{record}", "steps": "steps"} | made.scored,
+        "tables": len(statements.tables),
+        "readout": statements.readout,
+        "scored": {"rows": record, "adjoint": f"d_{record}", "steps": "steps"} | statements.scored,
         **training_context(program.loss, program.optimizer),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
-    return context, made.tables, needs_of(made, row_buffers)
+    return context, statements.tables, needs_of(statements, row_buffers)
 
 
 def _halves(storage: SequenceStorage) -> Context:
@@ -150,18 +150,18 @@ class _Block:
     backward: list[Statement] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
 
-    def add_forward(self, made: Statements, condition: str | None) -> None:
+    def add_forward(self, statements: Statements, condition: str | None) -> None:
         """Move the new forward statements to this stage, under a condition if one is given."""
-        assert condition is None or not made.before_block, "a readout that runs only while it is recorded has no block products"
-        self.before += made.before_block
-        self.forward += made.forward if condition is None else [Guarded(condition, line) for line in made.forward]
-        made.before_block, made.forward = [], []
+        assert condition is None or not statements.before_block, "a readout that runs only while it is recorded has no block products"
+        self.before += statements.before_block
+        self.forward += statements.forward if condition is None else [Guarded(condition, line) for line in statements.forward]
+        statements.before_block, statements.forward = [], []
 
-    def add_backward(self, made: Statements) -> None:
+    def add_backward(self, statements: Statements) -> None:
         """Move the new backward statements to this stage."""
-        self.backward += made.backward
-        self.after += made.after_block
-        made.backward, made.after_block = [], []
+        self.backward += statements.backward
+        self.after += statements.after_block
+        statements.backward, statements.after_block = [], []
 
 
 def _sender_stage(op: BackwardOp, stages: Stages) -> int:
@@ -194,18 +194,19 @@ def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
 
 
 def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> dict[str, Slots]:
-    """Return the slots of the adjoints of outputs; those that a later stage writes block by block have the slots of a block."""
+    """Return the stored rows of each output's adjoint: a block of steps if a later stage writes it, else the longest delay plus one."""
     found = storage.adjoint_slots.items() if trains else ()
     reads = [op for op in storage.program.backward if isinstance(op, InputGradient)]
     from_later = {op.source.buffer for op in reads if stages.of(op) > stages.level.get(stages.owner.get(op.source.buffer, ""), 0)}
     return {name: Slots(slots - 1, ("block",)) if name in from_later else Slots(slots) for name, slots in found}
 
 
-def _members(made: Statements) -> list[dict[str, Any]]:
-    storage, trains = made.storage, made.trains
+def _members(statements: Statements) -> list[dict[str, Any]]:
+    """Return the members of the network's class, in groups with a comment."""
+    storage, trains = statements.storage, statements.trains
     program = storage.program
-    filled = made.stages.filled(program)
-    groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": made.kernels}]
+    filled = statements.stages.filled(program)
+    groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": statements.kernels}]
     parameters = []
     for p in program.parameters.values():
         parameters.append(f"Parameter {p.name} = {_parameter_expression(program, p)}; // {comment_text(p.label)}")

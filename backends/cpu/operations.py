@@ -129,6 +129,7 @@ class Statements:
 
     @add.register
     def _dense(self, op: DenseProduct) -> None:
+        """Add a dense connection: once before each block of steps if possible, else in each step."""
         c, weight = op.connection, op.weight
         outputs, inputs = self.storage.program.buffers[weight].shape
         self.kernels.append(f"Dense {c}{{{inputs}, {outputs}}};")
@@ -145,6 +146,7 @@ class Statements:
 
     @add.register
     def _wired(self, op: Wired) -> None:
+        """Add a connection that is defined by a table of its wires: a maximum or a sum."""
         c = op.connection
         found = wires_of(op, self.storage)
         first = len(self.tables)
@@ -171,6 +173,7 @@ class Statements:
 
     @add.register
     def _convolve(self, op: Convolve) -> None:
+        """Add a convolution, with the maximum pooling of its result if both are computed together."""
         c, windows = op.connection, op.windows
         outputs = self.storage.program.buffers[op.weight].shape[0]
         arguments = [windows_expression(windows, windows.output, windows.channels, outputs, op.groups)]
@@ -245,6 +248,7 @@ class Statements:
 
     @add.register
     def _neuron_adjoint(self, op: NeuronAdjoint) -> None:
+        """Add the backward step of a population: a call of its kernel, with arguments in the kernel's order."""
         kernel, rounded = self._kernel(op), self.storage.rounded[op.population]
         states = {s: f"{n}_history" if s in rounded else n for s, n in zip(kernel.states, op.states, strict=True)}
         arguments = [f"{a}.value.data()" for a in op.parameters]
@@ -305,6 +309,7 @@ class Statements:
 
     @add.register
     def _dense_input(self, op: DenseInputGradient) -> None:
+        """Add the gradient that a dense connection returns to its source: once after each block of steps if possible, else in each step."""
         c = op.connection
         self.store_packed(op)
         steps = "first, last" if c in self.stages.backward else "t, t + 1"

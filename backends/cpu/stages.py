@@ -95,7 +95,7 @@ def _bytes(op: DenseProduct, program: StepProgram) -> int:
 
 
 def _levels(program: StepProgram, owner: Mapping[str, str], connections: Sequence[ConnectionOp], heavy: set[str]) -> dict[str, int]:
-    """Return the stage of each population: the maximum number of heavy connections on a path to it, not counting those in loops."""
+    """Return the stage of each population: the maximum number of heavy connections on a path to it; connections in loops do not count."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(p.id for p in program.populations)
     pairs = [(owner[op.source.buffer], owner[op.target], op.connection in heavy) for op in connections if op.source.buffer in owner]

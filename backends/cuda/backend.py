@@ -57,6 +57,7 @@ class CudaBackend(Backend[CudaOptions]):
         """
         del program
         from snnc.backends.cuda.errors import HalfTogetherError
+
         if options.half is not None and (options.half.history or options.half.deltas):
             raise HalfTogetherError(
                 "half includes history or deltas, but programs for GPUs round the history, factors of dense products and deltas together; "

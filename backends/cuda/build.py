@@ -118,8 +118,8 @@ def nvcc() -> list[str]:
 def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Path:
     """Return the shared library of the project in `folder` for devices of `architecture` (``"sm_90"``), built if necessary.
 
-    Sources are compiled in parallel and cached by content, so those that are the same in every project are compiled once. With few
-    processors, several sources of a network are compiled together, because nvcc reads its own headers again for each.
+    Sources are compiled in parallel and cached by content, so a source that is the same in every project is compiled once. With few
+    processors, several sources of a network are compiled together, because nvcc reads its own headers again for each compilation.
 
     Raises
     ------
@@ -135,9 +135,7 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
     extra = _fast_build_flags(identity[-1])
     groups = source_groups(sources_in(folder, SOURCES), os.cpu_count() or 1)
     flags_of = {group: [NETWORK_LEVEL, *extra] if group[0] in NETWORK_SOURCES else [LEVEL] for group in groups}
-    keys = {
-        group: digest([source_key(folder / name, headers, [*identity, *flags_of[group]]) for name in group]) for group in groups
-    }
+    keys = {group: digest([source_key(folder / name, headers, [*identity, *flags_of[group]]) for name in group]) for group in groups}
 
     def build(to: Path) -> None:
         objects = all_of([partial(_object, folder, group, keys[group], [*command, *flags_of[group]]) for group in groups])
@@ -179,7 +177,7 @@ def _fast_build_flags(version: str) -> list[str]:
 
 
 def _target(architecture: str) -> list[str]:
-    """Return the flags for an architecture; those for sm_90 enable its warpgroup instructions, unless ``SNNC_WARPGROUPS=0``."""
+    """Return the flags for an architecture; on sm_90 they enable warpgroup instructions, unless ``SNNC_WARPGROUPS=0``."""
     if architecture == "sm_90" and os.environ.get(WARPGROUPS) != "0":
         return ["-gencode=arch=compute_90a,code=sm_90a"]
     return [f"-arch={architecture}"]

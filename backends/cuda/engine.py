@@ -163,6 +163,7 @@ class CudaEngine(SequenceEngine):
         return {info["tensor"]: self.session.tensors[info["tensor"]].shape for info in self.description["inputs"]}
 
     def _set_now(self, inputs: Mapping[str, Any]) -> None:
+        """Copy the inputs of a batch to the session: ids of spikes, or arrays in host or device memory."""
         for info in self.description["inputs"]:
             name = info["tensor"]
             given = inputs[name]

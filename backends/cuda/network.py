@@ -15,10 +15,11 @@ from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.kernels.tables import Table
+from snnc.backends.cuda.schedule.cores import MAX_NEURONS
 from snnc.backends.cuda.schedule.launches import Launch, Launches
 from snnc.backends.cuda.schedule.overlap import interleave, overlapping
 from snnc.backends.cuda.schedule.plan import LaunchPlan
-from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
+from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls, preparation_launch
 from snnc.backends.native.composed_loss import target_setup
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
@@ -38,7 +39,7 @@ Group = dict[str, Any]
 
 
 class SequenceBuffer(NamedTuple):
-    """A buffer of a sequence: name, values per row, steps before the first, type of a row, and the C++ expression of its slots."""
+    """A buffer of a sequence: name, values per row, steps before the first, type of a row, and number of stored steps (`slots`) as C++."""
 
     name: str
     size: int
@@ -99,7 +100,9 @@ def network_context(
         "gradient_calls": gradients.calls,
         "work": list(sequence_calls.work),
         "gradients": gradients.lines,
+        "sum_timer": gradients.sum_timer,
         "copies": [copy.statement for copy in copies],
+        "spare_copies": plan.spare_copies,
         "prepared": list(sequence_calls.prepared.values()),
         "half": steps.half,
         "half_states": any(p.kernel.halves for p in program.populations),
@@ -177,6 +180,8 @@ def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
     storage, program, described = steps.storage, steps.program, Launches(steps)
     packed = [FLOAT * storage.size(f"{i.id}_in") for i in program.inputs if i.kind == "spikes"]
     found = [Launch("pack", "once", "inputs", sum(packed))] if packed else []
+    # Their bytes are those of a few steps.
+    found.append(Launch("clear", "once", "steps before the sequence"))
     forward = [launch for launch in plan.launches if launch.way == "forward"]
     if not trains:
         return [*found, *forward]
@@ -192,15 +197,18 @@ def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
     # Weights and moments are read and written, gradients are read.
     update = Launch("update", "once", "parameters", fixed_bytes=FLOAT * learned * (2 * (1 + len(moments(program.optimizer))) + 1))
     backward = [launch for launch in plan.launches if launch.way == "backward"]
-    return [*found, *_preparations(steps, plan), *forward, loss, *backward, *gradients, update]
+    found.append(Launch("clear", "once", "deltas after the sequence"))
+    sums = described.sums()
+    return [*found, *_preparations(steps, plan), *forward, loss, *backward, *gradients, *([sums] if sums else []), update]
 
 
 def _preparations(steps: Steps, plan: LaunchPlan) -> list[Launch]:
     """Return the launches that copy the weights, after each update, into the forms that kernels read."""
-    copied = 2 * sum(copy.bytes for copy in steps.connections.copies.values())
+    # Cores, which are chosen where their weights fit, read weights themselves.
+    on_chip = bool(plan.spare_copies) and all(core.size <= MAX_NEURONS for core in plan.cores)
+    copied = 0 if on_chip else 2 * sum(copy.bytes for copy in steps.connections.copies.values())
     found = [Launch("prepare", "once", "copies", fixed_bytes=copied)] if copied else []
-    labels = {name: p.label for name, p in steps.program.parameters.items()}
-    return [*found, *(weight.launch(labels[weight.weight]) for weight in plan.prepared)]
+    return [*found, preparation_launch(plan.prepared)] if plan.prepared else found
 
 
 def _kernel_numbers(launches: Sequence[Launch]) -> dict[str, int]:
@@ -266,7 +274,7 @@ class Buffers:
             rows.append(SequenceBuffer(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
         if adjoint is not None:
             for n in op.currents:
-                shown = info.label in self.relays
+                shown = info.label in self.watched_populations
                 slots = f"training ? {'steps' if shown else f'kept + {self.ahead(n)}'} : 1"
                 rows.append(
                     SequenceBuffer(f"d_{n}", self.storage.size(n), 0, "halves", slots, "BFloat16")
@@ -278,7 +286,7 @@ class Buffers:
         return f"Population {comment_text(info.label)}.", rows
 
     @property
-    def relays(self) -> frozenset[str]:
+    def watched_populations(self) -> frozenset[str]:
         """Populations for which the adjoint of the current is stored at every step, for the caller."""
         return watched(self.program)
 
@@ -294,9 +302,9 @@ class Buffers:
         return [(name, ahead) for name, ahead in found if ahead and name not in shown]
 
     def shown(self) -> dict[str, str]:
-        """Return the current of each of :attr:`relays`, by population."""
+        """Return the current of each of :attr:`watched_populations`, by population."""
         labels = {p.id: p.label for p in self.program.populations}
-        return {op.population: op.currents[0] for op in self.steps_back() if labels[op.population] in self.relays}
+        return {op.population: op.currents[0] for op in self.steps_back() if labels[op.population] in self.watched_populations}
 
     def steps_back(self) -> list[NeuronStep]:
         """The forward operations of populations that have an adjoint."""

@@ -58,9 +58,15 @@ COMPILERS = ("c++", "g++", "clang++")
 COMPILER = """\
 here=${{0%/*}}
 PATH=$(printf %s "$PATH" | tr : '\\n' | grep -vxF "$here" | tr '\\n' :)
+case " $*" in
+*" -lpop"*) exec "$here/launcher" {name} -Wl,--no-as-needed "$@" ;;
+esac
 exec "$here/launcher" {name} "$@"
 """
-"""Compiler command in ``bin``: runs the machine's compiler, found without this folder, through the launcher."""
+"""Compiler command in ``bin``: runs the machine's compiler, found without this folder, through the launcher.
+
+Build files may name libraries before the sources; the linkers of some systems would drop these libraries.
+"""
 
 
 def include_dir() -> Path:
@@ -112,6 +118,7 @@ def complete_prefix() -> Path:
 
 @lru_cache(maxsize=8)
 def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: str) -> Path:
+    """Return the cached prefix with PopLibs, built if missing."""
     base = _prefix(command, chosen, cache)
     flags = [*common_flags(command), *chosen]
     key = digest(
@@ -137,6 +144,7 @@ def _cached_library(name: str, library: str, build: Callable[[Path], None]) -> P
 
 
 def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Sequence[str]) -> None:
+    """Build PopLibs with the ``libpoplar.so`` of the prefix `base`, and write the commands and CMake files of a complete prefix."""
     lib, binaries = folder / "lib", folder / "bin"
     shutil.copytree(base / "include", folder / "include")
     compiled = _compile_all(folder / "objects", EMULATOR / "poplibs", command, flags)
@@ -174,6 +182,7 @@ def _contents(*folders: str) -> list[bytes]:
 
 
 def _build(folder: Path, command: Sequence[str], flags: Sequence[str]) -> None:
+    """Build ``libpoplar.so`` in a folder, and copy headers and CMake files."""
     lib = folder / "lib"
     shutil.copytree(EMULATOR / "include", folder / "include")
     shutil.copytree(EMULATOR / "cmake", lib / "cmake" / "poplar")

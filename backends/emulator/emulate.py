@@ -139,6 +139,7 @@ def _checked(codelet: Path, flags: Sequence[str]) -> Path:
 
 
 def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[str]) -> Path:
+    """Return the cached executable of a host program, built if missing."""
     command = compiler()
     options = [*common_flags(command), *flags, "-isystem", str(include_dir()), "-idirafter", str(fallback_dir())]
     texts = [run_compiler([*command, *options, "-E", str(s.resolve())], s.name) for s in sources]

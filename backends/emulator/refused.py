@@ -27,7 +27,7 @@ TOKEN = re.compile(
 QUALIFIERS = re.compile(r"(?:\s|\bvolatile\b|\b__volatile__\b|\b__volatile\b|\binline\b|\bgoto\b)*\(")
 TEMPLATE = re.compile(r'\s*(?:R"([^(\s]*)\((.*?)\)\1"|"((?:\\.|[^"\\\n])*)")', re.DOTALL)
 DECLARED = re.compile(r"(\w+)\s*$")
-"""A name before ``asm``: that of a variable in a register, or one of :data:`STATEMENTS`."""
+"""A name before ``asm``: a variable in a register, or one of :data:`STATEMENTS`."""
 STATEMENTS = ("else", "do")
 LONGEST_QUOTE = 60
 

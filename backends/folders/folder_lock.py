@@ -86,6 +86,7 @@ def _acquired(place: Path, lock: Path) -> int:
 
 
 def _lock(folder: Path, handle: int) -> None:
+    """Lock a folder, or raise an error that names the process that uses it."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -96,9 +97,7 @@ def _lock(folder: Path, handle: int) -> None:
             ) from None
         if error.errno not in _UNSUPPORTED:
             raise
-        warnings.warn(
-            f"the file system of {str(folder)!r} does not support locks: let only one process use it.", UserWarning, stacklevel=2
-        )
+        warnings.warn(f"the file system of {str(folder)!r} does not support locks: let only one process use it.", UserWarning, stacklevel=2)
 
 
 def _what(place: Path) -> str:

@@ -105,6 +105,7 @@ def _is_free(new: Path, name: str) -> bool:
 
 
 def _put(path: Path, place: Path) -> Path:
+    """Link or copy a file to `place`; for a folder, create an empty one."""
     place.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir() and not path.is_symlink():
         place.mkdir()

@@ -21,20 +21,20 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     only populations after learnable connections are differentiated. After a spike input, the relay population fires at each input spike,
     with a derivative of 1, so that its readers still receive events.
     """
-    made = Graph(graph.name, graph.steps)
-    made.state_inputs, made.idle_inputs, made.assumptions = dict(graph.state_inputs), dict(graph.idle_inputs), list(graph.assumptions)
+    copy = Graph(graph.name, graph.steps)
+    copy.state_inputs, copy.idle_inputs, copy.assumptions = dict(graph.state_inputs), dict(graph.idle_inputs), list(graph.assumptions)
     for name in graph.names:
-        made.add(name, graph.operation(name))
+        copy.add(name, graph.operation(name))
     relays: dict[str, str] = {}
     for name, operation in graph.of_type(Input):
-        link = made.add(fresh_name(made, f"{name} gradient"), OneToOne(np.ones((), np.float32), learnable=True))
-        relay = made.add(fresh_name(made, f"{name} relay"), _relay(operation))
-        made.connect(name, link)
-        made.connect(link, relay)
+        link = copy.add(fresh_name(copy, f"{name} gradient"), OneToOne(np.ones((), np.float32), learnable=True))
+        relay = copy.add(fresh_name(copy, f"{name} relay"), _relay(operation))
+        copy.connect(name, link)
+        copy.connect(link, relay)
         relays[name] = relay
     for edge in graph.edges:
-        _connect(made, edge, relays)
-    return made, relays
+        _connect(copy, edge, relays)
+    return copy, relays
 
 
 def input_relays(graph: Graph) -> dict[str, str]:
@@ -56,18 +56,18 @@ def _relay(given: Input) -> Population:
 
 def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:
     """Return `graph` with one output instead of the outputs `names`: their values at each step, flattened and concatenated."""
-    made = graph.copy()
-    whole = made.add(fresh_name(made, "outputs"), Concat())
+    copy = graph.copy()
+    whole = copy.add(fresh_name(copy, "outputs"), Concat())
     for number, name in enumerate(names):
         (edge,) = graph.incoming(name)
-        flat = made.add(fresh_name(made, f"{name} as a vector"), Flatten())
-        made.connect(edge.source, flat, source_port=edge.source_port, delay=edge.delay)
-        made.connect(flat, whole, target_port=str(number))
+        flat = copy.add(fresh_name(copy, f"{name} as a vector"), Flatten())
+        copy.connect(edge.source, flat, source_port=edge.source_port, delay=edge.delay)
+        copy.connect(flat, whole, target_port=str(number))
     for name in dict.fromkeys(names):
-        made.nx.remove_node(name)
-    joined = made.add(fresh_name(made, "joined outputs"), Output())
-    made.connect(whole, joined)
-    return made, joined
+        copy.nx.remove_node(name)
+    joined = copy.add(fresh_name(copy, "joined outputs"), Output())
+    copy.connect(whole, joined)
+    return copy, joined
 
 
 def _connect(made: Graph, edge: Edge, relays: dict[str, str]) -> None:

@@ -103,7 +103,7 @@ def _by_interface(given: Any, interface: Any) -> DeviceArray:
 
 
 def _dense(shape: Shape, strides: tuple[float, ...]) -> bool:
-    """Whether strides, in elements, are those of a dense row-major array; strides of axes of size 1 are ignored."""
+    """Return whether an array with these strides, in elements, is dense and row-major; strides of axes of size 1 are ignored."""
     expected = 1
     for axis in reversed(range(len(shape))):
         if shape[axis] != 1 and strides[axis] != expected:

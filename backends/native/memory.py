@@ -156,6 +156,7 @@ class ObservedActivity:
 
 
 UNOBSERVED: Final = ObservedActivity()
+"""The activity before any sequence: the assumed shares of :class:`ListNeeds` apply."""
 
 
 def predicted_bytes(
@@ -259,6 +260,7 @@ def check_least(description: Mapping[str, Any], steps: int | None, batch: int | 
 
 
 def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int, activity: ObservedActivity) -> int:
+    """Return the predicted bytes of a session with checkpoints every `segment` steps."""
     workers = min(threads, batch)
     own = -(-batch // workers)
     block = _block(needs, batch, own, segment)
@@ -280,15 +282,15 @@ def _block(needs: Needs, batch: int, own: int, segment: int) -> int:
     return min(segment, max(BLOCK_ROWS // batch, min(FEW_STEPS, most)) if needs.shares else most)
 
 
-def _list_bytes(one: ListNeeds, steps: int, batch: int, workers: int, activity: ObservedActivity) -> tuple[int, int]:
+def _list_bytes(needs: ListNeeds, steps: int, batch: int, workers: int, activity: ObservedActivity) -> tuple[int, int]:
     """Return the bytes of a buffer's rows and lists, and of the list entries alone."""
-    rows = (steps + one.past) * batch
-    known = one.name in activity.shares
-    size = one.row * rows if one.row and (not known or one.name in activity.dense) else 0
-    if one.row and not known:
+    rows = (steps + needs.past) * batch
+    known = needs.name in activity.shares
+    size = needs.row * rows if needs.row and (not known or needs.name in activity.dense) else 0
+    if needs.row and not known:
         return size, 0
-    entries = one.width * int(activity.shares.get(one.name, one.share) * one.neurons * rows)
-    return size + 8 * (rows + workers) + int(ROOM * entries) + workers * one.width * (one.neurons + FILLED), entries
+    entries = needs.width * int(activity.shares.get(needs.name, needs.share) * needs.neurons * rows)
+    return size + 8 * (rows + workers) + int(ROOM * entries) + workers * needs.width * (needs.neurons + FILLED), entries
 
 
 def segment_for(

@@ -53,26 +53,26 @@ def wires_of(op: ConnectionOp, storage: SequenceStorage) -> Wires:
     assert not isinstance(op, DenseProduct), "dense connections have no wires"
     if isinstance(op, AddOneToOne):
         return _one_to_one(op, storage)
-    found = indexed_map(op, storage.program.buffers)
-    source, target, weight = found.source, found.target, found.weight
-    if found.length > 1:
-        step = np.arange(found.length)
-        source = np.repeat(source, found.length)
+    indexed = indexed_map(op, storage.program.buffers)
+    source, target, weight = indexed.source, indexed.target, indexed.weight
+    if indexed.length > 1:
+        step = np.arange(indexed.length)
+        source = np.repeat(source, indexed.length)
         target, weight = ((n[:, None] + step).reshape(-1) for n in (target, weight))
-    if found.maximum:
+    if indexed.maximum:
         order = np.lexsort((weight, target))
-        return Wires(_begin(target[order], found.outputs), source[order].astype(np.uint32).reshape(-1, 1))
-    real = source < found.inputs
+        return Wires(_begin(target[order], indexed.outputs), source[order].astype(np.uint32).reshape(-1, 1))
+    real = source < indexed.inputs
     bias = None
-    if found.biases:
-        bias = np.zeros(found.outputs, np.uint32)
-        bias[target[~real]] = weight[~real] - found.weights
+    if indexed.biases:
+        bias = np.zeros(indexed.outputs, np.uint32)
+        bias[target[~real]] = weight[~real] - indexed.weights
     source, target, weight = source[real], target[real], weight[real]
-    if found.order is not None:
-        weight = found.order[weight]
+    if indexed.order is not None:
+        weight = indexed.order[weight]
     order = np.argsort(source, kind="stable")
     entries = np.stack([target[order], weight[order]], axis=1).astype(np.uint32)
-    return Wires(_begin(source[order], found.inputs), entries, found.constants if found.order is None else None, bias)
+    return Wires(_begin(source[order], indexed.inputs), entries, indexed.constants if indexed.order is None else None, bias)
 
 
 def _one_to_one(op: AddOneToOne, storage: SequenceStorage) -> Wires:

@@ -1,4 +1,4 @@
-"""Targets that are machines of tiles: those with a name in snnc, and those that a TOML file describes."""
+"""Targets that are machines of tiles, such as ``gc200``; a TOML file can describe further machines."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
 
 
 def _tables_before(net: PoplarNetwork) -> int:
-    """Return the number of tables in ``plan.bin`` before those of the window test."""
+    """Return the index of the first table of the window test in ``plan.bin``."""
     reductions = sum(b.gradient is not None for b in net.plan.buses)
     return len(net.plan.populations) + len(net.stores) + reductions + table_count(net)
 
@@ -277,6 +277,7 @@ LOSS_TITLES: Final = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
 
 
 def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
+    """Return names and titles of compute sets; F, B, L, U in a title: forward pass, backward pass, loss, update."""
     first = {} if net.fused else {"relay_forward": "F1 relay"}
     both = "F2 neurons and relays" if net.fused else "F2 neurons"
     names = {**first, **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": both}

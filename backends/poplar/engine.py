@@ -222,6 +222,7 @@ class PoplarEngine(NativeEngine):
         return found.reshape(np.shape(array))
 
     def _record(self, output: Mapping[str, Any], inputs: Mapping[str, Array], initial: Initial) -> Array:
+        """Return an output at all steps; before its delay has passed, it shows the initial values."""
         delay: int = output["delay"]
         if output["input"] is None:
             record = self.session.get(output["tensor"])

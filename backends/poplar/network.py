@@ -125,6 +125,8 @@ class PoplarNetwork:
     plan: Plan
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Buffer -> initial capacity and random key, for limits that a run may change."""
+    operation: bool = False
+    """Whether the program is an operation in the graph of another framework: no host sets values, reads results or selects passes."""
 
     @property
     def training(self) -> bool:
@@ -348,6 +350,7 @@ class PoplarNetwork:
         return {buffer: self._store(buffer) for buffer in dict.fromkeys(b.buffer for b in self.plan.buses)}
 
     def _store(self, buffer: str) -> Store:
+        """Return the store from which all buses of a buffer are served."""
         buses = tuple(b for b in self.plan.buses if b.buffer == buffer)
         if len({(b.kind, b.relays) for b in buses}) != 1:
             raise PlanMismatchError(f"the buses {', '.join(b.id for b in buses)} of one source differ in kind or relays.")

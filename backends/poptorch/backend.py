@@ -35,7 +35,7 @@ class PopTorchOptions(TileOptions):
 
     def for_plan(self) -> PlanOptions:
         """Return the options of a plan that is embedded in another program."""
-        return replace(super().for_plan(), embedded=True)
+        return replace(super().for_plan(), embedded=True, operation=True)
 
 
 class PopTorchBackend(TileBackend[PopTorchOptions]):

@@ -75,9 +75,7 @@ class PopTorchEngine:
         records = self._running.run([(given | self._values)[g.name] for g in operation.given])
         found = {o.id: np.swapaxes(record, 0, 1) for o, record in zip(operation.outputs, records, strict=False)}
         self._dropped += sum(int(counts.view(np.uint32).sum()) for counts in records[len(operation.outputs) :])
-        return {
-            o.id: found[o.id] if o.id in found else self._shown(inputs, o.source.buffer, o.source.delay) for o in operation.shown
-        }
+        return {o.id: found[o.id] if o.id in found else self._shown(inputs, o.source.buffer, o.source.delay) for o in operation.shown}
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """Raise an error: PyTorch trains the package."""

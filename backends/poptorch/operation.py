@@ -18,7 +18,7 @@ from snnc.backends.poplar.vertices.losses import RATES
 from snnc.backends.poplar.vertices.relays import counter_name
 from snnc.backends.poplar.vertices.statistics import moments_codelets
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
-from snnc.backends.poptorch.statistics import PackagedNorm, packaged_norms, without_statistics
+from snnc.backends.poptorch.statistics import PackagedNorm, packaged_norms
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import InputInfo, OutputInfo, StepProgram
@@ -82,7 +82,8 @@ class PopartOperation:
     @cached_property
     def net(self) -> PoplarNetwork:
         """The network as template data; PyTorch updates the parameters, so tiles store no optimiser state."""
-        return PoplarNetwork(replace(self.program, optimizer=SGD() if self.plan.training else None), self.plan, self.limits)
+        program = replace(self.program, optimizer=SGD() if self.plan.training else None)
+        return PoplarNetwork(program, self.plan, self.limits, operation=True)
 
     @cached_property
     def inputs(self) -> tuple[InputInfo, ...]:
@@ -179,22 +180,17 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
     """Collect the template data of the network."""
     net, assembly = operation.net, Assembly()
     extras = add_network(net, assembly)
-    for name in operation.limited:
-        setting, parameter = (f'"{name}_limit", SNNC_{role}' for role in ("SETTING", "PARAMETER"))
-        assembly.tensors[:] = [line.replace(setting, parameter) for line in assembly.tensors]
     if net.training:
         extras += gradient_codelets(net)
         extras += moments_codelets(net)
         sum_for_update(net, assembly)
         _begin_with_adjoint(operation, assembly)
-        without_statistics(assembly)
     if any(s.external and s.kind == "events" for s in net.stores.values()):
         extras.append({"template": "pack_input", "cost": PACK_COST})
     if any(s.external and s.kind == "events" and not s.bits for s in net.stores.values()):
         extras.append({"template": "list_input", "cost": LIST_COST})
     if any(p.kernel.halves for p in net.program.populations):
         extras.append({"template": "round_values", "cost": ROUND_COST})
-    assembly.refresh[:] = [line for line in assembly.refresh if not line.startswith("spread(")]
     context = network_context(net, assembly, program_values(net, assembly, "operation"))
     absent = ("update_parameters", RATES, SUM)
     needed = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] not in absent]

@@ -6,10 +6,11 @@ Operations run one at a time, with NumPy arrays as inputs and outputs.
 from __future__ import annotations
 
 import ctypes
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +57,20 @@ class RunningOperation:
         if self._runtime.snnc_popart_run(self._handle, _pointers(given), _pointers(outputs)):
             raise PopArtError(_message(self._runtime))
         return outputs
+
+    def profile(self) -> dict[str, Any]:
+        """Return the emulator's profile of all runs of the operation.
+
+        Raises
+        ------
+        PopArtError
+            The profile cannot be read.
+        """
+        text = self._runtime.snnc_popart_profile(self._handle)
+        if text is None:
+            raise PopArtError(_message(self._runtime))
+        found: dict[str, Any] = json.loads(text)
+        return found
 
     def gradient(self) -> GradientOperation:
         """Open the gradient operation.
@@ -161,9 +176,9 @@ def _runtime() -> ctypes.CDLL:
     """Load the substitute with global symbols, because operations register themselves in it."""
     found = ctypes.CDLL(str(popart_library()), mode=ctypes.RTLD_GLOBAL)
     pointer = ctypes.c_void_p
-    found.snnc_popart_error.restype = ctypes.c_char_p
+    found.snnc_popart_error.restype = found.snnc_popart_profile.restype = ctypes.c_char_p
     found.snnc_popart_open.restype = found.snnc_popart_open_gradient.restype = pointer
-    for name in ("open_gradient", "close", "inputs", "outputs"):
+    for name in ("open_gradient", "close", "inputs", "outputs", "profile"):
         getattr(found, f"snnc_popart_{name}").argtypes = [pointer]
     found.snnc_popart_output_shape.argtypes = [pointer, ctypes.c_int, pointer]
     found.snnc_popart_gradient_input.argtypes = [pointer, ctypes.c_int, pointer]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from snnc.backends.poplar.parts import Assembly, Body
+from snnc.backends.poplar.parts import Body
 from snnc.backends.poplar.vertices.statistics import moments_name
 from snnc.backends.runtime.errors import NormalisationError
 from snnc.backends.training.updates.norm_layers import NormLayer, norm_layers, trains_normalised
@@ -86,8 +86,3 @@ def check_packaged(program: StepProgram, samples: int) -> None:
             )
         if samples:  # the sizes are known
             layer.require_two_values(layer.values_per_channel(samples))
-
-
-def without_statistics(assembly: Assembly) -> None:
-    """Remove the tensors with which the host of a Poplar program reads moments and selects passes."""
-    assembly.tensors[:] = [line for line in assembly.tensors if not line.startswith("add_passes(") and " SNNC_RESULT," not in line]

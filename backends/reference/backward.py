@@ -76,6 +76,7 @@ def _record(op: RecordAdjoint, memory: SequenceArrays, t: int) -> None:
 
 @run_backward.register
 def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
+    """Compute the adjoint of a population at step `t`."""
     info = population_of(memory, op.population)
     kernel = info.kernel
     environment = {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}

@@ -98,6 +98,7 @@ def _surround(op: AddPadded, memory: SequenceArrays, t: int) -> None:
 
 @run_forward.register
 def _neuron_step(op: NeuronStep, memory: SequenceArrays, t: int) -> None:
+    """Compute step `t` of a population."""
     kernel = population_of(memory, op.population).kernel
     environment = environment_of(op, memory, t)
     found = evaluate(kernel.forward, environment)

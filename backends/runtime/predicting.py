@@ -48,9 +48,9 @@ class Predictor:
     def of_samples(
         self, data: Mapping[str, InputValues], output: OutputInfo | None = None, order: Array | None = None
     ) -> Iterator[tuple[Array, Array]]:
-        """Run samples, or those at the positions `order`, in batches; yield the outputs [T, B, n] and scores [B, classes] of each batch.
+        """Run samples in batches; yield the outputs [T, B, n] and scores [B, classes] of each batch.
 
-        By default the output is the one that the loss reads.
+        By default, all samples run, and the output is the one that the loss reads; `order` contains the positions of samples.
         """
         chosen = output or prediction_output(self.inputs.program)
         places = np.arange(len(next(iter(data.values())))) if order is None else order

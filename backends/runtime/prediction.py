@@ -14,7 +14,7 @@ from snnc.compiler.losses.composed import Composed
 
 
 def prediction_output(program: StepProgram, wanted: str | None = None) -> OutputInfo:
-    """Return the output used for predictions: that of the loss, or the only one.
+    """Return the output used for predictions: `wanted`, by default the output that the loss reads, or the only output.
 
     Raises
     ------

@@ -42,9 +42,7 @@ class StepReplay:
         """
         most = self._engine.batch
         if most is not None and batch > most:
-            raise NoStepwiseError(
-                f"a step has {batch} samples, but the program was compiled for {most}; compile with batch={batch}."
-            )
+            raise NoStepwiseError(f"a step has {batch} samples, but the program was compiled for {most}; compile with batch={batch}.")
         self._batch = batch
         missing = (most or batch) - batch
         self._initial = {key: padded(values, 0, missing) for key, values in initial.items()}

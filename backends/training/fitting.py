@@ -111,14 +111,14 @@ def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Posit
     if not path.exists():
         return start
     entries, metadata = read_weight_file(path)
-    found = position_in(path, entries, metadata)
-    if found is None:
+    position = position_in(path, entries, metadata)
+    if position is None:
         raise ResumeError(f"{path} contains weights but no position of a training run; continue from the weights without resume.")
-    check_same(found, start.recipe, path)
-    if found.restored and not found.ended and start.until > found.epoch:
+    check_same(position, start.recipe, path)
+    if position.restored and not position.ended and start.until > position.epoch:
         raise ResumeError(f"{path} contains the best weights, restored at the end of training; resume cannot continue from them.")
     set_entries(program, engine, entries, strict=True, optimizer=True)
-    return replace(found, until=found.epoch if found.ended else start.until)
+    return replace(position, until=position.epoch if position.ended else start.until)
 
 
 class _Watch:
@@ -225,6 +225,7 @@ def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks |
 
 
 def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
+    """Train until the last epoch or an early stop, and return the history."""
     assert program.optimizer is not None, "checked by the caller"
     rate = learning_rate(program.optimizer, call.learning_rate)
     guard = ProgressGuard(engine, program, call.checkpoints if leads() else None)

@@ -28,7 +28,7 @@ def run_suite(
     report: Callable[[str], None],
     found: dict[str, Any],
 ) -> None:
-    """Measure workloads one after the other; the results in `found` are updated after each one, so that a failure loses only the rest.
+    """Measure workloads one after the other, and update the results in `found` after each, so that a failure loses only the rest.
 
     Parameters
     ----------

@@ -76,6 +76,7 @@ class Entry:
 
 
 _TORCH: Final = ("eager", "one thread", "compiled")
+"""Variants of the engines on PyTorch."""
 _HOME: Final = "snnc.benchmarks.cpu.engines"
 MODES: Final = ("exact", "events", "window", "checkpoint")
 """Modes of snnc: exact gradients; the same with inputs as events; gradients in a window; exact gradients in little memory."""

@@ -22,9 +22,10 @@ CHANGE: Final = 1e-3
 WHOLE: Final = 1e-2
 """Largest relative error of the loss of the timed problem, in which a neuron close to its threshold may spike in one engine only."""
 WHOLE_ROUNDED: Final = 0.2
-"""The same for precisions below float32, in which rounding moves more spikes: in float16 the loss of W3 was off by 7 %, of W1 by 0.2 %."""
+"""Largest relative error of this loss in precisions below float32, in which rounding moves more spikes: in float16 it was 7 % for W3 and
+0.2 % for W1."""
 UPDATES: Final = 2
-"""Number of compared training steps: Adam's first change of a weight does not depend on its betas, the second does."""
+"""Number of compared training steps: Adam's first change of a weight does not depend on beta1 and beta2, the second does."""
 
 
 def write_answer(path: Path, losses: list[float], gradients: list[Mapping[str, Array]], weights: list[Mapping[str, Array]]) -> None:

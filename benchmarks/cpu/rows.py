@@ -41,7 +41,7 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
         ``joules``
             Energy of the device per step; None if unknown.
         ``first_step_s``
-            Seconds from the weights to the end of the first step, including compilation (with the caches of the machine).
+            Seconds from given weights to the end of the first step, including compilation; compilers may use caches on the disk.
         ``loss``
             Loss of the first step.
         ``activity``, ``conditions``
@@ -91,7 +91,7 @@ def relative_to_snnc(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], 
 
 
 def same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Return whether two rows have the same workload, density and precision, which is float32 in files that do not name it."""
+    """Return whether two rows have the same workload, density and precision; a row that names no precision is float32."""
     keys = (("workload", ""), ("density", 0.0), ("precision", "float32"))
     return all(a.get(key, default) == b.get(key, default) for key, default in keys)
 

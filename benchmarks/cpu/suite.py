@@ -24,6 +24,7 @@ TRIALS: Final = 3
 """Turns in the trial that finds an engine's fastest variant."""
 WHOLE_PROBLEM: Final = "whole.npz"
 CHECKED_PROBLEM: Final = "check.npz"
+"""File names of the timed problem, and of the small one for the check."""
 Report = Callable[[str], None]
 
 

@@ -9,6 +9,7 @@ from snnc.benchmarks.cpu.rows import Row, grouped, mebibytes, relative_to_snnc, 
 from snnc.benchmarks.cpu.summary import summary_lines
 
 _RIGHT: Final = ("ms", "p10", "p90", "turns ±", "samples/s", "time/snnc", "peak MiB", "mem/snnc", "loss")
+"""Columns of numbers, which are aligned to the right."""
 
 
 def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, str], width: int | None = None) -> list[str]:

@@ -1,7 +1,11 @@
 """The networks of the measured training steps, as data.
 
-All networks have LIF neurons v = 0.9 v (1 - s_before) + I, s = v > 1 (hard reset, detached), surrogate 1 / (1 + 25 |v - 1|)^2 (fast sigmoid
-of Zenke & Ganguli 2018, slope 25); a leaky readout m = 0.9 m + I; cross entropy of the mean membrane; Adam.
+All networks have LIF neurons with current I, membrane potential v and spike s (s_before in the previous step)::
+
+    v = 0.9 v (1 - s_before) + I        no gradient flows through s_before
+    s = v > 1                           surrogate 1 / (1 + 25 |v - 1|)^2, the fast sigmoid of Zenke & Ganguli 2018 with slope 25
+
+A leaky readout has the membrane potential m = 0.9 m + I. The loss is the cross entropy of the mean of m, the optimiser Adam.
 """
 
 from __future__ import annotations

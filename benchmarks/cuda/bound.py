@@ -13,7 +13,7 @@ steps                2 T, forward and back, each one barrier of the whole grid
 
 The times are bytes over bandwidth, operations over peak rate, and steps times the latency of a barrier; the bound is the largest. The table
 also has the time of a program that gathers the weight rows selected by events from L2: 8 B T a M N bytes, forward and for the gradient,
-over the bandwidth of L2. This is not a bound, because weights may be stored closer. In a convolution, the row of an input value consists
+over the bandwidth of L2. This is not a bound, because weights may be in shared memory. In a convolution, the row of an input value consists
 of the taps that read it.
 """
 

@@ -102,7 +102,7 @@ def precisions(text: str) -> tuple[str, ...]:
 def requested(engines: Sequence[str], chosen: Sequence[str], among: Sequence[Entry]) -> tuple[Entry, ...]:
     """Return the lines of `engines` (empty: all) in the `chosen` precisions.
 
-    An engine that is named with its mode, such as ``snnc:bfloat16``, is returned whatever precisions are chosen.
+    An engine that is named with its mode, such as ``snnc:bfloat16``, is returned even if its precision is not chosen.
 
     Raises
     ------

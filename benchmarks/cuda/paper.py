@@ -38,6 +38,7 @@ PREDICTED: Final = "predicted"
 NOT_MEASURED: Final = "not measured"
 NOT_COMPARED: Final = "not compared"
 CHECKED: Final = "not measured, numbers checked on the CPU"
+"""Kinds of the numbers of a row."""
 Row = Mapping[str, Any]
 _NOTES: Final = (
     "IPU ms, predicted: snnc's program by its model, with the weights, data and activity of the GPU's column (--json), nothing dropped",

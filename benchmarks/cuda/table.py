@@ -11,7 +11,9 @@ from snnc.benchmarks.cpu.rows import Row, grouped, mebibytes, ratios_by_turn, re
 from snnc.benchmarks.cuda.command import MEASURED
 
 _MIN_WIDTH: Final = 170
+"""Minimum width of the table in columns of the terminal."""
 _RIGHT: Final = ("ms", "p10", "p90", "time/snnc", "p10-p90", "bound ms", "over bound", "device MiB", "loss", "error")
+"""Columns of numbers, which are aligned to the right."""
 
 
 def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, str], width: int | None = None) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from snnc.benchmarks.published.from_program import published_net_of
 from snnc.benchmarks.published.net import PublishedLayer, PublishedNet
 from snnc.benchmarks.published.options import PublishedOptions
 from snnc.benchmarks.published.predict import PublishedPrediction, predict_published
@@ -16,6 +15,5 @@ __all__ = [
     "SimulatedCounts",
     "moving_strokes",
     "predict_published",
-    "published_net_of",
     "simulate",
 ]

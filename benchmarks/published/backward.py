@@ -37,7 +37,7 @@ def backward(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _slice(machine: Machine) -> Superstep:
-    """Slice the histories: for one layer after another the ids and counts that it read and sent and its state, and dU of the readout."""
+    """Slice the histories of one layer after another: ids and counts that it read, those that it sent, and states; dU of the readout."""
     net, tiles = machine.net, machine.tiles
     longest, number = 0.0, 0
     for chip in range(machine.layout.chips):

@@ -13,7 +13,7 @@ from snnc.benchmarks.published.options import CHUNK, CURRENT, CURRENT_WIDE, FOUN
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 RANDOM: Final = 7.0
-"""Worker cycles of a random integer: assumed, as many as of an integer addition. The program draws the numbers but never uses them."""
+"""Worker cycles of a random integer: assumed to be those of an integer addition. The program draws the numbers but never uses them."""
 FLAGS: Final = 2
 """Number of thresholds of a neuron; each threshold has its own flags and counts."""
 
@@ -67,7 +67,7 @@ def _update_states(machine: Machine) -> Superstep:
 
 
 def _flags(machine: Machine) -> tuple[Superstep, ...]:
-    """Set two flags per neuron and sample, in one vertex each; then draw random numbers for one layer after another."""
+    """Set two flags per neuron and sample, with one vertex for each pair; then draw random numbers for one layer after another."""
     net, code = machine.net, machine.options.code
     neurons = max(machine.per_tile(i) for i in range(len(net.layers)))
     cycles = prologue(5, code) + THRESHOLDS.cycles(code, loops=False)
@@ -79,21 +79,21 @@ def _flags(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _compact(machine: Machine) -> tuple[Superstep, ...]:
-    """Send the flags to the tiles that compact their sample and threshold, and convert them to ids in three stages."""
+    """Gather the flags of each sample and threshold on the tiles that compact them, and convert them to ids in three stages."""
     net, layout, workers = machine.net, machine.layout, machine.target.workers
     gathers, pulls, scatters = [], [], []
     scan = join = merge = 0.0
     for i, (layer, where, spread) in enumerate(zip(net.layers, layout.ranges, layout.spread, strict=True)):
-        crowd, code = layout.crowding[where.chip], machine.options.code
-        read = crowd * ceil_div(layer.neurons, spread)
+        compactions, code = layout.crowding[where.chip], machine.options.code
+        read = compactions * ceil_div(layer.neurons, spread)
         sent = FLAGS * net.batch * machine.per_tile(i)
         gathers.append(Exchange(FLOAT * read, read, FLOAT * sent, sent))
         threads = min(workers * spread, layer.neurons)
         most = max(layer.spikes, layer.gradients - layer.spikes)
         scanned = ceil_div(layer.neurons, threads) * SCAN.cycles(code) + most / threads * FOUND.cycles(code, loops=False)
-        scan = max(scan, machine.vertices(crowd * min(workers, layer.neurons), prologue(7, code) + scanned))
+        scan = max(scan, machine.vertices(compactions * min(workers, layer.neurons), prologue(7, code) + scanned))
         joined = prologue(7, code) + min(workers, layer.neurons) * CHUNK.cycles(code) + most / spread * MOVE.cycles(code)
-        join = max(join, machine.vertices(crowd, joined))
+        join = max(join, machine.vertices(compactions, joined))
         ids = min(layer.capacity, ceil_div(layer.neurons, spread))
         senders = FLAGS * spread - 1
         pulls.append(Exchange(FLOAT * senders * (ids + 1), 2 * senders))

@@ -69,7 +69,7 @@ class Superstep:
     received, pieces
         Bytes that the busiest tile receives in one run, and fragments that it receives and sends.
     exchanges, programs
-        Exchanges and program steps of one run.
+        Exchanges of one run, and its steps of the Poplar program.
     """
 
     name: str
@@ -183,7 +183,7 @@ class Machine:
         runs: int | None = None,
         programs: int = 1,
     ) -> Superstep:
-        """Return a superstep of `programs` program steps with one exchange for each of `moves`."""
+        """Return a superstep of `programs` steps of the Poplar program, with one exchange for each of `moves`."""
         moved = tuple(m for m in moves if m.received or m.sent)
         return Superstep(
             name=name,

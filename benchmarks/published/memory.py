@@ -65,11 +65,11 @@ def _spikes(machine: Machine, i: int) -> int:
 def _buffer(machine: Machine, i: int) -> int:
     """Return the largest received buffer of a tile: ids, flags, a sample's state and its gradient, or partial sums."""
     net, layer, spread = machine.net, machine.net.layers[i], machine.layout.spread[i]
-    crowd = machine.layout.crowding[machine.layout.ranges[i].chip]
+    compactions = machine.layout.crowding[machine.layout.ranges[i].chip]
     sums = 0
     if i:
         left = net.batch * machine.incoming(i)[0]
         number, largest = groups(net.batch, machine.layout.ranges[i].tiles)
         sums = largest * ceil_div(number * left, machine.tiles) + linear_share(left, machine.tiles)
     gathered = 3 * layer.neurons if machine.options.surrogate == "one tile" else 2 * net.batch * layer.capacity
-    return FLOAT * max(net.batch * (machine.incoming(i)[0] + 1), crowd * ceil_div(layer.neurons, spread), gathered, sums)
+    return FLOAT * max(net.batch * (machine.incoming(i)[0] + 1), compactions * ceil_div(layer.neurons, spread), gathered, sums)

@@ -103,7 +103,7 @@ CURRENT_WIDE: Final = LoopCost(loads=2, arithmetic=1, integer=3)
 NEURON: Final = LoopCost(loads=5, stores=1, arithmetic=3, branches=1)
 """Decay, reset and current of a neuron."""
 THRESHOLDS: Final = LoopCost(loads=3, stores=2, arithmetic=2, branches=2)
-"""Two flags of a neuron and sample; a vertex each."""
+"""Set the two flags of a neuron and sample, in a vertex of their own."""
 SCAN: Final = LoopCost(loads=1, integer=1, branches=1)
 """Test a flag."""
 FOUND: Final = LoopCost(stores=1, integer=1, branches=1)

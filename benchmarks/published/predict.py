@@ -26,9 +26,9 @@ class PublishedPrediction:
     net, target, options
         The arguments of the prediction.
     layout
-        Tile ranges.
+        Range of tiles of each layer.
     supersteps
-        Every kind of superstep with its runs.
+        Every kind of superstep, and how often it runs.
     memory
         For each layer, bytes by category of its fullest tile.
     """
@@ -46,7 +46,7 @@ class PublishedPrediction:
         return sum(step.cycles for step in self.supersteps)
 
     def milliseconds(self, clock_hz: float | None = None) -> float:
-        """Return the predicted milliseconds of a training step at a clock, by default the target's; host transfers do not depend on it."""
+        """Return the predicted milliseconds of a training step at a clock, by default the target's; it does not affect host transfers."""
         clock = clock_hz or self.target.clock_hz
         host = sum(step.cycles for step in self.supersteps if step.category == "host")
         return 1e3 * ((self.step_cycles - host) / clock + host / self.target.clock_hz)
@@ -61,7 +61,7 @@ class PublishedPrediction:
 
     @property
     def step_supersteps(self) -> int:
-        """Program steps of one time step, forward and backward."""
+        """Steps of the Poplar program in one time step, forward and backward."""
         return sum(step.programs for step in self.supersteps if step.part != "update")
 
     @property

@@ -17,7 +17,10 @@ Results: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def why_missing(result: Mapping[str, Any]) -> str:
-    """Return the reason why a row has no number: snnc's message (it does not fit), or the failure of its process; "" if it has one."""
+    """Return why a row has no number: snnc's message (such as that the network does not fit), or how the process failed.
+
+    The text is empty if the row has a number.
+    """
     message = str(result.get("error", "")).split(" Try ")[0]
     return message or (f"no result: {result['failed']}" if "failed" in result else "")
 

@@ -45,17 +45,18 @@ class TrainingRuns:
 def sparse_runs(data: str) -> dict[str, TrainingRuns]:
     """Return the runs of each training on the test samples of a data set, with hidden layers of :data:`WIDTHS`.
 
-    Of several learning rates, the one with the most seeds is used.
+    Of several recipes, which differ in learning rate and bounds on rates, the one with the most seeds is used; of these, the latest.
     """
     stored = stored_results("sparse-training")
     groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for row in stored.rows:
         setting = row.get("setting", {})
         if row["data"] == data and not setting.get("validation", False) and setting.get("widths", WIDTHS) == WIDTHS:
-            groups.setdefault(row["training"], {}).setdefault(str(setting.get("rate", "0.001")), []).append(row)
+            recipe = str(setting.get("rate", "0.001")), str(setting.get("pressure", 3.0))
+            groups.setdefault(row["training"], {}).setdefault(recipe, []).append(row)
     found = {}
-    for training, by_rate in groups.items():
-        rate, rows = max(by_rate.items(), key=lambda item: len(item[1]))
+    for training, by_recipe in groups.items():
+        (rate, _), rows = max(reversed(by_recipe.items()), key=lambda item: len(item[1]))
         epochs = min(len(row["accuracy"]) for row in rows)
         accuracy = tuple(tuple(row["accuracy"][:epochs]) for row in rows)
         found[training] = TrainingRuns(accuracy, fmean(row["dropped"] for row in rows), f"learning rate {rate}; {stored.origin}")

@@ -33,8 +33,8 @@ def digits() -> tuple[Array, Labels, Array, Labels]:
 def yin_yang_class(points: npt.NDArray[np.float64]) -> Labels:
     """Return the class of points [n, 2] inside the circle of radius 0.5 around (0.5, 0.5): 0 yang, 1 yin, 2 a dot.
 
-    Kriener, Goeltz and Petrovici 2022, "The Yin-Yang dataset" (arXiv 2102.08211): the boundary runs along two half circles of half the
-    radius; dots of radius 0.1 lie in their centres.
+    Kriener, Goeltz and Petrovici 2022, "The Yin-Yang dataset" (arXiv 2102.08211): the boundary between yin and yang follows two half
+    circles of radius 0.25, and at the centre of each lies a dot of radius 0.1.
     """
     left, right = (np.hypot(points[:, 0] - x, points[:, 1] - 0.5) for x in (0.25, 0.75))
     yin = (left <= 0.25) | ((points[:, 1] > 0.5) & (right > 0.25))
@@ -58,9 +58,9 @@ def randman(
 ) -> tuple[Array, Labels]:
     """Return samples of smooth random manifolds, one manifold per class, as latencies.
 
-    Zenke and Vogels 2021, "The Remarkable Robustness of Surrogate Gradient Learning", Neural Computation 33, section 4.1: input i of a
-    class is the product over the manifold's dimensions j of sum_k k^-alpha a sin(2 pi (k x_j b + c)), with uniform random a, b and c;
-    spike times are that value, scaled to the range 0 to 1 over the manifold.
+    Zenke and Vogels 2021, "The Remarkable Robustness of Surrogate Gradient Learning", Neural Computation 33, section 4.1: the value of
+    input i of a class is the product, over the manifold's dimensions j, of sum_k k^-alpha a sin(2 pi (k x_j b + c)), with uniform random
+    a, b and c. The values of an input, scaled to the range 0 to 1 over the manifold, are its spike times.
     """
     rng = np.random.default_rng(seed)
     order = np.arange(1, 101)

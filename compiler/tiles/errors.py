@@ -100,10 +100,6 @@ class ReportOptionError(SnncError, code="SNNC-E315"):
     """The requested format of a report is unknown, or its profile cannot be read."""
 
 
-class PublishedNetError(SnncError, code="SNNC-E316"):
-    """The published per-layer program cannot express the network."""
-
-
 class PublishedOptionError(SnncError, code="SNNC-E317"):
     """An option of the model of the published program is outside its range."""
 

@@ -72,6 +72,7 @@ def make_plan(
     effort: int | None = None,
     quick: bool = False,
     estimates: QuickEstimates | None = None,
+    operation: bool = False,
 ) -> Plan:
     """Map `program` onto `target`.
 
@@ -137,6 +138,8 @@ def make_plan(
     estimates
         Results of quick estimates. A full plan of the same request continues from them; a quick plan then contains only its cycles. Local
         search is skipped if a rival in `estimates` is faster (:data:`RIVAL_MARGIN`).
+    operation
+        Whether forward and backward pass are two operations in the graph of another framework. The second one runs forward again.
 
     Raises
     ------
@@ -153,6 +156,7 @@ def make_plan(
     check_options(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute)
     check_streaming(target, streaming)
     network = describe(program, training)
+    network = replace(network, operation=operation and network.training)
     check_length(network, target, steps, batch)
     check_pairs(network, batch)
     check_names(network, activity, capacity, support, gradient_capacity, counts, support_counts)
@@ -161,7 +165,8 @@ def make_plan(
     sizes = (network, schedule, target, steps, batch, mode, activity, capacity, chips, support, gradient_capacity, gradients)
     request = MappingRequest(*sizes, *measured, recompute, streaming, fused=fused, packed=packed)
     effort = 0 if quick else EFFORT if effort is None else effort
-    arguments = {"program": program, "request": {f.name: getattr(request, f.name) for f in fields(request) if f.name not in PROGRAM_FIELDS}}
+    asked = {f.name: getattr(request, f.name) for f in fields(request) if f.name not in PROGRAM_FIELDS}
+    arguments = {"program": program, "operation": operation, "request": asked}
     clocks = estimates.clocks if estimates is not None and placer is None else None
     known_arguments = clocks and {**arguments, "how": (strategy, effort, quick, activity_source), "bits": bit_sources(request)}
     known_plan = clocks.plan(known_arguments, target) if clocks and known_arguments else None

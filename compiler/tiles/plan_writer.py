@@ -95,7 +95,8 @@ def host_bytes(problem: MappingProblem) -> int:
     size *= times["loss"]
     for source in problem.network.inputs:
         turns = 1 if source.static else problem.segments.input_transfers
-        size += times["forward"] * turns * problem.sequence_bytes(source, problem.steps_stored(source))
+        # The inputs of an operation stay on the device until its gradient has been computed.
+        size += (1 if network.operation else times["forward"]) * turns * problem.sequence_bytes(source, problem.steps_stored(source))
     return problem.batch * size
 
 

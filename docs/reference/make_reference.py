@@ -27,6 +27,7 @@ LEVELS = {
     "6": "Training, and folders of other versions",
     "7": "NIR files",
 }
+"""Headings of the page on errors, by the first digit of the error codes below them."""
 ERRORS = """# Errors
 
 For users who encounter an error code: all codes and their meaning.

@@ -28,8 +28,8 @@ def main(folder):
     print("predicted; nothing was emitted or run")
     for point in points:
         data = point.estimate.to_data() if point.estimate else None
-        said = f"{data['step_ms']:6.3f} ms {data['samples_per_s']:9,.0f} samples/s" if data else point.reason
-        print(f"{point.target:6s} batch {point.batch:3d} activity {point.activity:.2f}  {said}")
+        text = f"{data['step_ms']:6.3f} ms {data['samples_per_s']:9,.0f} samples/s" if data else point.reason
+        print(f"{point.target:6s} batch {point.batch:3d} activity {point.activity:.2f}  {text}")
     draw(folder / "picture.png", points)
 
 
@@ -38,8 +38,8 @@ def draw(path, points):
     figure, panels = plt.subplots(1, len(ACTIVITIES), figsize=(8, 3.2), sharey=True, layout="constrained")
     for panel, activity in zip(panels, ACTIVITIES, strict=True):
         for target in TARGETS:
-            mine = [p for p in points if p.target == target and p.activity == activity and p.estimate]
-            panel.loglog([p.batch for p in mine], [p.estimate.to_data()["samples_per_s"] for p in mine], marker="o", label=target)
+            shown = [p for p in points if p.target == target and p.activity == activity and p.estimate]
+            panel.loglog([p.batch for p in shown], [p.estimate.to_data()["samples_per_s"] for p in shown], marker="o", label=target)
         panel.set(xlabel="samples of a batch", title=f"{100 * activity:.0f} % of the neurons fire in a step")
         panel.set_xticks(BATCHES, [str(b) for b in BATCHES], minor=False)
         panel.minorticks_off()

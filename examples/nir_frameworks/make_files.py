@@ -67,8 +67,8 @@ def with_spikingjelly(x):
 def main():
     x = (np.random.default_rng(1).random((STEPS, 2, INPUTS)) < 0.25).astype(np.float32)
     with torch.no_grad():
-        made = {"snntorch": with_snntorch, "norse": with_norse, "spikingjelly": with_spikingjelly}
-        answers = {name: make(torch.tensor(x)).numpy() for name, make in made.items()}
+        makers = {"snntorch": with_snntorch, "norse": with_norse, "spikingjelly": with_spikingjelly}
+        answers = {name: make(torch.tensor(x)).numpy() for name, make in makers.items()}
     print({name: int(spikes.sum()) for name, spikes in answers.items()})
     np.savez_compressed(HERE / "answers.npz", x=x.astype(np.uint8), **{name: spikes.astype(np.uint8) for name, spikes in answers.items()})
 

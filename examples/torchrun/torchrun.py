@@ -1,4 +1,4 @@
-"""Run a PyTorch training loop with a layer compiled by snnc, in one and in two processes of torchrun (processor, gloo).
+"""Run a PyTorch training loop with a layer compiled by snnc, in one and in two processes of torchrun (on the CPU, with gloo).
 
     python examples/torchrun/torchrun.py [folder]
 
@@ -40,8 +40,8 @@ def train(folder):
     x, y = patterns(BATCH * UPDATES, 1)
     losses = []
     for batch in range(UPDATES):
-        mine = slice(batch * BATCH + rank * BATCH // world, batch * BATCH + (rank + 1) * BATCH // world)
-        loss = torch.nn.functional.cross_entropy(layer(x[:, mine]).mean(0), y[mine])
+        share = slice(batch * BATCH + rank * BATCH // world, batch * BATCH + (rank + 1) * BATCH // world)
+        loss = torch.nn.functional.cross_entropy(layer(x[:, share]).mean(0), y[share])
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(layer.parameters(), 1.0)

@@ -1,4 +1,4 @@
-"""n0 and n1 by simulation, and networks interpreted as nets of the published program."""
+"""Spikes of the published program's networks, by simulation."""
 
 from __future__ import annotations
 
@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.benchmarks.published import PublishedLayer, PublishedNet, moving_strokes, published_net_of, simulate
-from snnc.benchmarks.published_nets import DECAY, GAIN, layer_names, network_of, weight_limit
-from snnc.compiler.losses import parse_loss
-from snnc.compiler.losses.optimizers import SGD
-from snnc.compiler.lowering.lower import lower
-from snnc.compiler.tiles.errors import PublishedNetError, PublishedOptionError
+from snnc.benchmarks.published import PublishedLayer, PublishedNet, moving_strokes, simulate
+from snnc.benchmarks.published_nets import DECAY, GAIN, layer_names, weight_limit
 
 RNG_SEED = 3
 
@@ -78,71 +74,3 @@ def test_strokes_have_the_statistics_of_a_saccade():
 
 
 # ---- StepProgram -> net ----------------------------------------------------------------------------------------------
-
-
-def program_of(network):
-    return lower(network.graph(), loss=parse_loss("ce_count"), optimizer=SGD())
-
-
-def chain(**changes):
-    """A network that the published program runs, with one thing changed."""
-    network = snnc.Network("chain")
-    source = network.input(20, kind=changes.get("kind", "spikes"))
-    hidden = network.population(16, changes.get("hidden", snnc.LIF(beta=0.95, reset="zero")), name="hidden")
-    readout = network.population(4, changes.get("readout", snnc.LIF(beta=0.95, reset="zero")), name="readout")
-    network.connect(source, hidden, snnc.Dense(bias=changes.get("bias", False)))
-    network.connect(hidden, readout, changes.get("connection", snnc.Dense(bias=False)), delay=changes.get("delay", 1))
-    if changes.get("recurrent"):
-        network.connect(hidden, hidden, snnc.Dense(bias=False), delay=1)
-    if changes.get("skip"):
-        network.connect(source, readout, snnc.Dense(bias=False))
-    if changes.get("second"):
-        network.connect(network.input(3), hidden, snnc.Dense(bias=False))
-    return network
-
-
-def test_a_chain_is_read_with_its_sizes_activity_and_capacities():
-    program = program_of(chain())
-    buffers = [c.source_buffer for c in program.connections]
-    net = published_net_of(program, steps=7, batch=9, activity={buffers[0]: 0.25, buffers[1]: 0.5}, capacity={buffers[1]: 6})
-    assert net.widths == (20, 16, 4)
-    assert (net.steps, net.batch, net.optimizer) == (7, 9, "sgd")
-    assert (net.input_capacity, net.input_spikes) == (2, 2.0)  # a tenth of 20; 5 spikes a step do not fit
-    assert (net.layers[0].capacity, net.layers[0].spikes) == (6, 6.0)
-    assert net.layers[1].capacity == 2
-
-
-def test_a_network_built_from_a_net_reads_back():
-    net = small()
-    program = program_of(network_of(net, 4.0)())
-    buffers = {c.source_buffer: k for c, k in zip(program.connections, (50, 40, 30), strict=True)}
-    again = published_net_of(program, steps=30, batch=6, capacity=buffers)
-    assert again.widths == net.widths
-    assert [layer.capacity for layer in again.layers[:-1]] == [40, 30]
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"recurrent": True}, "'hidden'.*feeds 2"),
-        ({"skip": True}, "'input'.*feeds 2"),
-        ({"second": True}, "2 inputs"),
-        ({"bias": True}, "with a bias"),
-        ({"delay": 2}, "delay 2"),
-        ({"kind": "values"}, "values"),
-        ({"connection": snnc.Sparse(density=0.5)}, "sparse"),
-        ({"hidden": snnc.LIF(beta=0.9)}, "'hidden'.*LIF\\(reset='zero'\\)"),
-        ({"hidden": snnc.CubaLIF()}, "'hidden'"),
-        ({"readout": snnc.LI()}, "'readout'"),
-    ],
-)
-def test_other_networks_are_refused_and_the_message_says_where(changes, says):
-    with pytest.raises(PublishedNetError, match=says):
-        published_net_of(program_of(chain(**changes)), steps=5, batch=6)
-
-
-@pytest.mark.parametrize("activity", [-0.1, 1.5, float("nan")])
-def test_an_activity_outside_its_range_is_refused(activity):
-    program = program_of(chain())
-    with pytest.raises(PublishedOptionError, match="between 0 and 1"):
-        published_net_of(program, steps=5, batch=6, activity={program.connections[0].source_buffer: activity})

@@ -58,3 +58,11 @@ def test_curves_are_drawn_and_finished_runs_are_kept(scripts, tmp_path):
     assert found["words", "dense", 3, script.Setting()]["accuracy"] == [0]
     assert found["words", "dense", 3, script.Setting(15, rate="0.002")]["accuracy"] == [1]
     assert script.runs(None) == {}
+
+
+def test_a_layer_may_have_its_own_factor_of_the_bound(scripts):
+    script, _ = scripts
+    stored = script.setting_of({"pressure": [1.0, 3.0, 3.0]})
+    assert stored == script.Setting(pressure=(1.0, 3.0, 3.0))
+    assert script.pressures_of(stored) == (1.0, 3.0, 3.0)
+    assert script.pressures_of(script.Setting(pressure=2.0)) == (2.0, 2.0, 2.0)

@@ -9,6 +9,7 @@ from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
 from nets import delayed, feedback, learnable, of_model, recurrent, skip
 from poplar_projects import several_inputs
 
+import snnc
 from snnc.backends.cuda.build import build_host_check
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import CudaEngine
@@ -16,12 +17,14 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import SLSTM
+from snnc.driver.loading import as_graph
 
 SPLIT = (1e-5, 1e-4, 2e-5, 1e-4)
 """As ``FLOAT32`` of ``cpu_projects``; gradient products split their factors into two 8-bit parts, so large gradients differ more."""
 LOSSES = ("ce_mean_membrane", "ce_rate", "ce_count", "mse_count:0.8,0.1", "ce_max_membrane")
 OPTIMIZERS = (Adam(1e-2), SGD(1e-2, 0.9), SGD(1e-2))
 NETS = (recurrent, delayed, feedback, learnable, skip, several_inputs, choosing, convolutional, sparse_recurrent, shaping)
+ADAM = Adam(1e-2)
 CASES = {make.__name__: make for make in NETS} | {"SLSTM": lambda random: of_model(random, SLSTM(0.1))}
 
 
@@ -30,6 +33,21 @@ def program_of(name):
     at = list(CASES).index(name)
     output = None if name in ("several_inputs", "SLSTM") else "y"
     return lower(CASES[name](np.random.default_rng(3)), loss=parse_loss(LOSSES[at % 5]), optimizer=OPTIMIZERS[at % 3], loss_output=output)
+
+
+def stacked(*layers, inputs=20, optimizer=ADAM):
+    """A program of recurrent layers of these sizes; a negative size is a layer without recurrence."""
+    net = snnc.Network("stacked", seed=1)
+    before = net.input(inputs)
+    for number, size in enumerate(layers, 1):
+        hidden = net.population(abs(size), snnc.LIF(0.9), name=f"hidden{number}")
+        net.connect(before, hidden, snnc.Dense())
+        if size > 0:
+            net.connect(hidden, hidden, snnc.Dense(bias=False), delay=1)
+        before = hidden
+    readout = net.population(5, snnc.LI(0.9), name="readout")
+    net.connect(before, readout, snnc.Dense())
+    return lower(as_graph(net), loss=parse_loss("ce_mean_membrane"), optimizer=optimizer)
 
 
 @contextmanager

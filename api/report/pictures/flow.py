@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from snnc.report.limits import amount
 from snnc.report.pictures.palette import RELAY, layer_colour
 from snnc.report.subject import Subject
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 178, 54, 46, 24, 24
+"""Size of a box, gaps between boxes, and margin, in pixels."""
 BAND: Final = 58
 """Space between bands, in pixels."""
 SHAPE: Final = 1.9
@@ -20,6 +21,17 @@ UNBROKEN: Final = 4
 """Maximum number of columns drawn in a single band."""
 MOST: Final = 19
 """Number of characters of a name that fit in a box."""
+
+
+class Node(NamedTuple):
+    """An input or layer: id, column, title, detail, colour, and the index of the layer (-1 for inputs)."""
+
+    id: str
+    column: int
+    title: str
+    detail: str
+    colour: str
+    layer: int
 
 
 @dataclass(frozen=True)
@@ -60,9 +72,10 @@ def draw_flow(subject: Subject) -> dict[str, Any]:
     for number, column in enumerate(columns):
         band, place = divmod(number, across)
         top = MARGIN + 30 + band * high + (tall - len(column)) * (HEIGHT + GAP_Y) / 2
-        for row, (name, _, title, detail, colour, layer) in enumerate(column):
-            short = title if len(title) <= MOST else title[: MOST - 1] + "…"
-            boxes[name] = Box(MARGIN + place * (WIDTH + GAP_X), top + row * (HEIGHT + GAP_Y), short, title, detail, colour, layer)
+        for row, node in enumerate(column):
+            short = node.title if len(node.title) <= MOST else node.title[: MOST - 1] + "…"
+            x, y = MARGIN + place * (WIDTH + GAP_X), top + row * (HEIGHT + GAP_Y)
+            boxes[node.id] = Box(x, y, short, node.title, node.detail, node.colour, node.layer)
     buses = {b.id: b for b in plan.buses}
     known = {c["id"]: c for c in subject.program.get("connections", [])}
     arrows = []
@@ -83,8 +96,7 @@ def draw_flow(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _nodes(subject: Subject) -> list[tuple[str, int, str, str, str, int]]:
-    """Return id, column, title, detail, colour and layer index of every box."""
+def _nodes(subject: Subject) -> list[Node]:
     plan = subject.plan
     models = {p["id"]: p["model"] for p in subject.program.get("populations", [])}
     layers = {p.id for p in plan.populations}
@@ -92,20 +104,20 @@ def _nodes(subject: Subject) -> list[tuple[str, int, str, str, str, int]]:
     for name in dict.fromkeys(b.source for b in plan.buses if b.source not in layers):
         bus = next(b for b in plan.buses if b.source == name)
         what = "spikes" if bus.kind == "events" else "values"
-        found.append((name, 0, subject.names.get(name, name), f"input, {bus.width:,} {what}", RELAY, -1))
+        found.append(Node(name, 0, subject.names.get(name, name), f"input, {bus.width:,} {what}", RELAY, -1))
     for index, p in enumerate(plan.populations):
         detail = f"{(models.get(p.id, '') or 'neurons')[:11]} {p.neurons:,} · stage {p.stage}"
-        found.append((p.id, 1 + p.stage, p.label, detail, layer_colour(index), index))
+        found.append(Node(p.id, 1 + p.stage, p.label, detail, layer_colour(index), index))
     return found
 
 
-def _columns(nodes: list[tuple[str, int, str, str, str, int]]) -> list[list[tuple[str, int, str, str, str, int]]]:
+def _columns(nodes: list[Node]) -> list[list[Node]]:
     """Group nodes by column; split columns with very many nodes."""
     tall = max(6, math.ceil(math.sqrt(len(nodes))))
     found = []
-    for number in sorted({node[1] for node in nodes}):
-        mine = [node for node in nodes if node[1] == number]
-        found += [mine[at : at + tall] for at in range(0, len(mine), tall)]
+    for number in sorted({node.column for node in nodes}):
+        column = [node for node in nodes if node.column == number]
+        found += [column[at : at + tall] for at in range(0, len(column), tall)]
     return found
 
 

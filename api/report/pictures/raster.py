@@ -19,7 +19,7 @@ MARGIN: Final = 0.1
 
 
 @dataclass(frozen=True)
-class Fired:
+class LayerActivity:
     """Activity of one layer.
 
     Attributes
@@ -27,13 +27,13 @@ class Fired:
     measured, assumed
         Spikes per value and step in the recording, and as assumed by the plan (None without a plan).
     peak, capacity
-        Most spikes in one step of one sample, and capacity of one window (None without an event bus).
+        Most spikes in one step of one sample, and capacity of one window (None if spikes are not sent in windows).
     silent, constant
         Number of neurons that never fired in any sample, and that fired in every step of every sample.
     over_time
         Mean spikes per value in each step, or bin of steps.
     warning
-        Text on where the plan's assumption is exceeded; otherwise empty.
+        Text on what exceeds the plan's assumptions; empty if nothing does.
     """
 
     buffer: str
@@ -50,21 +50,21 @@ class Fired:
     warning: str
 
 
-def activity(plan: Plan | None, recording: Recording) -> tuple[Fired, ...]:
+def activity(plan: Plan | None, recording: Recording) -> tuple[LayerActivity, ...]:
     """Return the activity of each layer, compared with the activity assumed by `plan`."""
-    return tuple(_fired(plan, recording, train) for train in recording.trains)
+    return tuple(_layer_activity(plan, recording, train) for train in recording.trains)
 
 
-def _fired(plan: Plan | None, recording: Recording, train: Train) -> Fired:
+def _layer_activity(plan: Plan | None, recording: Recording, train: Train) -> LayerActivity:
     counts = recording.counts(train)
-    often = np.bincount(train.ids, minlength=train.width)
+    spikes = np.bincount(train.ids, minlength=train.width)
     measured = len(train.ids) / (recording.steps * recording.samples * train.width)
     assumed = None if plan is None else plan.activity.get(train.buffer)
     peak = int(counts.max())
     bus = next((b for b in (() if plan is None else plan.buses) if b.buffer == train.buffer and b.kind == "events"), None)
     edges = np.linspace(0, recording.steps, min(recording.steps, MAX_COLUMNS) + 1).astype(int)
     curve = np.add.reduceat(counts.mean(axis=1), edges[:-1]) / np.diff(edges) / train.width
-    return Fired(
+    return LayerActivity(
         train.buffer,
         train.owner,
         train.label,
@@ -73,8 +73,8 @@ def _fired(plan: Plan | None, recording: Recording, train: Train) -> Fired:
         assumed,
         peak,
         None if bus is None else bus.capacity,
-        int((often == 0).sum()),
-        int((often == recording.steps * recording.samples).sum()),
+        int((spikes == 0).sum()),
+        int((spikes == recording.steps * recording.samples).sum()),
         tuple(round(float(value), 5) for value in curve),
         _warning(measured, assumed, peak, bus.capacity if bus else None, bus.mode if bus else ""),
     )
@@ -111,9 +111,9 @@ def rasters(recording: Recording, sample: int = 0) -> list[dict[str, Any]]:
     rows = max(MIN_ROWS, min(MAX_ROWS, MAX_BINS // max(1, columns * len(recording.trains))))
     found = []
     for train in recording.trains:
-        mine = train.samples == sample
+        in_sample = train.samples == sample
         high = min(rows, train.width)
-        places = (train.ids[mine] * high // train.width) * columns + train.steps[mine] * columns // recording.steps
+        places = (train.ids[in_sample] * high // train.width) * columns + train.steps[in_sample] * columns // recording.steps
         filled, counts = np.unique(places, return_counts=True)
         full = -(-train.width // high) * -(-recording.steps // columns)
         found.append(

@@ -52,11 +52,11 @@ def whole_step(plan: Plan, emulated: Emulated | None = None) -> TimelineRow:
     """Return all phases of a step one after another, each with all its runs; the heads are the parts."""
     cursor, heads, spans = 0.0, list[Span](), list[Span]()
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
-        start, mine = cursor, list(phases)
-        for phase in mine:
+        start, members = cursor, list(phases)
+        for phase in members:
             found, cursor = _phase(phase, cursor, phase.runs, emulated)
             spans += found
-        heads.append(Span(part, "", start, cursor - start, max(p.runs for p in mine)))
+        heads.append(Span(part, "", start, cursor - start, max(p.runs for p in members)))
     return TimelineRow("training step" if plan.training else "forward pass", tuple(heads), tuple(spans), cursor)
 
 
@@ -64,14 +64,14 @@ def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[TimelineRow, ..
     """Return a row per part with one run of each of its phases; the heads are the phases."""
     rows = []
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
-        cursor, heads, spans, mine = 0.0, list[Span](), list[Span](), list(phases)
-        for phase in mine:
+        cursor, heads, spans, members = 0.0, list[Span](), list[Span](), list(phases)
+        for phase in members:
             found, stop = _phase(phase, cursor, 1, emulated)
             heads.append(Span(phase.name, "", cursor, stop - cursor, phase.runs))
             spans += found
             cursor = stop
         # Neurons compute once per iteration; further windows and decisions may run more often.
-        runs = next((phase.runs for phase in mine if phase.name == f"{part}: neurons"), max(phase.runs for phase in mine))
+        runs = next((phase.runs for phase in members if phase.name == f"{part}: neurons"), max(phase.runs for phase in members))
         rows.append(TimelineRow(f"{part}: one iteration of {runs:,}" if runs > 1 else part, tuple(heads), tuple(spans), cursor))
     return tuple(rows)
 

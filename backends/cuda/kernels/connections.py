@@ -190,6 +190,7 @@ class Connections:
         return f"net.{copy.name}"
 
     def _weight(self, op: ConnectionOp) -> str:
+        """Return the C++ of a connection's weights; constant ones are in a table."""
         weight = op.weight if isinstance(op, SparseProduct | AddOneToOne | Rescale) else None
         if weight is not None:
             return f"net.{weight}"

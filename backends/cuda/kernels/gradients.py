@@ -45,6 +45,8 @@ class Gradients:
         Statements that divide the rows (samples at all steps) into slices, each with its own partial sum.
     sums
         Buffers that sum gradients of population parameters over time -> number of neurons.
+    sum_timer
+        Statement that starts the timer of the kernel of :attr:`lines`.
     """
 
     steps: Steps
@@ -55,6 +57,7 @@ class Gradients:
     lines: list[str] = field(default_factory=list)
     layout: list[str] = field(default_factory=list)
     sums: dict[str, int] = field(default_factory=dict)
+    sum_timer: str = "timed(OTHER_KERNELS);"
 
     def add_all(self) -> None:
         """Add the statements of every operation of the backward pass."""
@@ -81,8 +84,11 @@ class Gradients:
                     self.lines.append(f"column_sums(net.d_{target}.matrix(), {size}, rows, {_slices(gradient)}, warp);")
                 case NeuronAdjoint():
                     self._neurons(op)
+        if described.sums() is not None:
+            self.sum_timer = timed("gradient", number)
 
     def _convolution(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> None:
+        """Add the call that computes slices of the gradient of a convolution's weight or bias."""
         forward = self.steps.connections.operation(op.connection)
         assert isinstance(forward, Convolve)
         shape = self.steps.program.buffers[forward.weight].shape
@@ -117,7 +123,7 @@ class Gradients:
 
     def _slice(self, gradient: str, items: int, rows: str = "rows") -> None:
         count = "static_cast<std::size_t>(batch)" if rows == "batch" else rows
-        self.layout.append(f"{gradient.removeprefix('d_')}.slice({items}, {count}, warps);")
+        self.layout.append(f"{gradient.removeprefix('d_')}.slice({items}, {count}, NOMINAL_WARPS);")
 
     def _size(self, buffer: str) -> int:
         return self.steps.storage.size(buffer)

@@ -114,6 +114,7 @@ class _Parts:
     def struct(
         self, name: str, info: PopulationInfo, size: int, ports: int, outputs: int, words: Sequence[tuple[int, str]] = ()
     ) -> NeuronStruct:
+        """Return the struct of a population with the members and statements added so far."""
         comment = f"Population {comment_text(info.label)}: {comment_text(info.model.name)}"
         return NeuronStruct(
             name,

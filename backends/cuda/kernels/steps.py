@@ -171,6 +171,7 @@ class Steps:
         return [begin, *(self._input(op, port) for op in self.incoming(current, outside=False))]
 
     def _input(self, op: ConnectionOp, port: int) -> Term:
+        """Return the term that a connection adds to a current."""
         row = f"net.{self.limits.received(op.source.buffer)}.values({step_expression(op.source, back=False)}, item.sample + s)"
         if isinstance(op, DenseProduct):
             return self._dense(op, port)
@@ -184,6 +185,7 @@ class Steps:
         return AddEach(port, f"wired_sum({tables.by_target}, item.column, {row}, {tables.weight}){bias}")
 
     def _dense(self, op: DenseProduct, port: int) -> Term:
+        """Return the term that a dense connection adds to a current, in float32 or from 16-bit copies of its weights."""
         outputs, inputs = self.program.buffers[op.weight].shape
         step = step_expression(op.source, back=False)
         row = f"net.{self.limits.received(op.source.buffer)}.row({step}, item.sample)"
@@ -258,6 +260,7 @@ class Steps:
         return FromLater(op.source.delay, term) if op.source.delay else term
 
     def _gradient_at(self, op: RecordAdjoint | InputGradient, port: int) -> Term:
+        """Return the term that a record or a connection adds to the gradient of its source."""
         step = step_expression(op.source, back=True)
         delta = f"net.d_{op.target}.row({step}, item.sample + s)"
         if isinstance(op, RecordAdjoint):

@@ -34,6 +34,10 @@ _PROCESSORS: Final = 132
 """Multiprocessors of an H100."""
 _MAX_REGISTERS: Final = 64
 """Registers of a thread that weights can use."""
+_FRAGMENT: Final = 16 * 16 * 8
+"""Multiplications of a fragment with a group of 8 samples."""
+_PER_CYCLE: Final = 1213
+"""Multiplications on tensor cores per cycle and multiprocessor."""
 MAX_NEURONS = 2048
 """Maximum number of neurons whose weights fit on a GPU, in teams that communicate through memory."""
 
@@ -129,13 +133,15 @@ def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, bac
     block = _on_tensor_cores(shape, neurons, back, parts) if shape.groups else _in_float32(shape, neurons, back)
     sent = shape.blocks * chunks * samples * ((16 * parts if shape.groups else 32) * 4 if back else 4)
     exchange = COUNT + sent / MEMORY_BYTES if shape.over_memory else BARRIER if shape.blocks == 1 else ARRIVAL + BYTE * sent
-    clusters, each = math.ceil(batch / samples), max(1, min(512 // (32 * shape.warps), int(_SHARED / (block.shared + 1024))))
-    each, one = (1, max(1, _PROCESSORS // shape.blocks)) if shape.over_memory else (each, _at_once(shape.blocks))
-    rounds = math.ceil(clusters / (one * each))
-    resident = min(each, math.ceil(min(clusters, one * each) / one))  # blocks that share a multiprocessor
+    clusters = math.ceil(batch / samples)
+    # Blocks that a multiprocessor can run at once, and clusters that run at once with one block on each multiprocessor.
+    fitting = max(1, min(512 // (32 * shape.warps), int(_SHARED / (block.shared + 1024))))
+    fitting, at_once = (1, max(1, _PROCESSORS // shape.blocks)) if shape.over_memory else (fitting, _at_once(shape.blocks))
+    rounds = math.ceil(clusters / (at_once * fitting))
+    resident = min(fitting, math.ceil(min(clusters, at_once * fitting) / at_once))  # blocks that share a multiprocessor
     work = max(block.products, block.words / 32) * resident
-    always, each_unit = NEURONS[back]
-    equations = always + each_unit * math.ceil(chunks * samples / shape.warps) + (0 if shape.groups else 60)
+    constant, per_values = NEURONS[back]
+    equations = constant + per_values * math.ceil(chunks * samples / shape.warps) + (0 if shape.groups else 60)
     cycles = exchange + block.latency + equations + work
     return START + rounds * (32 * chunks * block.inputs * WEIGHT + steps * cycles / CLOCK)
 
@@ -153,7 +159,7 @@ def _on_tensor_cores(shape: CoreShape, neurons: int, back: bool, parts: int) -> 
     # Weights are in registers; if these do not suffice for both parts, the low parts are in shared memory.
     low_in_shared = parts == 2 and fragments * 8 > _MAX_REGISTERS
     multiplied = 1 if parts == 1 else 3 if back else 2
-    products = multiplied * fragments * warps * shape.groups * 2048 / 1213 * (1.16 if back else 1)
+    products = multiplied * fragments * warps * shape.groups * _FRAGMENT / _PER_CYCLE * (1.16 if back else 1)
     read = _traffic(groups, words, warps, own, back, parts) * samples + (fragments * warps * 128 if low_in_shared else 0)
     shared = read * 2 + (fragments * warps * 512 if low_in_shared else 0)
     return _BlockWork(32 * words, products, read, shared, 140 if back else 95)

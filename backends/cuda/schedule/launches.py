@@ -13,8 +13,10 @@ from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
+    BiasGradient,
     ConnectionOp,
     Convolve,
+    ConvolveBiasGradient,
     ConvolveInputGradient,
     ConvolveWeightGradient,
     DenseInputGradient,
@@ -24,7 +26,7 @@ from snnc.compiler.ir.step_operations import (
     RecordAdjoint,
 )
 
-Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update", "prepare"]
+Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update", "prepare", "clear", "sum"]
 Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
 """Maximum number in a launch that :func:`read_launches` accepts."""
@@ -51,15 +53,16 @@ class Launch:
     Attributes
     ----------
     kind, way
-        Kind of the kernel, and its phase. A ``"walk"`` runs all steps of a population without recurrence, a ``"core"`` those of a
-        population with one recurrence, and a ``"feedback"`` those of any other loop of populations.
+        Kind of the kernel, and its phase. A ``"walk"``, a ``"core"`` and a ``"feedback"`` run all steps: of a population without
+        recurrence, of a population with one recurrence, and of any other loop of populations.
     of
         Label of the population or connection.
     row_bytes, fixed_bytes
         Bytes read and written per row (a step of a sample), and independently of the rows.
     depth, width
         For a product: summands per result, and results per row. For a convolution: summands per result, and
-        results per position, both in whole fragments. For prepared weights, ``depth``: weights that a block splits.
+        results per position, both in whole fragments. For prepared weights, ``depth``: weights that a block splits, and
+        ``width``: weights that it reads before, for the ranges of its columns.
     positions
         For a convolution: positions per row; otherwise 1.
     parts
@@ -67,8 +70,9 @@ class Launch:
     neurons, levels
         For a walk, a core or a feedback loop: neurons, and barriers per step.
     weights, listed
-        For a feedback loop: number of weights that a step reads in full for each sample or tile, and number of weights of which it reads
-        only those of spikes. ``depth`` is then the largest number of a neuron's weights that are read in full.
+        For a feedback loop: number of weights that a step always reads, and number of weights that it reads only for neurons that spiked.
+        ``depth`` is then the largest number of weights of a neuron that are always read.
+        For prepared weights, ``weights``: all weights that are split.
     during
         For a gradient: label of the recurrent core that runs backward at the same time; "" if none does.
     """
@@ -134,15 +138,16 @@ def slice_rows(rows: int, inputs: int, outputs: int) -> int:
 
     A slice is a range of rows with its own partial sum. The number of slices with the fewest estimated cycles is chosen.
     """
-    rows, step = max(rows, 1), 350 if outputs <= NARROW else 1100
+    rows, cycles = max(rows, 1), 350 if outputs <= NARROW else 1100  # of `_DEPTH` rows of a tile, which needs 3,000 more
     tiles = -(-inputs // TILE) * -(-outputs // columns_of_tile(outputs))
     best, fewest = rows, math.inf
     for slices in range(1, _MAX_SLICES + 1):
         length = filled(-(-rows // slices), _DEPTH)
         count = -(-rows // length)
-        clocks = -(-tiles * count // _PROCESSORS) * (length // _DEPTH * step + 3000) + 8 * count * inputs * outputs / (10 * _PROCESSORS)
-        if clocks < fewest:
-            best, fewest = length, clocks
+        products = -(-tiles * count // _PROCESSORS) * (length // _DEPTH * cycles + 3000)
+        total = products + 8 * count * inputs * outputs / (10 * _PROCESSORS)
+        if total < fewest:
+            best, fewest = length, total
     return best
 
 
@@ -182,7 +187,7 @@ class Launches:
         return Launch("table", way, label, (source if way == "forward" else values) + target + again)
 
     def gradient(self, op: object) -> Launch | None:
-        """Return the launch of a weight's gradient; None for small weights."""
+        """Return the launch of the gradient of a weight, or of a bias of a convolution; None for others, which are small."""
         if isinstance(op, DenseWeightGradient):
             inputs, outputs = self._steps.storage.size(op.source.buffer), self._steps.storage.size(op.target)
             row = self._row_bytes(op.source.buffer) + FLOAT * outputs
@@ -193,7 +198,14 @@ class Launches:
         if isinstance(op, ConvolveWeightGradient):
             row = self._row_bytes(op.source.buffer) + FLOAT * self._steps.storage.size(op.target)
             return self._convolution(op, op.windows, op.groups, self._connection(op.connection), "gradient", row, 2)
+        if isinstance(op, ConvolveBiasGradient):
+            return Launch("sum", "gradient", self._connection(op.connection), self._deltas(op.target))
         return None
+
+    def sums(self) -> Launch | None:
+        """Return the launch that sums the deltas of all biases of dense layers; None if there are none."""
+        biases = [op.target for op in self._steps.program.backward if isinstance(op, BiasGradient)]
+        return Launch("sum", "gradient", "biases", sum(map(self._deltas, biases))) if biases else None
 
     def _product(self, weight: str, label: str, way: Way, row: int, parts: int) -> Launch:
         outputs, inputs = self._steps.program.buffers[weight].shape
@@ -210,6 +222,7 @@ class Launches:
         row: int,
         parts: int,
     ) -> Launch:
+        """Return the launch of a pass of a convolution, as a matrix product with sizes that are multiples of a tensor core's."""
         forward = self._steps.connections.operation(op.connection)
         assert isinstance(forward, Convolve)
         outputs = self._steps.program.buffers[forward.weight].shape[0]
@@ -225,6 +238,10 @@ class Launches:
     def _row_bytes(self, buffer: str) -> int:
         size = self._steps.storage.size(buffer)
         return FLOAT * (-(-size // LANES) if self._steps.spikes(buffer) else size)
+
+    def _deltas(self, current: str) -> int:
+        """Return the bytes of a row of deltas."""
+        return self._steps.storage.size(current) * (FLOAT // 2 if self._steps.rounds_delta(current) else FLOAT)
 
     def _connection(self, name: str) -> str:
         return next((c.label for c in self._steps.program.connections if c.id == name), name)

@@ -27,7 +27,7 @@ class BackwardCore:
     label
         Label of its population.
     first
-        Index of its first host statement among those of the backward pass.
+        Index of its first host statement in the backward pass.
     complete
         Currents whose deltas are complete before it starts.
     """

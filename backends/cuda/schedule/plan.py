@@ -1,4 +1,8 @@
-"""Launch plan of a program: its kernels, the buffers between them, and the order of launches."""
+"""Launch plan of a program: its kernels, the buffers between them, and the order of launches.
+
+A component is a population, or all populations that depend on each other. A walk is a kernel that computes all steps of a population
+without recurrence; a core is a kernel that keeps recurrent weights on chip for all steps.
+"""
 
 from __future__ import annotations
 
@@ -140,6 +144,8 @@ class LaunchPlan:
         The cores of the backward pass whose blocks form clusters, in order.
     launches
         The launches as data.
+    spare_copies
+        C++ conditions; if all are true, no kernel reads the copies of weights. Empty if one always does.
     fields, binding
         Buffers of outside sums: members of ``Net``, and statements that set their addresses.
     """
@@ -157,27 +163,31 @@ class LaunchPlan:
         self.fields: list[str] = []
         self.binding: list[str] = []
         self.backward_cores: list[BackwardCore] = []
-        self._complete: set[str] = set()
+        self._complete: set[str] = set()  # currents whose adjoints are computed for all steps
         self.launches: list[Launch] = []
         self._described = Launches(steps)
-        most: Counter[str] = Counter()
+        needed: Counter[str] = Counter()
         for i in steps.program.inputs:
             self._choose(f"{i.id}_in", i.label)
         for component in steps.schedule.components:
-            self._forward(component, most, trains)
+            self._forward(component, needed, trains)
         for component in reversed(steps.schedule.components if trains else ()):
-            self._backward(component, most)
+            self._backward(component, needed)
+        used_outside = bool(steps.connections.copies)
         for component in steps.schedule.components:
             if isinstance(component, Feedback | RecurrentLoop):
                 self.feedbacks.append(self._feedback(component if isinstance(component, Feedback) else component.otherwise, trains))
-        self.scratch = Scratch(most["training"], most["inference"])
+        self.scratch = Scratch(needed["training"], needed["inference"])
+        spared = not used_outside and len(self.feedbacks) == len(self.cores) and all(core.goes_back for core in self.cores)
+        self.spare_copies = [f"{core.name}_{way}.is_on_chip()" for core in self.cores for way in ("ahead", "back")] if spared else []
 
     @property
     def prepared(self) -> list[PreparedWeight]:
         """The weights that are copied into the layouts of products after each update."""
         return list(self._sequence_calls.prepared.values())
 
-    def _forward(self, component: Component, most: Counter[str], trains: bool) -> None:
+    def _forward(self, component: Component, needed: Counter[str], trains: bool) -> None:
+        """Add the forward launches of a component: sums of the currents from outside, then the neurons."""
         currents = {
             c: p for p in component.populations for c in self._steps.neuron_step(p).currents if self._steps.incoming(c, outside=True)
         }
@@ -187,7 +197,7 @@ class LaunchPlan:
             self._sum(self.forward, current, component.population, self._steps.neuron_step(component.population).outputs[0])
             return
         same = {f"c_{c}": c for p in component.populations if trains for c in self._float_deltas(p)}
-        self._place([(f"c_{c}", self._size(c)) for c in currents], same, most, trains)
+        self._place([(f"c_{c}", self._size(c)) for c in currents], same, needed, trains)
         for current, population in currents.items():
             self._sum(self.forward, current, population, f"c_{current}")
         match component:
@@ -207,7 +217,8 @@ class LaunchPlan:
             for output in self._steps.neuron_step(population).outputs:
                 self._choose(output, self._steps.population(population).label)
 
-    def _backward(self, component: Component, most: Counter[str]) -> None:
+    def _backward(self, component: Component, needed: Counter[str]) -> None:
+        """Add the backward launches of a component: sums of the gradients of outputs, then the neurons."""
         learning = [p for p in component.populations if self._steps.schedule.learns(p)]
         if not learning:
             return
@@ -223,7 +234,7 @@ class LaunchPlan:
             for output, current in zip(op.outputs, op.currents, strict=False):
                 if not self._steps.rounds_delta(current) and self._size(output) == self._size(current):
                     same[f"a_{output}"] = current
-        self._place([(f"a_{o}", self._size(o)) for o in outputs], same, most, True)
+        self._place([(f"a_{o}", self._size(o)) for o in outputs], same, needed, True)
         for output, population in outputs.items():
             self._sum(self.backward, output, population, f"a_{output}")
         match component:
@@ -303,6 +314,7 @@ class LaunchPlan:
         return FLOAT * self._steps.neurons(population) * (len(kernel.inputs) + max(1, len(kernel.history)))
 
     def _core(self, loop: RecurrentLoop, recurrence: DenseProduct, feedback: Feedback, trains: bool) -> RecurrentCore:
+        """Return the data of the kernels of a population with one dense recurrence."""
         op = self._steps.neuron_step(loop.population)
         source, limits = recurrence.source.buffer, self._steps.limits
         returning = [b for b in self._steps.program.backward if isinstance(b, DenseInputGradient) and b.connection == recurrence.connection]
@@ -345,8 +357,11 @@ class LaunchPlan:
             return []
         return [c for c in self._steps.neuron_adjoint(population).currents if not self._steps.rounds_delta(c)]
 
-    def _place(self, sums: Sequence[tuple[str, int]], same: dict[str, str], most: Counter[str], trains: bool) -> None:
-        """Add buffers of sums. In training, buffers in `same` use the memory of a current's deltas; others use memory of all components."""
+    def _place(self, sums: Sequence[tuple[str, int]], same: dict[str, str], needed: Counter[str], trains: bool) -> None:
+        """Add buffers of sums, and raise `needed`, the shared values per step and sample, if they are more than in earlier components.
+
+        In training, buffers in `same` use the memory of a current's deltas instead of shared memory.
+        """
         used = 0
         own = [s for s in sums if s[0] not in same]
         for number, (name, size) in enumerate([*own, *(s for s in sums if s[0] in same)]):
@@ -356,13 +371,14 @@ class LaunchPlan:
             self.binding.append(f"net.{name} = {f'training ? net.d_{same[name]} : {place}' if name in same else place};")
             used += size
             if number < len(own) and trains:
-                most["training"] = max(most["training"], used)
-        most["inference"] = max(most["inference"], used)
+                needed["training"] = max(needed["training"], used)
+        needed["inference"] = max(needed["inference"], used)
 
     def _size(self, buffer: str) -> int:
         return self._steps.storage.size(buffer)
 
     def _feedback(self, feedback: Feedback, trains: bool) -> FeedbackKernels:
+        """Return the data of the kernels of populations whose connections form cycles."""
         steps = self._steps
         forward = steps.feedback_forward(feedback)
         backward = steps.feedback_backward(feedback) if trains else []

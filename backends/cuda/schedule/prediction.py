@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from snnc.backends.cuda.schedule.cores import MAX_NEURONS, core_processors, core_seconds
-from snnc.backends.cuda.schedule.launches import NARROW, SPIKE_PARTS, Launch, columns_of_tile, filled, read_launches, slice_rows
+from snnc.backends.cuda.schedule.launches import NARROW, SPIKE_PARTS, TILE, Launch, columns_of_tile, filled, read_launches, slice_rows
 from snnc.backends.cuda.schedule.overlap import LARGEST_CLUSTER
 from snnc.backends.cuda.schedule.teams import TeamWork, team_seconds
 from snnc.compiler.ir.arrays.sizes import FLOAT
@@ -32,14 +32,14 @@ class Card:
     turn, tile
         Seconds that a product by warpgroups takes in addition to its multiplications: per barrier, after each part of the depth; and per
         tile, for the first copies and the results.
-    split
-        Weights per second that a block splits into 16-bit parts.
+    split, rows
+        Weights per second that a block splits into 16-bit parts, and bytes per second of rows of 128 bytes that it reads from L2.
     gathered
         Values per second that all multiprocessors gather into the fragments of a convolution.
     table
         Bytes per second that connections with tables read and write.
     launch, step
-        Seconds to start and end a kernel inside a graph, and seconds per step of a walk.
+        Seconds to start and end a kernel inside a graph, and seconds per step of a walk, which runs a population without recurrence.
     host
         Seconds of a training step in which the device waits for the host.
     """
@@ -53,6 +53,7 @@ class Card:
     turn: float
     tile: float
     split: float
+    rows: float
     convolution: float
     convolution_gradient: float
     gathered: float
@@ -72,6 +73,7 @@ H100: Final = Card(
     turn=103 / 1.755e9,
     tile=1.7e-6,
     split=2.5e9,
+    rows=23 * 1.755e9,
     convolution=0.88e12,
     convolution_gradient=0.32e12,
     gathered=0.75e12,
@@ -81,10 +83,14 @@ H100: Final = Card(
     host=60e-6,
 )
 """Measured on one H100 on 2026-11-23 (docs/decisions/0068-rates-from-differences.md). With kernels alone: 1,213 bfloat16 multiplications
-per cycle and multiprocessor from registers; a block's barrier (103 cycles); launches in a graph (0.9 us, and the end of a kernel);
-convolutions and tables. With a prototype's kernels: warpgroups multiply 3.5 T per second and multiprocessor; blocks need 18 to 24 us to
-load and split 49,152 weights; an update moves 104 MiB in 37.0 us. Assumed: products by single warps reach half of the rate from registers;
-3,000 more cycles per tile; a step of a walk; the time of the host."""
+per cycle and multiprocessor from registers; rows of 128 bytes from L2 (22 to 25 bytes per cycle); a block's barrier (103 cycles); launches
+in a graph (0.9 us, and the end of a kernel); convolutions and tables. With a prototype's kernels: warpgroups multiply 3.5 T per second and
+multiprocessor; blocks need 18 to 24 us to load and split 49,152 weights; an update moves 104 MiB in 37.0 us. Assumed: products by single
+warps reach half of the rate from registers; 3,000 more cycles per tile; a step of a walk; the time of the host."""
+
+
+_THREADS: Final = 2048
+"""Threads that a multiprocessor runs at a time."""
 
 
 @dataclass(frozen=True)
@@ -157,28 +163,28 @@ def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card:
 
 
 def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
+    """Return the predicted time of a launch: its start, plus the longest of the times that its resources need."""
     rows = steps * batch
     moved = rows * launch.row_bytes + launch.fixed_bytes
-    bytes_ = moved / card.memory
+    transfer = moved / card.memory
     match launch.kind:
         case "product":
-            bounds = {"memory": bytes_, "tensor cores": _product(launch, rows, card)}
+            bounds = {"memory": transfer, "tensor cores": _product(launch, rows, card)}
         case "convolution":
             work = rows * launch.positions * launch.depth
             rate = card.convolution_gradient if launch.way == "gradient" else card.convolution
             products = work * launch.width * launch.parts / (rate * card.processors)
             gathers = 0.0 if launch.way == "backward" else work / card.gathered
             # Results are written after the sums, not at the same time.
-            bounds = {"tensor cores": products + bytes_, "gathers": gathers + bytes_}
+            bounds = {"tensor cores": products + transfer, "gathers": gathers + transfer}
         case "prepare":
-            bounds = {"memory": bytes_, "splitting": launch.depth / card.split}
+            block = FLOAT * launch.width / card.rows + launch.depth / card.split
+            bounds = {"memory": transfer, "splitting": max(block, launch.weights / (card.split * card.processors))}
         case "table":
             bounds = {"memory": moved / card.table}
         case "walk":
-            bounds = {
-                "memory": bytes_,
-                "steps": steps * card.step * math.ceil(batch * filled(launch.neurons, 32) / (card.processors * 2048)),
-            }
+            rounds = math.ceil(batch * filled(launch.neurons, 32) / (card.processors * _THREADS))
+            bounds = {"memory": transfer, "steps": steps * card.step * rounds}
         case "core" if launch.neurons > MAX_NEURONS:
             every, back = launch.neurons**2, launch.way == "backward"
             team = TeamWork(1, launch.neurons, 0 if back else every, every if back else 0, launch.neurons if back else 0)
@@ -189,7 +195,7 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
             team = TeamWork(launch.levels, launch.neurons, launch.listed, launch.weights, launch.depth)
             bounds = {"steps": team_seconds(team, batch, steps)}
         case _:
-            bounds = {"memory": bytes_}
+            bounds = {"memory": transfer}
     by = max(bounds, key=lambda name: bounds[name])
     idle = 0
     if launch.kind == "core" and launch.neurons <= LARGEST_CLUSTER:
@@ -212,15 +218,15 @@ def _product(launch: Launch, rows: int, card: Card) -> float:
     across = columns_of_tile(launch.width)
     # If the source of a gradient is not spikes, parts of both factors are in shared memory, and single warps multiply.
     groups = across > NARROW and (launch.way != "gradient" or launch.parts == SPIKE_PARTS)
-    rate, turn, beside = (card.group_product, card.turn, card.tile) if groups else (card.product, 0.0, 0.0)
+    rate, turn, per_tile = (card.group_product, card.turn, card.tile) if groups else (card.product, 0.0, 0.0)
     # Depth between two barriers, as in ``whole_warpgroups.cuh``; it is shorter for real-valued rows.
-    each = 64 if launch.way == "gradient" or launch.parts <= SPIKE_PARTS else 32
+    depth = 64 if launch.way == "gradient" or launch.parts <= SPIKE_PARTS else 32
     if launch.way == "gradient":
         length = slice_rows(rows, launch.depth, launch.width)
         slices, numbers = _slices(launch, rows), launch.depth * launch.width
-        rounds = math.ceil(math.ceil(launch.depth / 128) * math.ceil(launch.width / across) * slices / card.processors)
-        products = length * 128 * across * launch.parts / rate + math.ceil(length / each) * turn
-        return rounds * (products + beside) + FLOAT * slices * numbers / card.memory
-    rounds = math.ceil(math.ceil(rows / 128) * math.ceil(launch.width / across) / card.processors)
-    turns = math.ceil(launch.depth / each)
-    return rounds * (128 * across * filled(launch.depth, 32) * launch.parts / rate + turns * turn + beside)
+        rounds = math.ceil(math.ceil(launch.depth / TILE) * math.ceil(launch.width / across) * slices / card.processors)
+        products = length * TILE * across * launch.parts / rate + math.ceil(length / depth) * turn
+        return rounds * (products + per_tile) + FLOAT * slices * numbers / card.memory
+    rounds = math.ceil(math.ceil(rows / TILE) * math.ceil(launch.width / across) / card.processors)
+    turns = math.ceil(launch.depth / depth)
+    return rounds * (TILE * across * filled(launch.depth, 32) * launch.parts / rate + turns * turn + per_tile)

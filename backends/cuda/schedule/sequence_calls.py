@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from snnc.backends.cuda.kernels.connections import WiredGradient
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
-from snnc.backends.cuda.schedule.launches import Launch, filled
+from snnc.backends.cuda.schedule.launches import TILE, Launch, filled
 from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Precision
@@ -38,7 +39,8 @@ _BACKWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "tf32": "SPLIT", "
 """Form of the factors of products that return gradients to sources, by precision."""
 
 _MAX_BLOCKS: Final = 264
-"""Maximum number of blocks that split the weights of products of real values (``whole_products.cu``)."""
+_WARPS: Final = 16
+"""Maximum number of blocks that split a weight, and warps of such a block (``whole_products.cu``)."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +81,35 @@ class PreparedWeight:
         """Statement that allocates the copy."""
         return f"{self.name}.make_room(prepared_bytes(WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}) / 4);"
 
-    def launch(self, label: str) -> Launch:
-        """Return the launch that reads each weight and stores its 16-bit parts; `label` is the label of the parameter."""
-        numbers = self.inputs * self.outputs
+    @property
+    def bytes(self) -> int:
+        """Bytes that an update of the copy moves: each weight is read, and stored as 16-bit parts."""
         whole = self.factors == "ROUNDED" or (self.use == "SPIKES" and self.factors == "TF32")
         parts = 1 if whole else 3 if self.use == "NUMBERS" and self.factors != "HALF_WEIGHTS" else 2
-        # Each block splits all weights of 32 outputs for spikes; otherwise all blocks share them.
-        of_block = LANES * filled(self.inputs, LANES) if self.use == "SPIKES" else -(-numbers // _MAX_BLOCKS)
-        return Launch("prepare", "once", label, fixed_bytes=numbers * (FLOAT + 2 * parts), depth=of_block)
+        return self.inputs * self.outputs * (FLOAT + 2 * parts)
 
     @property
-    def statement(self) -> str:
-        """Statement that updates the copy."""
-        return f"prepare_weights({self.given}, {{net.{self.weight}, {self.inputs}, {self.outputs}}});"
+    def work(self) -> tuple[int, int]:
+        """Weights that a block splits (``whole_products.cu``), and weights that it reads before, for the ranges of its columns."""
+        if self.use != "SPIKES":
+            return -(-self.inputs * self.outputs // _MAX_BLOCKS), 0
+        items, chunks = 4 * (filled(self.inputs, 2 * LANES) // LANES), filled(self.outputs, TILE) // LANES
+        shares = max(1, min(-(-items // _WARPS), _MAX_BLOCKS // chunks))
+        return -(-items // (_WARPS * shares)) * _WARPS * LANES * 8, LANES * self.inputs * (self.factors != "ROUNDED")
+
+    @property
+    def preparation(self) -> str:
+        """C++ initialiser of the ``Preparation`` that updates the copy."""
+        return f"{{{self.given}, {{net.{self.weight}, {self.inputs}, {self.outputs}}}}}"
+
+
+def preparation_launch(prepared: Sequence[PreparedWeight]) -> Launch:
+    """Return the launch that updates all copies."""
+    split, first = zip(*(one.work for one in prepared), strict=True)
+    numbers = sum(one.inputs * one.outputs for one in prepared)
+    return Launch(
+        "prepare", "once", "weights", fixed_bytes=sum(one.bytes for one in prepared), depth=max(split), width=max(first), weights=numbers
+    )
 
 
 @dataclass
@@ -200,6 +218,7 @@ class SequenceCalls:
         return None
 
     def _convolution_gradient(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> tuple[str, str]:
+        """Return the call for the gradient of a convolution's weight or bias at all steps, and the statement that allocates its slices."""
         forward = self.steps.connections.operation(op.connection)
         assert isinstance(forward, Convolve)
         windows = self.steps.connections.windows(forward)

@@ -33,7 +33,7 @@ class TeamWork:
     neurons
         Number of neurons of all populations.
     listed, dense
-        Number of weights of which a step reads only those of spikes, and number of weights that it reads in full.
+        Number of weights that a step reads only for neurons that spiked, and number of weights that it always reads.
     rows
         Rows of dense weights that a warp reads for 32 neurons.
     """
@@ -51,6 +51,7 @@ def team_seconds(work: TeamWork, batch: int, steps: int) -> float:
 
 
 def _cycles(work: TeamWork, batch: int, blocks: int, tile: int) -> float:
+    """Return the cycles of a step if teams have `blocks` blocks: barriers, lists of spikes, and the slowest way to read weights."""
     samples = math.ceil(batch / min(_BLOCKS // blocks, batch))
     reads = math.ceil(samples / tile)
     moved = 4 * (work.listed * _ACTIVITY * samples + work.dense * reads) / blocks

@@ -80,6 +80,7 @@ def _placed(net: PoplarNetwork, name: str, population: str, form: str, order: st
 
 
 def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: bool) -> PlacedParameter:
+    """Return the placement of a weight: a dense matrix, one value for all neurons, or one for each."""
     target = connection.target
     if connection.kind == "dense":
         inputs = net.size(connection.source_buffer)
@@ -96,11 +97,11 @@ def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: 
 
 def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the variables, copies and updates of all parameters."""
-    if repeats(net):
+    if repeats(net) and not net.operation:
         assembly.tensors.append("add_passes();")
     between = set_in_passes(net)
     for placed in placed_parameters(net):
-        _variables(assembly, placed, copied=placed.name not in between)
+        _variables(net, assembly, placed, copied=placed.name not in between)
         if placed.learned:
             _gradient(net, assembly, placed)
             _update(net, assembly, placed)
@@ -115,7 +116,8 @@ def _shape(placed: PlacedParameter) -> str:
     return "{" + ", ".join(map(str, placed.shape)) + "}"
 
 
-def _variables(assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> None:
+def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> None:
+    """Declare a parameter, the copies for its readers, and the tensor that the host sees."""
     name, p = placed.name, placed.population
     comment = f"parameter {placed.label}"
     if placed.form == "shared":
@@ -125,7 +127,7 @@ def _variables(assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> 
         whole = name
     else:
         assembly.variable("Parts", name, f'layout.{placed.layout_function}({p}, "{name}", {placed.rows})', comment)
-        if placed.learned:
+        if placed.learned and not net.operation:  # an operation receives the parameters of all replicas
             assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
         whole = f"{name}.all"
     if not copied:
@@ -137,6 +139,7 @@ def _variables(assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> 
 
 
 def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> None:
+    """Declare the private gradients of a parameter's blocks, and add the vertices that sum those of a group."""
     name, p, order = placed.name, placed.population, placed.order
     if placed.form == "shared":
         sums = assembly.variable("Parts", f"d_{name}", f'layout.block_numbers({p}, "d_{name}")', f"private gradients of {placed.label}")
@@ -155,6 +158,7 @@ def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -
 
 
 def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> None:
+    """Declare the optimiser's arrays of a parameter, and add the vertices that update it."""
     name, p = placed.name, placed.population
     shared = placed.form == "shared"
     others = f"d_{name}.range(1, {p}.blocks.size())" if shared else f"other_sums({p}, d_{name}, g)"

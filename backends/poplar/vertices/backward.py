@@ -51,6 +51,7 @@ def add_backward(net: PoplarNetwork, assembly: Assembly, population: PopulationI
 
 
 def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
+    """Add the vertices that compute a backward step of a population's blocks."""
     layer, every = net.layers[population.id], incoming(net, population.id)
     links = [link for link in every if link.read_backward or link.returned]
     read = [link for link in links if link.read_backward]
@@ -213,6 +214,7 @@ def _stored(
 def _outputs(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint, values: Values, code: BlockCode
 ) -> list[Body]:
+    """Declare the gradients of outputs that source gradients write, and return the template data of all outputs that the code reads."""
     outputs: list[Body] = []
     for index, buffer in enumerate(step.outputs):
         ring = ring_size(net, buffer)
@@ -244,6 +246,7 @@ def _record_delays(
 
 
 def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
+    """Add the vertices that compute the gradient of a population's outputs from the deltas of its targets."""
     layer, links, p = net.layers[population.id], net.outgoing(population.id), population.id
     values: Values = {
         "k": "first_clock[b.tile]",
@@ -298,6 +301,7 @@ def _source_counts(loops: LoopsByPlace, body: Body) -> Body:
 
 
 def _outgoing_values(net: PoplarNetwork, index: int, connection: ConnectionInfo, link: Link, form: TableForm | None) -> Values:
+    """Return the fields with which a block reads the deltas of a target and the weights to it."""
     target = net.population(connection.target)
     delta = f"d_{target.ports[connection.port]}"
     values: Values = {f"stage{index}": net.stages[target.id], f"delay{index}": connection.delay}

@@ -30,6 +30,7 @@ def composed_context(loss: Composed, shape: LossShape, batch: int, steps: int, w
 
 
 def _slot(slot: ScoreSlot) -> Body:
+    """Return the template data of one stored score."""
     return {
         "first": slot.first,
         "place": slot.place,
@@ -43,6 +44,7 @@ def _slot(slot: ScoreSlot) -> Body:
 
 
 def _term(loss: Composed, shape: LossShape, term: Term, first: int, stop: int, steps: int) -> Body:
+    """Return the template data of a term of the loss for outputs `first` … `stop` - 1."""
     compares, numbers = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
     inverse, time = term.inverse == "reciprocal", term.statistic == "first_spike"
     known = loss.targets == "step_values" and term.reads_targets

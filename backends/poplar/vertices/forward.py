@@ -203,6 +203,7 @@ def _saved(
     pointers: list[Body],
     halves: list[Body],
 ) -> list[Body]:
+    """Declare the values that the backward pass reads later, and return the template data that stores them."""
     stores: list[Body] = []
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
         slots, shown, offset = KEPT if net.plan.segment else "STEPS", f"kept {population.label}", population.kernel.rounded.get(name)
@@ -222,6 +223,7 @@ def _saved(
 def _sent(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values
 ) -> tuple[list[int], list[Body]]:
+    """Declare the masks and values that a population sends; return which outputs have masks, and the template data that stores values."""
     masks: list[int] = []
     stores: list[Body] = []
     for index, buffer in enumerate(step.outputs):
@@ -244,6 +246,7 @@ def _sent(
 
 
 def _records(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values) -> list[Body]:
+    """Declare the recorded outputs of a population, and return the template data that stores them."""
     records: list[Body] = []
     n = net.neurons[population.id]
     for index, output in enumerate(net.records(population.id)):

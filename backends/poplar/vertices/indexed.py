@@ -1,6 +1,7 @@
 """Emitted code for indexed connections: tables on the tiles, weights and their copies, and fields of the vertices.
 
-An indexed connection is defined by a table of (source, target, weight). A connection ``c`` has these members in ``host.cpp``:
+An indexed connection is defined by a table of (source, target, weight). docs/reference/terms.md explains column group and private gradient.
+A connection ``c`` has these members in ``host.cpp``:
 
 - ``c_in`` and ``c_out``: the class ``Side`` of the target and of the source;
 - ``c_in_rows``, ``c_in_place``, ``c_in_start``, ``c_in_length``: tables of the target side;
@@ -145,6 +146,7 @@ def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTable
 
 
 def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
+    """Declare the weights and gradients of an indexed connection, and add the vertices that sum and update them."""
     connection, id_, target = found.connection, found.connection.id, found.connection.target
     owners = f"{id_}_owners"
     assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "owners of the weights, which update them")
@@ -269,6 +271,7 @@ def _rounding(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, 
 def _add_update(
     net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, learned: str, at: int, *, half: bool = False, value: str = "theta"
 ) -> None:
+    """Add the vertices with which owners update their weights."""
     id_ = found.connection.id
     values: Values = {
         "rates": rates_of(net, found.connection.weight, found.connection.bias),

@@ -85,7 +85,7 @@ def _slot(net: PoplarNetwork, step: str, more: int, size: str = "size") -> str:
 
 
 def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the vertices that save states at segment boundaries and restore them, and those that reset the clock."""
+    """Add the vertices that save states at segment boundaries, restore them, and reset the clock."""
     if not net.plan.segment:
         return
     for population in net.program.populations:
@@ -109,6 +109,7 @@ def boundary_values(net: PoplarNetwork, population: str, compute_set: str, item:
 
 
 def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, compute_set: str) -> None:
+    """Add the vertices that save or restore the initial values of a segment."""
     values = {**boundary_values(net, population.id, compute_set, "b"), "count": "b.count"}
     sent: list[tuple[int, bool]] = []
     copies: list[Body] = []

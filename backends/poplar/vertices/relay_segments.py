@@ -107,6 +107,7 @@ def boundary_name(buffer: str, part: str) -> str:
 
 
 def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
+    """Add the vertices that save or restore the steps that relays have yet to send."""
     name, parts = store.buffer, stored_parts(store)
     vertex = relay_boundary(net.costs, store.stored_spikes if store.kind == "events" else None)
     values = boundary_values(net, store.owner, compute_set, "r")

@@ -1,7 +1,8 @@
 """Relays of sources: their stores and windows, and the vertices that fill them.
 
-A relay is a tile that stores the values of a source at all steps and lists the ids of its spikes. A bus connects a source through its
-relays to the tiles that read it a certain number of iterations later. A window contains the data of one step on a bus.
+A relay is a tile that stores the values of a source at all steps and lists the ids of its spikes, which the source marks in masks. A bus
+connects a source through its relays to the tiles that read it a certain number of iterations later. A window contains the data of one step
+on a bus. All vertices of a compute set run at the same time.
 """
 
 from __future__ import annotations
@@ -143,7 +144,8 @@ def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     if name in net.limits:
         limit = assembly.relay_numbers(relays, "FLOAT", f"{name}_limit", 2)
         order = f"repeated(2, {limit}.all.numElements())"
-        assembly.tensors.append(f'tensor("{name}_limit", SNNC_SETTING, {{2}}, {limit}.all, {order}, true);')
+        role = "PARAMETER" if net.operation else "SETTING"
+        assembly.tensor(role, f"{name}_limit", "{2}", f"{limit}.all", order, True)
     _counter(net, assembly, relays, f"{name}_dropped", f"{name}_dropped")
 
 
@@ -167,6 +169,7 @@ def counter_name(net: PoplarNetwork, bus: BusPlan) -> str:
 
 
 def _input(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
+    """Add the statement with which the host writes an input of the network into its relays."""
     name, shape = store.buffer, f"{{BATCH, {store.width}}}" if store.static else f"{{STEPS, BATCH, {store.width}}}"
     given = f"{host_ring(net, store)}, {'load_segment' if in_segments(net, store) else 'load_inputs'}"
     if store.bits:
@@ -180,6 +183,7 @@ def _input(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _initial(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
+    """Add the statement that registers the output of a population before the first step, which the host can write."""
     name = store.buffer
     if store.bits:
         given = f"{name}_relays, {name}_bits, {slots(net, store)}"
@@ -196,6 +200,7 @@ def _initial(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: str, *, forward: bool) -> Values:
+    """Return the fields of every vertex that writes windows; `clock` is the C++ of the iteration number."""
     values: Values = {"k": clock, "interval": "INTERVAL", "samples": "r.samples", "before": int(store.before)}
     for index, bus in enumerate(buses):
         values |= {f"offset{index}": net.offset_shown(bus, forward=forward), f"last{index}": net.last_step(bus)}
@@ -282,7 +287,7 @@ def _write_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPl
 def _write_windows(
     net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, buses: Sequence[BusPlan], *, forward: bool
 ) -> None:
-    """Add the vertices that write windows of `buses`; in the forward pass, those of a population first store its step."""
+    """Add the vertices that write windows of `buses`; in the forward pass, the relays of a population first store its step."""
     joins = forward and not store.external
     if store.bits and not joins:
         for bus in buses:
@@ -315,6 +320,7 @@ def _write_windows(
 def _add(
     net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, vertex: VertexSpec, title: str, values: Values, body: Body
 ) -> None:
+    """Add a vertex to each relay of a store, in a compute set, and its codelet."""
     label = {i.id: i.label for i in net.program.inputs} | {p.id: p.label for p in net.program.populations}
     shown, relays = f"{store.owner} {label.get(store.owner, '')}", ("Relay", "r", f"{store.buffer}_relays")
     group = "relays_backward" if "backward" in compute_set else "relays_forward"
@@ -322,6 +328,7 @@ def _add(
 
 
 def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], joins: bool, forward: bool) -> tuple[Values, Body]:
+    """Return the fields of a vertex that writes windows of spikes, and the template data for storing a step (used if it `joins`)."""
     name = store.buffer
     values: Values = {"stored": store.stored, "ids": f"{name}_ids[r.index]", "numbers": f"{name}_numbers[r.index]"}
     if store.bits:
@@ -385,6 +392,7 @@ def _window_values(store: Store, index: int, bus: BusPlan, window: ShownWindow, 
 
 
 def _value_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], joins: bool) -> tuple[Values, Body]:
+    """Return the fields of a vertex that writes windows of values, and the template data for storing a step (used if it `joins`)."""
     name, owner = store.buffer, store.owner
     values: Values = {"width": store.width, "store": f"{name}_store[r.index]"}
     if joins:
@@ -449,6 +457,7 @@ def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
 
 
 def _next_window(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, *, backward: bool) -> None:
+    """Add the vertices that write the next window of a step, for buses that may need several."""
     limited = tuple(bus for bus in store.buses if net.limited(bus, backward=backward))
     if store.bits:
         for bus in limited:

@@ -24,7 +24,8 @@ def add_moments(net: PoplarNetwork, assembly: Assembly, population: str, output:
     assembly.forget("forward", cells)
     name = moments_name(output)
     assembly.variable("Parts", name, f'layout.block_moments({population}, "{name}")', f"mean and squared distances: {output.label}")
-    assembly.tensors.append(f'tensor("{name}", SNNC_RESULT, {{{name}.all.numElements()}}, {name}.all, {{}}, false);')
+    if not net.operation:
+        assembly.tensor("RESULT", name, f"{{{name}.all.numElements()}}", f"{name}.all", "{}", False)
     values = {"values": f"{cells}[b.index]", "found": f"{name}[b.index]", "rows": "STEPS * b.samples", "count": "b.count"}
     assembly.add("statistics", output.label, ("Block", "b", f"{population}.blocks"), MOMENTS, block_moments(net.costs), values)
 

@@ -79,6 +79,7 @@ class PoplarExecutor:
         return parts
 
     def _updated(self, batches: list[tuple[torch.Tensor, ...]]) -> list[Any]:
+        """Update the weights once, with the mean gradient of all batches, and return the results of the batches."""
         assert self._optimizer is not None, "only training has updates"
         self._optimizer.zero_grad()
         results = []
@@ -108,7 +109,7 @@ class PoplarExecutor:
         return result
 
     def _keep(self, changed: set[str]) -> None:
-        """Copy the buffers that the model has changed to the host; they are those of the first replica."""
+        """Copy the buffers that the model has changed from the first replica to the host."""
         if changed and self._options.replication_factor > 1 and self._options.broadcast_buffers:
             raise Error(f"replicas change the buffer {min(changed)!r}, which they share; call broadcastBuffers(False) if they may differ")
         own = dict(self._model.named_buffers())

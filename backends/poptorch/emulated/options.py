@@ -1,4 +1,4 @@
-"""Options of PopTorch: those that affect results are stored, those that concern hardware are accepted and ignored."""
+"""Options of PopTorch: options that affect results are stored, options of the hardware are accepted and ignored."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class EpochOrders:
         self._stream = Stream(plan.seed)
 
     def of(self, epoch: int) -> Array:
-        """Return the order in an epoch. One random stream yields all orders, so those of earlier epochs are drawn first."""
+        """Return the order in an epoch. One random stream yields all orders, so the orders of earlier epochs are drawn first."""
         if not self.plan.shuffle:
             return np.arange(self.count)
         if epoch < self._drawn:

@@ -34,7 +34,7 @@ class Order:
 
 
 def training_data(inputs: ProgramInputs, x: Trained, y: npt.ArrayLike | None, order: Order) -> TrainingData:
-    """Return the batches of a training run; the arguments are those of :meth:`snnc.backends.session.BackendSession.fit`.
+    """Return the batches of a training run; see :meth:`snnc.backends.session.BackendSession.fit` for `x` and `y`.
 
     Raises
     ------

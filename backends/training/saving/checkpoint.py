@@ -44,7 +44,7 @@ class Checkpoints:
     every
         Interval between checkpoints within an epoch: seconds, or ``"30s"``, ``"5m"``, ``"1h"``; 0 or ``"none"``: only after epochs.
     resume
-        Whether to continue from an existing file. The result is then exactly that of an uninterrupted run.
+        Whether to continue from an existing file. The result is exactly the same as without the interruption.
     """
 
     path: str | os.PathLike[str]

@@ -85,10 +85,10 @@ def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerVal
     return OptimizerValues(_updates(np.asarray(entries[UPDATES])), found, _scale(np.asarray(entries[LOSS_SCALE])) if scaled else None)
 
 
-def _scale(found: Array) -> tuple[float, int]:
-    if found.shape != (2,) or found.dtype.kind != "f" or not np.isfinite(found).all() or found[0] <= 0 or found[1] < 0:
-        raise OptimizerValuesError(f"{LOSS_SCALE} is {found}; it must be a factor above 0 and a number of updates.")
-    return float(found[0]), int(found[1])
+def _scale(values: Array) -> tuple[float, int]:
+    if values.shape != (2,) or values.dtype.kind != "f" or not np.isfinite(values).all() or values[0] <= 0 or values[1] < 0:
+        raise OptimizerValuesError(f"{LOSS_SCALE} is {values}; it must be a factor above 0 and a number of updates.")
+    return float(values[0]), int(values[1])
 
 
 def _updates(count: Array) -> int:

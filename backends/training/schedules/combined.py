@@ -62,9 +62,7 @@ class ByEpoch(Schedule):
     def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
         if when.epoch is None:
-            raise ScheduleError(
-                "ByEpoch has a value for each epoch, but the epoch is unknown here; give a function of the update."
-            )
+            raise ScheduleError("ByEpoch has a value for each epoch, but the epoch is unknown here; give a function of the update.")
         return float(value_at(self.then, TrainingPosition(when.epoch, when.epoch, 1, when.losses)))
 
 

@@ -179,7 +179,7 @@ class SpikeLimits:
         self._now, self.policy, self._update = wanted, chosen, at
 
     def rest(self) -> None:
-        """Reset the random choice to that of update 0, so that results outside of training do not depend on the number of updates."""
+        """Use the random choice of update 0, so that results outside of training do not depend on the number of updates."""
         if self._update and self.policy == "random":
             self.set(update=0)
 

@@ -68,7 +68,9 @@ class NormLayer:
             The variance of a single value is not defined.
         """
         if count < 2:
-            raise NormalisationError(f"{self.label!r} has one value per channel in a batch; statistics need two or more.")
+            raise NormalisationError(
+                f"{self.label!r} has one value per channel in a batch; statistics need two or more. Use a larger batch, or more steps."
+            )
 
 
 def trains_normalised(program: StepProgram) -> bool:

@@ -130,7 +130,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         for level in reversed(levels):
             for layer in self._layers:
                 if layer.level == level and layer.adjoint is not None:
-                    self._go_through(layer, update)
+                    self._set_adjoint_sums(layer, update)
             if self._repeats and isinstance(self.engine, RepeatingEngine):
                 self.engine.gather_again(samples)
             else:
@@ -160,7 +160,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             if layer.inputs:
                 update.deviation[layer.output] = np.sqrt(variance + eps)
                 update.normalised[layer.output] = (x - mean) / update.deviation[layer.output]
-            self._give(layer, update, dict(zip((MEAN, VARIANCE), (mean, variance), strict=True)))
+            self._set_for_update(layer, update, dict(zip((MEAN, VARIANCE), (mean, variance), strict=True)))
 
     def _run(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
         """Run forward; return the normalised values, and the moments that the engine measures itself."""
@@ -169,7 +169,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         return self.engine.forward(inputs, initial), {}
 
     def _parameters(self) -> dict[str, Array]:
-        """Return the parameters that an update needs: those of the normalisations, and all if dropout layers draw masks."""
+        """Return the parameters that an update needs: the parameters of the normalisations, or all if dropout layers draw masks."""
         if self._masks.layers or not isinstance(self.engine, SelectingEngine):
             return self.engine.get_parameters()
         return self.engine.parameters_named({name for layer in self._layers for name in (*layer.parameters.values(), layer.gain)})
@@ -180,7 +180,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             return self.engine.gradients_named((layer.gain, layer.bias))
         return self.engine.gradients()
 
-    def _go_through(self, layer: NormLayer, update: _Update) -> None:
+    def _set_adjoint_sums(self, layer: NormLayer, update: _Update) -> None:
         """Set the sums needed for the gradient through the statistics of a layer."""
         count = update.counts[layer.output]
         if layer.inputs:
@@ -192,9 +192,9 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             gradients, gain = self._gradients(layer), update.values[layer.gain].astype(np.float64)
             wide = (1, 1, *(1 if axis + 2 in layer.axes else n for axis, n in enumerate(layer.shape)))
             sums = (gain * gradients[layer.bias]).reshape(wide), (gain * gradients[layer.gain]).reshape(wide)
-        self._give(layer, update, {name: -total / count for name, total in zip((SHIFT, SLOPE), sums, strict=True)})
+        self._set_for_update(layer, update, {name: -total / count for name, total in zip((SHIFT, SLOPE), sums, strict=True)})
 
-    def _give(self, layer: NormLayer, update: _Update, values: Mapping[str, Array]) -> None:
+    def _set_for_update(self, layer: NormLayer, update: _Update, values: Mapping[str, Array]) -> None:
         """Set statistics, or the sums of their gradients, for the rest of an update: [T or 1, 1, *channels]."""
         if not layer.inputs:
             self._set(layer, {name: value[0, 0] for name, value in values.items()})

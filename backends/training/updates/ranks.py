@@ -124,8 +124,8 @@ class Ranks:
     def _sum(self) -> None:
         """Sum the buffer over all processes.
 
-        Kernels of the program do not overlap with those of the sum, because both may need the whole device: engine calls return only when
-        their kernels have finished.
+        The program's kernels and torch's kernels for the sum do not overlap, because each may need the whole device: engine calls return
+        only when their kernels have finished.
         """
         with self._talking():
             self._group.all_reduce(self._flat)
@@ -154,6 +154,7 @@ class Ranks:
         return found
 
     def _compare(self, what: str, *parts: bytes) -> None:
+        """Raise an error if the processes differ in `parts`."""
         digest = hashlib.sha256()
         for part in parts:
             digest.update(part)
@@ -185,7 +186,7 @@ class Ranks:
 
 
 def ranks_for(engine: Engine, batch: int) -> Ranks | None:
-    """Return this process as one of those that train together; None if it trains alone.
+    """Return the processes that train together; None if this process trains alone.
 
     Parameters
     ----------
@@ -215,7 +216,7 @@ def ranks_for(engine: Engine, batch: int) -> Ranks | None:
 
 
 def processes() -> int:
-    """Return the number of processes that train together: those of torch's process group, else those of ``torchrun``, else 1."""
+    """Return the number of processes that train together: the size of torch's process group, else that of ``torchrun``, else 1."""
     group = _open_group()
     if group is not None:
         return int(group.get_world_size())

@@ -41,7 +41,7 @@ class GradientWindow:
         self.now = None if self._places is None else self._places.widest
 
     def set(self, low: float, high: float | None = None) -> None:
-        """Set the ends, as membrane potential minus threshold; if `high` is None, the upper end is that of the compiled window.
+        """Set the ends, as membrane potential minus threshold; `high`: None for the upper end of the compiled window.
 
         Raises
         ------
@@ -64,6 +64,7 @@ class GradientWindow:
 
     @staticmethod
     def _check(ends: tuple[float, float], widest: tuple[float, float]) -> None:
+        """Raise an error unless `ends` is a window inside `widest`."""
         given: tuple[Any, Any] = ends
         good = all(isinstance(end, Real) and not isinstance(end, bool) for end in given)
         if not (good and math.isfinite(ends[0]) and ends[0] < ends[1]):

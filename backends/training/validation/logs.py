@@ -119,6 +119,7 @@ class TensorBoardLog:
 
 
 def _writer(folder: Path, purge_step: int | None) -> Any:
+    """Open a log with the first package that can write one."""
     for module in ("torch.utils.tensorboard", "tensorboardX"):
         try:
             found = __import__(module, fromlist=["SummaryWriter"])

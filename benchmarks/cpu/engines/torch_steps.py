@@ -94,8 +94,8 @@ class TorchEngine(ABC):
         """Return the mean membrane [B, classes] of the leaky readout."""
         m, total = _zeros(currents), _zeros(currents)
         for part in currents.split(self._chunk):
-            some, m = self._li(part, m)
-            total = total + some
+            sums, m = self._li(part, m)
+            total = total + sums
         return total / len(currents)
 
     def step(self) -> float:

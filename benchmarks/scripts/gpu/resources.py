@@ -46,10 +46,10 @@ def main(architectures: Sequence[str]) -> int:
                 print(f"| {net} | {architecture} | does not compile: {error} | | | |", flush=True)
                 failed = True
                 continue
-            some = [k for k in found if k.spill_stores or k.spill_loads]
-            spilled |= {f"{architecture} {k.name}": k for k in some}
-            most = max((k.spill_stores for k in some), default=0)
-            print(f"| {net} | {architecture} | {len(found)} | {max(k.registers for k in found)} | {len(some)} | {most} |", flush=True)
+            spilling = [k for k in found if k.spill_stores or k.spill_loads]
+            spilled |= {f"{architecture} {k.name}": k for k in spilling}
+            most = max((k.spill_stores for k in spilling), default=0)
+            print(f"| {net} | {architecture} | {len(found)} | {max(k.registers for k in found)} | {len(spilling)} | {most} |", flush=True)
             print(f"{net} {architecture}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     for name, kernel in spilled.items():
         print(f"{name}: {kernel.registers} registers, {kernel.spill_stores} bytes stored, {kernel.spill_loads} loaded")

@@ -48,8 +48,8 @@ def _table(runs: tuple[LoggedRun, ...], nets: dict[str, PublishedNet], found: li
         counts = " ".join(f"{layer.spikes:.0f}/{layer.gradients:.0f}" for layer in nets[run.name].layers[:-1])
         line = f"{run.name:15}{run.capacity[0]:>4}  {_list(run.ms):>9} {counts:42}"
         for target in TARGETS:
-            mine = {p.fragment_cycles: p for p in found if p.net == run.name and p.target == target}
-            line += f"{'/'.join(f'{mine[f].predicted_ms:.1f}' for f in FRAGMENTS):>16}  {mine[RULE].ratio:5.2f}"
+            by_fragment_cycles = {p.fragment_cycles: p for p in found if p.net == run.name and p.target == target}
+            line += f"{'/'.join(f'{by_fragment_cycles[f].predicted_ms:.1f}' for f in FRAGMENTS):>16}  {by_fragment_cycles[RULE].ratio:5.2f}"
         print(line)
     for target in TARGETS:
         ratios = [p.ratio for p in found if p.target == target and p.fragment_cycles == RULE]

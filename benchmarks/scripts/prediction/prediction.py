@@ -83,8 +83,8 @@ def phases(plan: Plan, steps: list[dict[str, Any]]) -> dict[str, dict[str, dict[
     assert read is not None
     starts, found = iter([step for step in steps if re.match(START, step["name"])]), {}
     for phase in plan.phases:
-        mine = next(starts, {}) if phase.name.endswith(": start") else {}
-        counted = {kind: float(sum(mine.get(name, 0) for name in names)) for kind, names in COUNTED.items()}
+        start_step = next(starts, {}) if phase.name.endswith(": start") else {}
+        counted = {kind: float(sum(start_step.get(name, 0) for name in names)) for kind, names in COUNTED.items()}
         predicted = {kind: phase.runs * float(getattr(phase, kind)) for kind in COUNTED}
         found[phase.name] = {"predicted": predicted, "emulated": dict(read.phases.get(phase.name, counted))}
     return found

@@ -37,9 +37,12 @@ from snnc.compiler.tiles.vertices.parameter_vertices import update, weight_rows
 from snnc.compiler.tiles.vertices.relay_loops import bit_loops, compact_loops, window_loops
 
 STAND_INS: Final = Path(__file__).parent / "riscv"
+"""Folder of headers that replace those of Poplar, and of ``probes.cpp``, the loops that are compiled separately."""
 PAGE: Final = Path(__file__).parents[3] / "docs" / "explanation" / "calibration.md"
 BEGIN, END = "<!-- riscv_counts.py writes from here -->", "<!-- to here -->"
+"""Lines of the page before and after the tables."""
 COMPILER: Final = "riscv64-unknown-elf-"
+"""Prefix of the names of the compiler's programs."""
 FLAGS: Final = (
     *("-std=c++17", "-march=rv32imf_zbb", "-mabi=ilp32f", "-O3", "-gdwarf-4", "-ffreestanding", "-fno-math-errno", "-fno-exceptions"),
     *("-ffp-contract=off", "-fno-jump-tables", "-fno-ipa-icf", "-mno-relax"),
@@ -47,13 +50,14 @@ FLAGS: Final = (
 """Compiler flags. Zbb counts leading zeros and bits in one instruction, as an IPU does. With -O3, sweeps keep their columns in registers.
 Products and sums are not fused, as in the cost model."""
 SLOW: Final = 5
-"""Cycles per float of a division or root of two floats in the cost model; RISC-V has one instruction for either."""
+"""Cycles per float that the cost model assumes for dividing two floats, or for their square roots; on RISC-V each is one instruction."""
 
 Paired: TypeAlias = Literal["no", "arithmetic", "all", "loop"]
-"""Instructions that an IPU executes for two floats at once: none, float arithmetic (states are not aligned), also loads and stores, whole
-trips."""
+"""Instructions that an IPU executes for two floats at once. ``"no"``: none; ``"arithmetic"``: float arithmetic only, because states are not
+aligned for wider loads and stores; ``"all"``: loads and stores, too; ``"loop"``: every instruction of a trip."""
 Way: TypeAlias = Literal["both", "shortest", "longest", "more pairs"]
-"""Compared number: the mean of the shortest and the longest path through a trip, one of them, or the instructions added per pair."""
+"""Compared number. ``"both"``: the mean of the shortest and the longest path through a trip; ``"shortest"``, ``"longest"``: that path;
+``"more pairs"``: the instructions that each further pair of columns adds."""
 
 
 @dataclass(frozen=True)

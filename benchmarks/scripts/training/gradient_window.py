@@ -2,7 +2,7 @@
 
 The network has two hidden layers and is trained on the digits of ``examples/digits``. For every lower end of the window, the table has the
 share of hidden neurons that receive a gradient, and the test accuracy of a network that was trained with the window from the start. It also
-compares the whole gradient with that without a window, by cosine and relative error, with random weights and after training.
+compares the gradient of all weights with the gradient without a window, by cosine and relative error, with random and with trained weights.
 """
 
 from __future__ import annotations

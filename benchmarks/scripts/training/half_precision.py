@@ -34,9 +34,11 @@ from snnc.driver.activity import measure_activity
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.npz"
 HIDDEN, CODE, BATCH, RATE = 128, 8, 32, 2e-3
+"""Hidden neurons, output neurons per class, samples of a batch, and learning rate."""
 SCALE = LossScale(2.0**10, dynamic=False)
 COLOURS = ("#222222", "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf")
 BEGIN, END = "<!-- half_precision.py: {} -->", "<!-- end -->"
+"""Lines of the page before and after a table, with the table's name."""
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 The script follows Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold
 that begins 99 below the threshold and moves half-way to 0.1 below it with each update. For comparison it also trains without a capacity,
-and in two runs with the narrow window from the first update. A regulariser keeps the rates of hidden neurons near the capacity. The data
-are those of ``sparse_data.py``. Training runs on the CPU. The script prints the test accuracy after each epoch, mean and range over
-seeds, as a Markdown table. With ``--results`` each run is stored as a line of JSON with its setting, and stored runs are not repeated, so
-several processes can share the work (``--only``).
+and in two runs with a second threshold of 0.1 below the threshold from the first update. A regulariser keeps the rates of hidden neurons
+near the capacity. The data are those of ``sparse_data.py``. Training runs on the CPU.
+
+The script prints a Markdown table of the test accuracy after each epoch, mean and range over seeds. With ``--results`` each run is stored
+as a line of JSON with its setting. Stored runs are not repeated, so several processes can share the work (``--only``).
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ STEPS, BATCH, TEST = 50, 48, 480
 HIDDEN = ("hidden1", "hidden2", "hidden3")
 COLOURS = ("#222222", "#1b6ca8", "#2a9d5c", "#d07a1c", "#b3263b", "#8a5fb0")
 WIDE, NARROW = -99.0, -0.1
-"""Lower ends of the gradient window, at the start and at the end of the schedule. The program is compiled with the wide one, which excludes
-no neuron: with any window, dropped spikes receive no gradient, as in the published code."""
+"""Second threshold minus threshold, at the start and at the end of the schedule. :data:`WIDE` excludes no neuron from the gradient, but a
+program compiled with it gives dropped spikes no gradient, as the published code does."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +62,23 @@ TRAININGS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings shared by the runs of a table: the factor of the regulariser is `pressure / share`; `rate` is a number or a schedule."""
+    """Settings shared by the runs of a table."""
 
     epochs: int = 10
-    pressure: float = 3.0
+    pressure: float | tuple[float, ...] = 3.0
+    """The factor of the regulariser of a hidden layer is this number, divided by the capacity as a share of the neurons.
+
+    One number for all layers, or one for each.
+    """
     rate: str = "0.001"
+    """Learning rate: a number or a schedule."""
     validation: bool = False
     widths: tuple[int, ...] = (1024, 512, 256)
     samples: int = 960
     balanced: bool = False
-    """Whether all hidden layers may send the same number of spikes, with an unchanged total; otherwise the same share of their neurons."""
+    """Whether all hidden layers have the same capacity in spikes, with an unchanged total; otherwise in shares of their neurons."""
     average: int = 0
-    """Number of last epochs whose weights are averaged for one more accuracy (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
+    """Number of last epochs whose mean weights are also tested (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +119,13 @@ def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> sn
     return net
 
 
+def pressures_of(setting: Setting) -> tuple[float, ...]:
+    """Return the pressure of each hidden layer."""
+    return setting.pressure if isinstance(setting.pressure, tuple) else (setting.pressure,) * len(HIDDEN)
+
+
 def shares_of(share: float, setting: Setting) -> dict[str, float]:
-    """Return the share of its neurons that each hidden layer may send."""
+    """Return the capacity of each hidden layer, as a share of its neurons."""
     each = share * sum(setting.widths) / len(setting.widths)
     return {name: each / width if setting.balanced else share for name, width in zip(HIDDEN, setting.widths, strict=True)}
 
@@ -130,8 +141,8 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
         shares = shares_of(share, setting)
         capacity = {name: snnc.Share(100 * own) for name, own in shares.items()}
         limits = {"mode": "drop", "capacity": capacity, "gradient_window": WIDE}
-        for name, own in shares.items():
-            loss = loss + (setting.pressure / own) * snnc.losses.Upper(own, name)
+        for (name, own), pressure in zip(shares.items(), pressures_of(setting), strict=True):
+            loss = loss + (pressure / own) * snnc.losses.Upper(own, name)
     chosen = {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
     found: list[float] = []
     weights: list[dict[str, np.ndarray]] = []
@@ -172,7 +183,12 @@ def runs(path: Path | None) -> dict[Run, dict[str, Any]]:
 
 def setting_of(stored: dict[str, Any]) -> Setting:
     """Read the setting of a stored run."""
-    return replace(Setting(**stored), widths=tuple(stored.get("widths", Setting.widths)))
+    pressure = stored.get("pressure", Setting.pressure)
+    return replace(
+        Setting(**stored),
+        widths=tuple(stored.get("widths", Setting.widths)),
+        pressure=tuple(pressure) if isinstance(pressure, list) else pressure,
+    )
 
 
 def drawn(curves: dict[str, np.ndarray]) -> str:
@@ -206,7 +222,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", choices=("strokes", "words"), default="strokes")
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--pressure", type=float, default=3.0, help="factor of the bound on rates, over the share")
+    parser.add_argument("--pressure", type=float, nargs="+", default=[3.0], help="factor of the bound times the share: one, or one a layer")
     parser.add_argument("--rate", default="0.001", help="learning rate of Adam, or a schedule: linear:0.002,0,epochs=10")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--samples", type=int, default=960)
@@ -219,8 +235,11 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()
     widths = tuple(chosen.widths)
+    if len(chosen.pressure) not in (1, len(HIDDEN)):
+        parser.error(f"--pressure takes 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
+    pressure = tuple(chosen.pressure) if len(chosen.pressure) > 1 else chosen.pressure[0]
     setting = Setting(
-        chosen.epochs, chosen.pressure, chosen.rate, chosen.validation, widths, chosen.samples, chosen.balanced, chosen.average
+        chosen.epochs, pressure, chosen.rate, chosen.validation, widths, chosen.samples, chosen.balanced, chosen.average
     )
     done = runs(chosen.results)
     data = data_of(chosen.data, chosen.samples, 3 if chosen.validation else 2)

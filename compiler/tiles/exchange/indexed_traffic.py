@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints, column_groups, sample_groups
+from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.indexed_owners import Ownership
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common, send_over_links
@@ -125,7 +125,7 @@ def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraf
         traffic.add(tiles, FLOAT * values, pieces)
     for weights in owned_by(layout, layers) if layout.exact else ():
         where = weights.target
-        blocks = sample_groups(where.tile_neurons, where.columns, layout.problem.target.workers, where.tile_samples)
+        blocks = layout.problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
         single = (blocks <= 1).reshape(where.replicas, where.width)
         for replica, (tile, owner, elements) in enumerate(weights.uses("target")):
             moved = (tile != weights.owners.tile[owner]) & weights.owners.learned[owner]

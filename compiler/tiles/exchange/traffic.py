@@ -253,10 +253,13 @@ def _gather(layout: Layout, traffic: ExchangeTraffic, where: TileRange, relays: 
                 traffic.flows.send(chip, (layout.chip_of(int(homes[relay])),), int(shared[relay, replica]) * row * tiles)
 
 
-def windows_to_blocks(layout: Layout, *, backward: bool = False) -> ExchangeTraffic:
-    """Return the exchange before F2, or before B2 if `backward`: tiles receive the windows that they read in this superstep."""
+def windows_to_blocks(layout: Layout, *, backward: bool = False, further: bool = False) -> ExchangeTraffic:
+    """Return the exchange before F2, or before B2 if `backward`: tiles receive the windows that they read in this superstep.
+
+    With `further`, the windows are further ones, which only buses with limited windows have.
+    """
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
-    for bus in problem.buses:
+    for bus in problem.limited(backward=backward) if further else problem.buses:
         readers = problem.readers(bus, backward=backward)
         if readers:
             size = problem.backward_bytes(bus) if backward else bus.window_bytes

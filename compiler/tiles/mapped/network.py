@@ -282,6 +282,8 @@ class MappedNetwork:
     """Whether each additional backward pass follows a forward pass, because statistics of each step are inputs."""
     rounding: Rounding | None = None
     """Rounding of updates of float16 weights; None if no such weight is updated."""
+    operation: bool = False
+    """Whether forward and backward pass are two operations in the graph of another framework, the second of which runs forward again."""
 
     @property
     def measured(self) -> bool:

@@ -32,6 +32,8 @@ class PlanOptions:
         As for :func:`snnc.compile`.
     embedded
         Whether the plan is a part of a different program, so that neurons keep the author's order.
+    operation
+        Whether forward and backward pass are two operations in the graph of another framework.
     """
 
     steps: int | None = None
@@ -50,6 +52,7 @@ class PlanOptions:
     precision: Precision = "float32"
     half: HalfOption | None = None
     embedded: bool = False
+    operation: bool = False
 
     @property
     def lowering(self) -> dict[str, Any]:

@@ -114,6 +114,7 @@ def map_program(
     steps, size = program.steps, chosen.batch or DEFAULT_BATCH
     assert steps is not None, "callers check the number of steps"
     given = partial(make_plan, program, machine, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
+    given = partial(given, operation=chosen.operation)
     # A custom operation stores its data on its tiles only.
     streaming = "off" if chosen.embedded and chosen.streaming == "auto" else chosen.streaming
     make = partial(given, recompute=chosen.recompute, streaming=streaming, estimates=estimates)

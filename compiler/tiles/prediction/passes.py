@@ -1,7 +1,8 @@
 """Supersteps of an update with batch normalisation, which runs forward and backward several times.
 
 For each level of normalisations, an update runs forward once more to compute their statistics, and backward once more to compute the sums
-for the gradient through them (docs/decisions/0058-batch-normalisation-on-tiles.md). The optimiser and the copies of weights run once.
+for the gradient through them (docs/decisions/0058-batch-normalisation-on-tiles.md). The optimiser and the copies of weights run once. The
+gradient of an operation in another framework first runs forward again, because the framework stores only the inputs between the two.
 """
 
 from __future__ import annotations
@@ -36,14 +37,15 @@ def moments_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 def runs_of_parts(problem: MappingProblem) -> Mapping[str, int]:
     """Return how often an update runs each part of a training step."""
-    passes = problem.network.passes
+    passes, operation = problem.network.passes, problem.network.operation
     again = passes * problem.repeats_forward
-    return {"forward": 1 + passes + again, "loss": 1 + again, "recompute": 1 + passes, "backward": 1 + passes, "update": 1}
+    loss = 1 if operation else 1 + again
+    return {"forward": 1 + passes + again + operation, "loss": loss, "recompute": 1 + passes, "backward": 1 + passes, "update": 1}
 
 
 def in_passes(problem: MappingProblem, steps: Sequence[SuperstepDraft]) -> tuple[SuperstepDraft, ...]:
     """Return `steps`, each with the number of its runs in a whole update."""
-    if not problem.network.passes:
+    if not (problem.network.passes or problem.network.operation):
         return tuple(steps)
     times = runs_of_parts(problem)
     sums = dict.fromkeys((PRIVATE_SUMS, SHARED_SUMS, GRADIENTS), times["backward"]) | {MOMENTS: problem.network.passes}

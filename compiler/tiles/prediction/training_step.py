@@ -376,7 +376,7 @@ def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft
 def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], tuple[Load, ExchangeTraffic]]:
     """Return loads and exchanges of two supersteps: blocks read a further window, and relays write the next window."""
     read, written = round_load(layout, part), _next_load(layout, part)
-    windows = windows_to_blocks(layout, backward=part == "backward")
+    windows = windows_to_blocks(layout, backward=part == "backward", further=True)
     if part == "backward":
         windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
     moved = with_clock(layout, ExchangeTraffic.none(layout.problem), written.tiles)

@@ -19,6 +19,12 @@ constexpr bool ON_HOST = true;
 #else
 constexpr bool ON_HOST = false;
 #endif
+#if defined(SNNC_WITHOUT_CLUSTERS)
+/// Whether a check on the CPU runs the kernels of devices without clusters.
+constexpr bool CHECKS_OLD_DEVICE = true;
+#else
+constexpr bool CHECKS_OLD_DEVICE = false;
+#endif
 
 #if defined(SNNC_ON_HOST)
 

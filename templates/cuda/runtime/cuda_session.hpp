@@ -76,11 +76,14 @@ struct Parameter {
   /// 16-bit copies, two values per word: [inputs][outputs], and in fragments for the forward and backward products.
   device::Array<std::uint32_t> rows16, forward16, backward16;
 
-  /// Allocates partial sums of the gradient, with as many slices of rows as keep all warps busy.
+  /// Allocates partial sums of the gradient, with as many slices of rows as keep `warps` warps busy.
   void slice(std::size_t items, std::size_t rows, std::size_t warps);
   /// Allocates partial sums of the gradient for slices of `rows_of_slice` rows; 0: a single slice.
   void slice_by(int rows_of_slice, std::size_t rows);
 };
+
+/// Warps that are resident on one nominal device. Rows are divided into slices for this device, so that sums are the same bits on all devices.
+constexpr std::size_t NOMINAL_WARPS = 132 * 64;
 
 class CudaSession : public NativeSession {
 public:

@@ -7,6 +7,7 @@
 #include "sharing.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <tuple>
 #include <type_traits>
 
@@ -26,10 +27,15 @@ template <class... Given> const void *address_of(void (*kernel)(Given...)) { ret
 /// A check has few and small blocks, which still exercise waiting, teams and slices.
 inline int threads_of_block() { return 2 * LANES; }
 
-inline int blocks_at_once(const void *, int, std::size_t) { return 4; }
+/// Returns the number of resident blocks: 4, or SNNC_HOST_BLOCKS, with which a test compares devices of different sizes.
+inline int host_blocks() {
+  const char *given = std::getenv("SNNC_HOST_BLOCKS");
+  return given == nullptr ? 4 : std::max(1, std::atoi(given));
+}
+inline int blocks_at_once(const void *, int, std::size_t) { return host_blocks(); }
 
 /// Returns the number of blocks of a launch that could use `wanted` blocks and whose threads loop over the work: few in a check.
-inline int most_blocks(long long wanted) { return static_cast<int>(std::min<long long>(wanted, 4)); }
+inline int most_blocks(long long wanted) { return static_cast<int>(std::min<long long>(wanted, host_blocks())); }
 
 inline std::size_t most_shared() { return 232448; }
 
@@ -67,14 +73,18 @@ void launch_resident(void (*kernel)(Given...), int blocks, int threads, std::siz
 }
 
 /// Returns the number of blocks of a kernel that are resident at the same time, one per multiprocessor.
-inline int resident_blocks(const void *, int, std::size_t) { return 4; }
+inline int resident_blocks(const void *, int, std::size_t) { return host_blocks(); }
 
 /// Returns whether the device multiplies fragments of both 16-bit types.
 inline bool has_fragments() { return true; }
+#if defined(SNNC_WITHOUT_CLUSTERS)
+inline bool has_clusters() { return false; }
+#else
 inline bool has_clusters() { return true; }
+#endif
 
 /// Returns whether the device can run clusters of this size of a kernel.
-inline bool runs_clusters(const void *, const ClusterSize &) { return true; }
+inline bool runs_clusters(const void *, const ClusterSize &size) { return size.blocks == 1 || has_clusters(); }
 
 /// Launches independent clusters, which run in any order.
 template <class... Given, class... Passed>

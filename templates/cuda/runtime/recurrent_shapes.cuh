@@ -60,8 +60,8 @@ template <class Way, int BLOCKS, int WARPS> RecurrentPlan plan_of(const Float32S
 
 template <class Way, class Shape> CoreShape<typename Way::Net> core_shape(const Shape &shape) {
   CoreShape<typename Way::Net> made;
-  // A check on the CPU has clusters, so shapes for devices without clusters are not compiled.
-  if constexpr (Shape::FITS && !(ON_HOST && Shape::LINK == Link::OLD_DEVICE)) {
+  // A check on the CPU usually has clusters; it then needs no shapes for devices without them.
+  if constexpr (Shape::FITS && !(ON_HOST && !CHECKS_OLD_DEVICE && Shape::LINK == Link::OLD_DEVICE)) {
     made = {recurrent_kernel<Way, Shape>, plan_of(shape), Shape::LINK, 0};
     if constexpr (Shape::OVER_MEMORY)
       made.words = MemoryRing<typename Shape::Exchange, typename Shape::Own, Way::DELAY>::WORDS;

@@ -11,27 +11,44 @@ std::size_t prepared_bytes(WholeUse use, Factors factors, int inputs, int output
   return plane_bytes(of) + static_cast<std::size_t>(pieces(outputs_of(of), STRIP)) * STRIP * sizeof(float);
 }
 
-void prepare_weights(const PreparedWeights &to, const DenseWeights &weights) {
-  constexpr int MAX_BLOCKS = 264;
-  const bool back = to.use == WholeUse::BACK;
-  const std::size_t down = static_cast<std::size_t>(weights.outputs);
-  const WeightView view{weights.data, depths_of(to), outputs_of(to), back ? 1 : down, back ? down : 1};
-  const int steps = steps_of(to), chunks = pieces(view.outputs, STRIP) * (STRIP / LANES);
-  char *planes = static_cast<char *>(to.memory);
-  const std::size_t shared = MAX_THREADS * sizeof(float);
-  if (to.use == WholeUse::SPIKES) {
-    const auto split = to.factors == Factors::ROUNDED ? split_spike_weights<1, false>
-                       : to.factors == Factors::TF32  ? split_spike_weights<1, true>
-                                                      : split_spike_weights<2, true>;
-    return launch_blocks(split, chunks, MAX_THREADS, shared, view, steps, planes, scales_of(to));
-  }
-  const int blocks = std::min(MAX_BLOCKS, pieces(chunks * steps * 4, MAX_THREADS / LANES));
+namespace {
+
+Split split_of(const PreparedWeights &to) {
+  if (to.use == WholeUse::SPIKES)
+    return to.factors == Factors::ROUNDED ? Split::SPIKES_ROUNDED : to.factors == Factors::TF32 ? Split::SPIKES_TF32 : Split::SPIKES;
   const int parts = parts_of(to.use, to.factors);
-  const auto kernel = to.factors == Factors::HALF_WEIGHTS ? split_number_weights<2, true>
-                      : parts == 1                        ? split_number_weights<1, false>
-                      : parts == 2                        ? split_number_weights<2, false>
-                                                          : split_number_weights<3, false>;
-  launch_blocks(kernel, blocks, MAX_THREADS, 0, view, steps, planes);
+  return to.factors == Factors::HALF_WEIGHTS ? Split::HALF_WEIGHTS
+         : parts == 1                        ? Split::NUMBERS_ROUNDED
+         : parts == 2                        ? Split::NUMBERS
+                                             : Split::NUMBERS_THREE;
+}
+
+WeightTask task_of(const Preparation &of, int first_block) {
+  constexpr int MAX_BLOCKS = 264;
+  const PreparedWeights &to = of.to;
+  const bool back = to.use == WholeUse::BACK;
+  const std::size_t down = static_cast<std::size_t>(of.from.outputs);
+  const WeightView view{of.from.data, depths_of(to), outputs_of(to), back ? 1 : down, back ? down : 1};
+  const int steps = steps_of(to), chunks = pieces(view.outputs, STRIP) * (STRIP / LANES), warps = MAX_THREADS / LANES;
+  // Each block of a group that splits 32 columns for spikes finds their ranges by itself.
+  const int shares = most_blocks(std::max(1, std::min(pieces(steps * 4, warps), MAX_BLOCKS / chunks)));
+  const int blocks = to.use == WholeUse::SPIKES ? chunks * shares : most_blocks(std::min(MAX_BLOCKS, pieces(chunks * steps * 4, warps)));
+  return {{view, steps, static_cast<char *>(to.memory), scales_of(to)}, split_of(to), shares, first_block + blocks};
+}
+
+} // namespace
+
+void prepare_weights(std::initializer_list<Preparation> all) {
+  WeightTasks of{};
+  int count = 0, end = 0;
+  for (const Preparation *one = all.begin(); one != all.end(); ++one) {
+    of.tasks[count] = task_of(*one, end);
+    end = of.tasks[count++].end;
+    if (count == MAX_TASKS || one + 1 == all.end()) {
+      launch_blocks(split_weights, end, MAX_THREADS, MAX_THREADS * sizeof(float), of);
+      count = end = 0;
+    }
+  }
 }
 
 int whole_slice_rows(int rows, int inputs, int outputs) {

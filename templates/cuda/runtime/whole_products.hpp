@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 namespace snnc {
 
@@ -37,8 +38,13 @@ struct PreparedWeights {
 };
 
 std::size_t prepared_bytes(WholeUse use, Factors factors, int inputs, int outputs);
-/// Prepares weights; to be called after each change.
-void prepare_weights(const PreparedWeights &to, const DenseWeights &weights);
+/// Weights and their copy in the order and parts of a product.
+struct Preparation {
+  PreparedWeights to;
+  DenseWeights from;
+};
+/// Prepares weights, in one launch; to be called after each change.
+void prepare_weights(std::initializer_list<Preparation> all);
 
 /// Destination of sums: float32 rows. `start` (per column, or null) is added to each sum; `add`: also adds to the destination.
 struct DenseSums {

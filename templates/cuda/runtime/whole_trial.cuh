@@ -69,7 +69,7 @@ private:
   PreparedWeights prepare(WholeUse use, Factors factors) {
     prepared.resize(prepared_bytes(use, factors, inputs, outputs) / sizeof(std::uint32_t));
     const PreparedWeights found{use, factors, inputs, outputs, prepared.data()};
-    prepare_weights(found, {weights.data(), inputs, outputs});
+    prepare_weights({{found, {weights.data(), inputs, outputs}}});
     return found;
   }
   DenseSums sums() const { return {results.data(), nullptr, false}; }
@@ -131,7 +131,8 @@ inline By products_by() {
 #if defined(SNNC_ON_HOST)
   // One whole strip and one partial strip, and more depths than in a turn.
   constexpr int ROWS = 70, INPUTS = 70, OUTPUTS = 36;
-  const int device = 0;
+  // A check with warpgroups is another device.
+  const int device = may_have_groups() ? 1 : 0;
 #else
   // Several tiles of each kind, with partial ones, and more turns than buffers.
   constexpr int ROWS = 400, INPUTS = 300, OUTPUTS = 200;

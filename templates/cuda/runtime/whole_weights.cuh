@@ -51,11 +51,22 @@ DEVICE int number_depth(int at, int second) { return at / 8 * 16 + at % 4 * 4 + 
 /// The large part of a weight is a multiple of 2^-11 of the range of its column, so sums of large parts are exact. The small part has 12 more bits.
 constexpr float SMALL_PART = 1.0f / 4096;
 
-/// A block processes 32 columns: first their ranges, then their parts. `SCALED`: a power of two per column puts its largest weight near
-/// `LARGEST`: for one part near the end of the range of float16, so that weights down to 2^-28 of it keep 11 bits.
-template <int PARTS, bool SCALED> KERNEL void split_spike_weights(WHOLE_GRID WeightView weights, int steps, char *planes, float *scales) {
+/// A weight, and where its parts and the scales of its columns are stored.
+struct WeightParts {
+  WeightView weights;
+  int steps;
+  char *planes;
+  float *scales;
+};
+
+/// A block splits a share of 32 columns for products with spikes: first it finds their ranges, then their parts. `SCALED`: a power of two per
+/// column puts its largest weight near `LARGEST`: for one part near the end of the range of float16, so that weights down to 2^-28 of it
+/// keep 11 bits.
+template <int PARTS, bool SCALED> DEVICE void split_spike_weights(const WeightParts &of, int block, int shares) {
+  const auto &[weights, steps, planes, scales] = of;
   constexpr int LARGEST = PARTS == 1 ? 14 : 10, MIN_EXPONENT = LARGEST + 2, MAX_EXPONENT = 254;
-  const int lane = lane_index(), warp = thread_index() / LANES, warps = block_size() / LANES, output = block_index() * LANES + lane;
+  const int share = block % shares;
+  const int lane = lane_index(), warp = thread_index() / LANES, warps = block_size() / LANES, output = block / shares * LANES + lane;
   float up = 1;
   if (SCALED) {
     float *largest = reinterpret_cast<float *>(shared_memory());
@@ -69,12 +80,12 @@ template <int PARTS, bool SCALED> KERNEL void split_spike_weights(WHOLE_GRID Wei
       mine = fmaxf(mine, largest[other * LANES + lane]);
     const int exponent = most(MIN_EXPONENT, least(MAX_EXPONENT, static_cast<int>(bits_of(mine) >> 23)));
     up = number_of(static_cast<std::uint32_t>(254 + LARGEST - exponent) << 23);
-    if (warp == 0)
+    if (share == 0 && warp == 0)
       scales[output] = number_of(static_cast<std::uint32_t>(exponent - LARGEST - 1) << 23);
-  } else if (warp == 0) {
+  } else if (share == 0 && warp == 0) {
     scales[output] = SPIKE_SCALE;
   }
-  for (int item = warp; item < steps * 4; item += warps) {
+  for (int item = share * warps + warp; item < steps * 4; item += shares * warps) {
     const int step = item / 4, matrix = item % 4;
     float found[8];
     UNROLL(8)
@@ -95,11 +106,11 @@ template <int PARTS, bool SCALED> KERNEL void split_spike_weights(WHOLE_GRID Wei
   }
 }
 
-/// Splits weights into bfloat16 parts for products with numbers; `ROUNDED`: after rounding them to float16.
-template <int PARTS, bool ROUNDED> KERNEL void split_number_weights(WHOLE_GRID WeightView weights, int steps, char *planes) {
+/// Splits weights into bfloat16 parts for products with numbers; `ROUNDED`: after rounding them to float16. All blocks share them.
+template <int PARTS, bool ROUNDED> DEVICE void split_number_weights(const WeightParts &of, int block, int blocks) {
+  const auto &[weights, steps, planes, scales] = of;
   const int lane = lane_index(), warps = block_size() / LANES, strips = whole_parts(weights.outputs, STRIP);
-  for (int item = block_index() * warps + thread_index() / LANES; item < strips * (STRIP / LANES) * steps * 4;
-       item += grid_size() * warps) {
+  for (int item = block * warps + thread_index() / LANES; item < strips * (STRIP / LANES) * steps * 4; item += blocks * warps) {
     const int matrix = item % 4, step = item / 4 % steps, output = item / 4 / steps * LANES + lane;
     PreparedRow<PARTS> row;
     UNROLL(4)
@@ -114,6 +125,46 @@ template <int PARTS, bool ROUNDED> KERNEL void split_number_weights(WHOLE_GRID W
       split_pair<BFloat16>(found[0], found[1], row.parts[i]);
     }
     row.store(planes, steps, output, step, matrix);
+  }
+}
+
+/// How a weight is split.
+enum class Split { SPIKES, SPIKES_ROUNDED, SPIKES_TF32, NUMBERS, NUMBERS_ROUNDED, NUMBERS_THREE, HALF_WEIGHTS };
+
+/// A weight that some blocks of a launch split: blocks up to `end`, in groups of `shares` for spikes.
+struct WeightTask {
+  WeightParts parts;
+  Split split;
+  int shares, end;
+};
+
+/// Maximum number of weights per launch, which are its argument.
+constexpr int MAX_TASKS = 32;
+struct WeightTasks {
+  WeightTask tasks[MAX_TASKS];
+};
+
+KERNEL void split_weights(WHOLE_GRID WeightTasks of) {
+  int at = 0, first = 0;
+  while (of.tasks[at].end <= block_index())
+    first = of.tasks[at++].end;
+  const WeightTask &task = of.tasks[at];
+  const int block = block_index() - first, blocks = task.end - first;
+  switch (task.split) {
+  case Split::SPIKES:
+    return split_spike_weights<2, true>(task.parts, block, task.shares);
+  case Split::SPIKES_ROUNDED:
+    return split_spike_weights<1, false>(task.parts, block, task.shares);
+  case Split::SPIKES_TF32:
+    return split_spike_weights<1, true>(task.parts, block, task.shares);
+  case Split::NUMBERS:
+    return split_number_weights<2, false>(task.parts, block, blocks);
+  case Split::NUMBERS_ROUNDED:
+    return split_number_weights<1, false>(task.parts, block, blocks);
+  case Split::NUMBERS_THREE:
+    return split_number_weights<3, false>(task.parts, block, blocks);
+  case Split::HALF_WEIGHTS:
+    return split_number_weights<2, true>(task.parts, block, blocks);
   }
 }
 

@@ -58,6 +58,14 @@ struct Reference {
   }
 };
 
+/// A number that changes if a bit of the numbers does.
+unsigned digest(const std::vector<float> &of) {
+  unsigned found = 2166136261u;
+  for (const float number : of)
+    found = (found ^ bits_of(number)) * 16777619u;
+  return found;
+}
+
 /// Root of the sum of squared differences, relative to the norm; not a number where one is.
 double difference(const std::vector<float> &found, const std::vector<double> &wanted) {
   double off = 0, norm = 0;
@@ -110,6 +118,7 @@ int main(int count, char **given) {
     wrong += spike != (wanted.v[i] > 1) ? 1 : 0;
     fired += spike ? 1 : 0;
   }
-  std::printf(", \"wrong\": %d, \"fired\": %d, \"v\": %g, \"deltas\": %g}\n", wrong, fired, difference(v, wanted.v), difference(deltas, wanted.deltas));
+  std::printf(", \"wrong\": %d, \"fired\": %d, \"v\": %g, \"deltas\": %g, \"bits\": %u}\n", wrong, fired, difference(v, wanted.v),
+              difference(deltas, wanted.deltas), 31 * digest(v) + digest(deltas));
   return 0;
 }

@@ -5,40 +5,20 @@ import json
 import numpy as np
 import pytest
 from cpu_projects import assert_same_training, data
-from cuda_projects import SPLIT, opened
+from cuda_projects import SPLIT, opened, stacked
 
-import snnc
 from snnc.backends.cuda import network
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.network import launches_of
 from snnc.backends.cuda.schedule.overlap import BackwardCore, interleave
 from snnc.backends.cuda.schedule.prediction import H100, predict, seconds_of
-from snnc.compiler.losses import parse_loss
-from snnc.compiler.losses.optimizers import SGD, Adam
-from snnc.compiler.lowering.lower import lower
-from snnc.driver.loading import as_graph
+from snnc.compiler.losses.optimizers import SGD
 
 LOG = "SNNC_HOST_STREAMS"
-ADAM = Adam(1e-2)
-
-
-def stacked(*layers, inputs=20, optimizer=ADAM):
-    """A program of recurrent layers of these sizes; a negative size is a layer without recurrence."""
-    net = snnc.Network("stacked", seed=1)
-    before = net.input(inputs)
-    for number, size in enumerate(layers, 1):
-        hidden = net.population(abs(size), snnc.LIF(0.9), name=f"hidden{number}")
-        net.connect(before, hidden, snnc.Dense())
-        if size > 0:
-            net.connect(hidden, hidden, snnc.Dense(bias=False), delay=1)
-        before = hidden
-    readout = net.population(5, snnc.LI(0.9), name="readout")
-    net.connect(before, readout, snnc.Dense())
-    return lower(as_graph(net), loss=parse_loss("ce_mean_membrane"), optimizer=optimizer)
 
 
 def during(program):
-    return {one.of: one.during for one in launches_of(program) if one.way == "gradient"}
+    return {one.of: one.during for one in launches_of(program) if one.way == "gradient" and one.kind == "product"}
 
 
 def test_gradients_of_wide_layers_run_during_the_first_core_that_follows():

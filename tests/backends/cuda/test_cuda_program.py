@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cpu_projects import assert_same_records, data
-from cuda_projects import opened, program_of
+from cuda_projects import opened, program_of, stacked
 from nets import delayed, dense
 from wide import examples
 
@@ -58,6 +58,22 @@ def test_the_bits_do_not_depend_on_the_teams_nor_on_the_order_of_threads(name, m
         with opened(program, team_blocks, tile) as engine:
             assert_equal_bits(train(engine, program), wanted)
             assert engine.profile()["team_blocks"] == team_blocks
+
+
+@pytest.mark.representative("core")
+@pytest.mark.parametrize("kind", ["core", "convolutional", "feedback", "learnable", "sparse_recurrent"])
+def test_the_bits_do_not_depend_on_the_number_of_multiprocessors(kind, tmp_path, monkeypatch):
+    program = stacked(40, 48) if kind == "core" else program_of(kind)
+    folder, found = emit_cuda(program, tmp_path / "project"), []
+    library = build_host_check(folder)
+    for blocks in (1, 4, 7):
+        monkeypatch.setenv("SNNC_HOST_BLOCKS", str(blocks))
+        # A new copy, because a library keeps what it knows about the device.
+        engine = CudaEngine(shutil.copy(library, tmp_path / f"{blocks}.so"), folder, 1, 8)
+        found.append(train(engine, program))
+        engine.close()
+    for parameters in found[1:]:
+        assert_equal_bits(parameters, found[0])
 
 
 def test_sizes_change_from_one_sequence_to_the_next():

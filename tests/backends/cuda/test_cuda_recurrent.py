@@ -24,26 +24,30 @@ MEMORY = "ShapeList<MmaShape<Way, 4, 1, 8, Link::MEMORY>, MmaShape<Way, 2, 2, 16
 """Small teams whose blocks reach each other over memory: one at a time, and two."""
 
 
+OLD_DEVICE = "ShapeList<MmaShape<Way, 4, 1, 8>, MmaShape<Way, 4, 1, 8, Link::OLD_DEVICE>>"
+"""A cluster, and a team for devices without clusters."""
+
+
 @pytest.fixture(scope="session")
 def program(tmp_path_factory):
-    """Compile the check for a size, a delay, shapes and a number of halves."""
+    """Compile the check for a size, a delay, shapes, a number of halves, and more flags."""
 
     @cache
-    def build(size, delay=1, shapes=OWN, halves=2):
+    def build(size, delay=1, shapes=OWN, halves=2, flags=()):
         to = tmp_path_factory.mktemp("recurrent") / "check"
         defined = (f"-DTEST_SIZE={size}", f"-DTEST_DELAY={delay}", f"-DTEST_SHAPES={shapes}", f"-DTEST_HALVES={halves}")
-        command = [*compiler(), *common_flags(compiler()), *HOST_FLAGS, *defined, f"-I{RUNTIME}", f"-I{HERE}"]
+        command = [*compiler(), *common_flags(compiler()), *HOST_FLAGS, *flags, *defined, f"-I{RUNTIME}", f"-I{HERE}"]
         subprocess.run([*command, str(HERE / "recurrent_check.cpp"), *HOST_SOURCES, "-o", str(to)], check=True)
         return to
 
     return build
 
 
-def found(program, shape, batch, *segments, order=""):
+def found(program, shape, batch, *segments, order="", blocks=4):
     """Run the check and return what it prints."""
     words = [str(program), *map(str, (shape, batch, *segments))]
-    said = subprocess.run(words, check=True, capture_output=True, text=True, env=os.environ | {"SNNC_HOST_ORDER": order}).stdout
-    return json.loads(said)
+    given = os.environ | {"SNNC_HOST_ORDER": order, "SNNC_HOST_BLOCKS": str(blocks)}
+    return json.loads(subprocess.run(words, check=True, capture_output=True, text=True, env=given).stdout)
 
 
 def agrees(said):
@@ -77,6 +81,39 @@ def test_teams_over_memory_agree_with_float64(program, shape, delay, order):
     """A team takes several groups of samples, one after the other."""
     for batch, segments in ((1, (1,)), (9, (7,)), (35, (3, 1, 3))):
         assert agrees(found(program(100, delay, MEMORY), shape, batch, *segments, order=order))
+
+
+@pytest.mark.parametrize("shape", [0, 1])
+def test_the_bits_are_the_same_for_any_number_of_teams_and_any_order(program, shape):
+    runs = [
+        found(program(100, 1, MEMORY), shape, 35, 3, 1, 3, order=order, blocks=blocks)
+        for order in ("", "backwards")
+        for blocks in (4, 8, 13)
+    ]
+    assert all(map(agrees, runs))
+    assert len({said["bits"] for said in runs}) == 1
+
+
+def test_the_bits_of_clusters_are_the_same_in_any_order(program):
+    for shape in (0, 1, 2):
+        one, other = (found(program(100, 1, PAIRS), shape, 9, 3, 1, 3, order=order) for order in ("", "backwards"))
+        assert one["bits"] == other["bits"]
+
+
+@pytest.mark.parametrize("order", ["", "backwards"])
+def test_devices_without_clusters_run_teams_over_memory(program, order):
+    old = program(100, 1, OLD_DEVICE, 2, ("-DSNNC_WITHOUT_CLUSTERS",))
+    said = found(old, -1, 9, 3, 1, 3, order=order)
+    assert agrees(said)
+    assert {said[way] for way in ("forward", "back")} == {"tensor cores, teams of 4 blocks, 8 samples each"}
+    assert subprocess.run([str(old), "0", "9"], check=False).returncode == 2
+
+
+@pytest.mark.wide
+def test_three_hundred_neurons_have_kernels_for_devices_without_clusters(program):
+    said = found(program(300, 1, OWN, 2, ("-DSNNC_WITHOUT_CLUSTERS",)), -1, 3, 2, blocks=10)
+    assert agrees(said)
+    assert "teams of 10 blocks" in said["forward"]
 
 
 @pytest.mark.wide

@@ -75,7 +75,7 @@ PreparedWeights prepared(WholeUse use, Factors factors, const Problem &of) {
   char *memory = prepared_memory.data();
   memory += 16 - reinterpret_cast<std::uintptr_t>(memory) % 16;
   const PreparedWeights to{use, factors, of.inputs, of.outputs, memory};
-  prepare_weights(to, {of.weights.data(), of.inputs, of.outputs});
+  prepare_weights({{to, {of.weights.data(), of.inputs, of.outputs}}});
   return to;
 }
 

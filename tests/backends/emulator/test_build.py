@@ -229,6 +229,15 @@ def test_cmake_finds_the_package(cases, tmp_path):
     subprocess.run([made / "t"], check=True)
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the prefix has commands for the compilers that are installed")
+def test_libraries_may_be_named_before_sources(tmp_path, sanitizer_flags):
+    (tmp_path / "made.cpp").write_text("#include <poplar/VersionInfo.hpp>\nint main() { return poplar::versionString().empty(); }\n")
+    prefix = build.complete_prefix()
+    flags = ["-std=c++17", f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", *sanitizer_flags]
+    subprocess.run([prefix / "bin" / "g++", *flags, "-lpoplar", "-lpopops", tmp_path / "made.cpp", "-o", tmp_path / "made"], check=True)
+    subprocess.run([tmp_path / "made"], check=True)
+
+
 def test_of_several_that_want_the_same_library_one_builds_it(tmp_path, monkeypatch):
     monkeypatch.setenv("SNNC_CACHE", str(tmp_path))
     built = []

@@ -63,11 +63,10 @@ int main(int, char **argv) {
 """
 
 
-def test_a_table_has_the_vertices_of_both_variants(cases, tmp_path, sanitizer_flags, capsys):
+def test_a_table_has_the_vertices_of_both_variants(cases, tmp_path, sanitizer_flags):
     (tmp_path / "codelets.cpp").write_text(CODELETS)
     (tmp_path / "host.cpp").write_text(HOST)
     assert popc.main([str(tmp_path / "codelets.cpp"), "-o", str(tmp_path / "codelets.gp")]) == 0
-    assert "codelets.cpp contains assembly of an IPU" in capsys.readouterr().err
     assert popc._names(tmp_path / "codelets.gp") == {"Scaled", "Shifted", "Assembled"}
     build.compile_program([tmp_path / "host.cpp"], tmp_path / "host", flags=["-O0", *sanitizer_flags])
     ran = subprocess.run([tmp_path / "host", tmp_path / "codelets.gp"], capture_output=True, text=True, check=False, env=os.environ)

@@ -50,7 +50,16 @@ CASES = {
 }
 
 
-PREDICTED = ("dense", "dense, chips", "convolutions", "each step", "segments", "accumulated", "replicas, accumulated, clipped")
+PREDICTED = (
+    "dense",
+    "dense, chips",
+    "further windows",
+    "convolutions",
+    "each step",
+    "segments",
+    "accumulated",
+    "replicas, accumulated, clipped",
+)
 REPRESENTATIVE = ("dense", "convolutions", "each step", "accumulated")
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from indexed_nets import sparse_recurrent
 from nets import join, linear, recurrent
 from poplar_projects import STEPS, Project, machine, spiking_recurrent
 from windowed_nets import deep
@@ -16,7 +17,10 @@ from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.losses.weight_rounding import WeightRounding
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LI
+from snnc.compiler.tiles.blocks.grouping import neurons_per_tile
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.mapper import make_plan
+from snnc.compiler.tiles.placement.placement import Placement
 from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
@@ -86,6 +90,30 @@ def test_memory_and_cycles_are_predicted_within_five_per_cent(tmp_path):
             assert predicted == pytest.approx(sum(found.phases[phase.name].values()), rel=0.05), phase.name
     variables = [plan.memory[name] for name in plan.memory if name not in ("exchange", "vertices", "tables", "code")]
     assert np.sum(variables) == pytest.approx(sum(emulated["per_tile"]["peak"]["variables"]), rel=0.05)
+
+
+def two_samples_a_tile(problem):
+    """Twelve neurons and two samples on each tile, in three column groups, so that two workers share one without float16 deltas."""
+    ranges, first = [], 0
+    for layer in problem.network.layers:
+        width, replicas = -(-layer.neurons // 12), problem.batch // 2
+        starts = tuple(first + width * replica for replica in range(replicas))
+        ranges.append(TileRange(starts, neurons_per_tile(layer.neurons, width), tuple((2 * r, 2) for r in range(replicas)), 3))
+        first += width * replicas
+    yield Placement(tuple(ranges), 1)
+
+
+@pytest.mark.parametrize("half", [(), ("deltas",)], ids=["float32", "float16"])
+def test_gradients_of_shared_weights_are_sent_in_as_many_pieces_as_predicted(tmp_path, half):
+    """Blocks with pairs of samples leave no private sums between the gradients of a tile's groups, which are then sent as one piece."""
+    options = {"loss": parse_loss("ce_mean_membrane"), "loss_output": "y", "optimizer": SGD(0.05), "steps": STEPS}
+    program = lower(sparse_recurrent(np.random.default_rng(3)), half=half, **options)
+    plan = make_plan(program, machine(20), steps=STEPS, batch=4, placer=two_samples_a_tile)
+    engine = open_engine(emit_poplar(program, plan, tmp_path / "project"))
+    engine.train_batch(*data(program, batch=4), 0.01)
+    (step,) = (s for s in engine.profile()["emulator"]["steps"] if s["name"] == "U1 shared gradients")
+    (phase,) = (p for p in plan.phases if p.name == "update: shared gradients")
+    assert phase.exchange == step["exchange_cycles"] / step["executions"] > 0
 
 
 def one_layer(random):

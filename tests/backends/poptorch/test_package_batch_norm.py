@@ -44,6 +44,7 @@ def convolutional():
     return snnc.Sequential((2, 6, 6), *layers, snnc.Dense(3), snnc.LI(beta=0.9), seed=2).graph()
 
 
+FORWARD = {"forward: neurons", "recompute: neurons"}
 CASES = {
     "dense": (dense, machine(4), {}),
     "convolutions": (convolutional, machine(7), {}),
@@ -56,7 +57,7 @@ CASES = {
 def package(name):
     make, target, mapping = CASES[name]
     program = lower(make(), loss=parse_loss("ce_mean_membrane"), loss_output="li", optimizer=SGD(RATE, 0.5), steps=STEPS)
-    plan = make_plan(program, target, steps=STEPS, batch=BATCH, effort=0, **mapping)
+    plan = make_plan(program, target, steps=STEPS, batch=BATCH, effort=0, operation=True, **mapping)
     assert (plan.segment > 0) == (name == "segments")
     return Package(program, plan, emit_poptorch(program, plan, workplace().path / f"normalised_{name.replace(' ', '_')}"))
 
@@ -118,6 +119,22 @@ def test_updates_running_statistics_and_inference_are_those_of_the_reference(nam
         (wanted,) = engine.forward({"x0": x}, {}).values()
         infers = model.network.eval() if case.plan.target.chips > 1 else poptorch.inferenceModel(model.network.eval(), poptorch.Options())
         np.testing.assert_allclose(infers(first(x)).detach().numpy(), np.swapaxes(wanted, 0, 1), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["dense", "segments"])
+def test_a_plan_counts_the_passes_of_the_operation_and_of_its_gradient(name):
+    """Runs of the supersteps of neurons and of moments in one call, those of the emulator."""
+    case = package(name)
+    with imported(case, "spiking_network", "train") as [network, script]:
+        import poptorch
+
+        x, y = data(case, 0)
+        trained_model(case, network, script)[1](first(x), torch.from_numpy(y))
+        emulator = poptorch.custom_op.__self__
+        steps = [s for op in (*emulator.operations.values(), *emulator.gradients.values()) for s in op.profile()["steps"]]
+    for phases, compute_set in ((FORWARD, "F2 neurons"), ({"forward: moments"}, "N1 moments"), ({"backward: neurons"}, "B2 neurons")):
+        counted = sum(step["executions"] for step in steps if step["name"].rsplit("/", 1)[-1] == compute_set)
+        assert counted == sum(phase.runs for phase in case.plan.phases if phase.name in phases) > 0, compute_set
 
 
 def test_gradients_of_parameters_are_those_of_the_reference():

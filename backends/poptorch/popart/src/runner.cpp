@@ -82,6 +82,11 @@ public:
       engine->readTensor("out" + std::to_string(index), out[index], static_cast<char *>(out[index]) + bytes(info));
   }
 
+  const char *profile() {
+    profiled = engine->getEmulatorProfile().toJson();
+    return profiled.c_str();
+  }
+
   std::unique_ptr<Op> op;
   std::string version;
   unsigned tiles, ipus;
@@ -92,6 +97,7 @@ private:
   popart::popx::Devicex lowering;
   std::unique_ptr<popart::popx::Opx> opx;
   std::unique_ptr<poplar::Engine> engine;
+  std::string profiled;
 
   bool reaches_others(const poplar::Tensor &tensor) const {
     const auto mapping = graph.getTileMapping(tensor);
@@ -216,6 +222,11 @@ int snnc_popart_gradient_input(void *opened, int index, int *of_forward) {
 /// Returns the index of the forward input whose gradient output `index` is.
 int snnc_popart_gradient_output(void *opened, int index) {
   return guarded([&] { return static_cast<Running *>(opened)->op->gradOutToNonGradIn().at(index); });
+}
+
+/// Returns the emulator's profile of all runs as JSON, valid until the next call; null if it cannot be read.
+const char *snnc_popart_profile(void *opened) {
+  return guarded([&]() -> const char * { return static_cast<Running *>(opened)->profile(); });
 }
 
 /// Runs the operation; returns 0 on success.

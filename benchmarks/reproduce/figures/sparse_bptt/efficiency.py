@@ -43,8 +43,8 @@ FIGURE: Final = Figure(
     "efficiency",
     "2311.04386",
     "Scaling efficiency",
-    "For the two figures above; 100 % is the smallest predicted number of IPUs. Weak: the step time of the small network divided by that "
-    "of the large one. Strong: the same with one network, divided by the ratio of the numbers of IPUs.",
+    "For the two figures above; the smallest number of IPUs with a prediction has 100 %. Weak: the step time of its network divided by "
+    "that of the larger network. Strong: its step time divided by the step time on more IPUs, and by the ratio of the numbers of IPUs.",
     "IPUs",
     "efficiency, %",
     rows,

@@ -31,7 +31,7 @@ FIGURE: Final = Figure(
     "Training throughput over neurons per tile",
     "SHD inputs (700), hidden layers that fill one IPU with the given number of neurons on each of its 1,471 tiles (three layers "
     "for every two neurons per tile), T = 100, "
-    "batch 24, SGD, capacity 5 %. A point without a mark does not fit.",
+    "batch 24, SGD, capacity 5 %. A cross above the axes marks a network that does not fit.",
     "neurons per tile",
     "samples/s",
     rows,
