@@ -48,7 +48,7 @@ def sparse_runs(data: str) -> dict[str, TrainingRuns]:
     Of several recipes, which differ in learning rate and bounds on rates, the one with the most seeds is used; of these, the latest.
     """
     stored = stored_results("sparse-training")
-    groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    groups: dict[str, dict[tuple[str, str], list[dict[str, Any]]]] = {}
     for row in stored.rows:
         setting = row.get("setting", {})
         if row["data"] == data and not setting.get("validation", False) and setting.get("widths", WIDTHS) == WIDTHS:
