@@ -291,7 +291,7 @@ def test_what_is_reported_is_what_the_reference_gives(tmp_path, rng):
     said = "\n".join(found.graph.assumptions)
     assert f"{100 * report.accuracy:.2f} % of the ReLU network" in said
     assert "Gemm" not in said
-    assert "samples 1, 3, 5, …) were measured" in said
+    assert "samples 1, 3, 5, …) to measure the results" in said
 
 
 def test_firing_rates_are_those_of_the_spikes(tmp_path, rng):
