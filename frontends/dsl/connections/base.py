@@ -80,7 +80,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
         raise ConnectionShapeError(f"{where}: {name} does not define its number of outputs; write {advice} if no population follows.")
     if found not in (None, wanted):
         raise ConnectionShapeError(
-            f"{where}: {connection.public_name} makes {found} from the source's shape {source}, but the target has shape {wanted}; give "
+            f"{where}: {connection.public_name} returns {found} from the source's shape {source}, but the target has shape {wanted}; give "
             "the target the shape that net.shape_after(source, connection) returns, or change the connection."
         )
     return wanted

@@ -173,7 +173,7 @@ def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, State
         cls, t, difference = best[0]
         when = f"step {t}" if t >= 0 else "the start"
         raise InitialStateError(
-            f"at {when} the file computes different values from its later steps (operation '{step.classes[cls].op}' of shape "
+            f"at {when} the file computes other values than its later steps would (operation '{step.classes[cls].op}' of shape "
             f"{list(step.classes[cls].shape)}, difference {difference:.3g}, {len(best)} value(s) in total), and no "
             f"initial state explains the difference."
         )

@@ -125,8 +125,8 @@ class RuntimeModel:
             values = self._session.run(self._fetched, dict(feeds))
         except Exception as error:  # the bindings raise their own exception classes
             raise RuntimeRefusesError(
-                f"ONNX Runtime fails on the file: {_first_line(error)} (The file may only run with other numbers of samples or "
-                f"steps than it declares.)"
+                f"ONNX Runtime fails on the file: {_first_line(error)} (Perhaps the file runs only with numbers of samples or "
+                f"steps that differ from the declared ones.)"
             ) from None
         return dict(zip(self._fetched, map(np.asarray, values), strict=True))
 

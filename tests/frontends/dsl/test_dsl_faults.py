@@ -15,7 +15,7 @@ from snnc.frontends.dsl import errors
 TWICE = scipy.sparse.csr_array((np.ones(2), [0, 0], [0, 2, 2, 2, 2, 2]), (5, 6))
 NAN = scipy.sparse.csr_array([[np.nan, 1.0], [0, 0]])
 FAULTS = [
-    (lambda net, n: net.connect(n.image, n.flat, snnc.Conv(4, 3)), errors.ConnectionShapeError, "'image' -> 'flat': Conv makes (4, 6, 6)"),
+    (lambda net, n: net.connect(n.image, n.flat, snnc.Conv(4, 3)), errors.ConnectionShapeError, "'flat': Conv returns (4, 6, 6)"),
     (lambda net, n: net.connect(n.image, n.map, snnc.Conv(4, 5)), errors.ConnectionShapeError, "from the source's shape (2, 8, 8)"),
     (lambda net, n: net.connect(n.image, n.map, snnc.Conv(4, 9)), errors.ConnectionWindowError, "(2, 8, 8)"),
     (lambda net, n: net.connect(n.image, n.map, snnc.Conv(4, 0)), errors.ConnectionWindowError, "kernel is 0"),
@@ -33,7 +33,7 @@ FAULTS = [
     (lambda net, n: net.connect(n.x, n.flat, snnc.Conv(4, 3)), errors.ConnectionWindowError, "(channels, length)"),
     (lambda net, n: net.connect(n.x, n.flat, snnc.MaxPool(2)), errors.ConnectionWindowError, "MaxPool needs"),
     (lambda net, n: net.connect(n.image, n.map, snnc.MaxPool(3, padding=3)), errors.ConnectionWindowError, "padding"),
-    (lambda net, n: net.connect(n.image, n.map, snnc.SumPool(2)), errors.ConnectionShapeError, "SumPool makes (2, 4, 4)"),
+    (lambda net, n: net.connect(n.image, n.map, snnc.SumPool(2)), errors.ConnectionShapeError, "SumPool returns (2, 4, 4)"),
     (lambda net, n: net.connect(n.image, n.flat, snnc.Flatten()), errors.ConnectionShapeError, "(128,)"),
     (lambda net, n: net.connect(n.image, n.map, snnc.Dense()), errors.ConnectionShapeError, "(144,)"),
     (lambda net, n: net.connect(n.x, n.flat, [snnc.Dense(), snnc.Dense()]), errors.ConnectionShapeError, "part 1 (Dense)"),
