@@ -180,7 +180,10 @@ def _cut(chips: Ints, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def _tiles_of_jobs(problem: MappingProblem, jobs: Sequence[Job]) -> Iterator[tuple[Job, int, int]]:
-    """Yield each job with its tiles ``[first, stop)``; the jobs of a chip share its tiles in proportion to their work, at least one each."""
+    """Yield each job with its tiles ``[first, stop)``; the jobs of a chip share its tiles in proportion to their work.
+
+    Each job has at least one tile, which several jobs may share.
+    """
     per_chip = problem.target.tiles_per_chip
     by_chip: dict[int, list[Job]] = defaultdict(list)
     for job in jobs:

@@ -244,7 +244,10 @@ class _Count:
                     self.send(name, name, KINDS[0], size * sent, readers, own, self.plan.iterations)
 
     def windows(self, bus: BusPlan) -> None:
-        """Add the windows that tiles read for their samples in each iteration; tiles read them again in the backward pass if weights learn."""
+        """Add the windows that tiles read for their samples in each iteration.
+
+        If weights learn, tiles read the windows again in the backward pass.
+        """
         received: dict[str, dict[int, tuple[Span, ...]]] = {KINDS[1]: {}, KINDS[2]: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
             mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]

@@ -1,8 +1,8 @@
 """Copies of parameters after an update: to other replicas, to tiles that read shared values, and to sources of connections.
 
 A replica is a copy of a population on separate tiles, for a share of the batch. In the backward pass, a source computes its gradient with a
-copy of the weights. It reads these from the target: one or two pieces from each column group (a part of the neurons of a tile), or one piece
-from each bundle of tiles (:mod:`snnc.compiler.tiles.gradients.packing`).
+copy of the weights. It reads these from the target: one or two pieces from each column group (a part of the neurons of a tile), or one
+piece from each bundle of tiles (:mod:`snnc.compiler.tiles.gradients.packing`).
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
     """Return the exchange and the work to copy weights to the sources that need them for their gradients; None if no source needs weights.
 
     Each tile of such a source reads the rows of its neurons and stores them in the order of the target's neurons. A column group of the
-    target sends one piece, or two if it has 3, 5, 7, … columns. If rows are packed, each bundle of target tiles sends one piece. All workers
-    of the source tile share the work.
+    target sends one piece, or two if it has 3, 5, 7, … columns. If rows are packed, each bundle of target tiles sends one piece. All
+    workers of the source tile share the work.
     """
     problem = layout.problem
     links = [link for link in problem.network.links if link.dense and problem.copies(link)] if problem.training else []
@@ -162,7 +162,10 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
 
 
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """Return the cycles of the busiest worker that reorders `rows` rows of weights; elements are distributed to workers as in the codelet."""
+    """Return the cycles of the busiest worker that sorts `rows` rows of weights by neuron of the target.
+
+    Elements are distributed to workers as in the codelet.
+    """
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
     cycles, vertex = np.zeros(len(worker)), weight_rows(problem.costs)
     for tiles, columns in equal_runs(target.neurons):

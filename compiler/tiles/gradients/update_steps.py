@@ -93,8 +93,8 @@ def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
 def least_update(layout: Layout, layer: Layer) -> Floats:
     """Return lower bounds on cycles of the update, on the tiles of one population.
 
-    The bounds are for the exchange of gradients to owners, and for the vertices that sum private gradients, sum shared gradients, and update
-    parameters. The sizes of tables of indexed connections are estimates.
+    The bounds are for the exchange of gradients to owners, and for the vertices that sum private gradients, sum shared gradients, and
+    update parameters. The sizes of tables of indexed connections are estimates.
     """
     traffic, target = gradients_to_owners(layout, (layer,)), layout.problem.target
     exchange = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments

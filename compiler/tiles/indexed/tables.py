@@ -21,7 +21,7 @@ from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
 from snnc.compiler.tiles.blocks.grouping import Ints
 
 SPARSE: Final = 4
-"""Rows are found by keys if fewer than 1 / SPARSE of the sources between a group's first and last source reach the group."""
+"""Rows are found by keys if, summed over groups, fewer than 1 / SPARSE of the sources from a group's first to its last reach the group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class IndexTables:
     inputs
         Number of values of the source.
     weights
-        Elements of theta that are not biases.
+        Number of elements of theta that are not biases.
     """
 
     low: Ints

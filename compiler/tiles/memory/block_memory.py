@@ -163,7 +163,7 @@ def _half_states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife,
 
 
 def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
-    """Return the number of floats per neuron and sample of state adjoints, pending output gradients, sent deltas, and deltas of currents."""
+    """Return the number of floats per neuron and sample of state adjoints, pending output gradients, sent deltas and deltas of currents."""
     if not (problem.training and layer.gradient):
         return {}
     rings = sum(problem.ring_slots(source) for source in layer.sent)

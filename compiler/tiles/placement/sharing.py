@@ -271,7 +271,7 @@ class _Costs:
 
     @cached_property
     def _ordered(self) -> tuple[Floats, Ints]:
-        """For each part, the loads of the other populations on runs of equally loaded tiles, ascending, and the number of tiles in each run."""
+        """For each part, the ascending loads of the other populations on runs of equally loaded tiles, and the lengths of these runs."""
         changes = (self.others[:-1, 1:] != self.others[:-1, :-1]).any(axis=0)
         first = np.flatnonzero(np.append(True, changes))
         values, number = self.others[:-1, first], np.diff(np.append(first, self.others.shape[1]))

@@ -1,8 +1,8 @@
 """Streaming memory: the data that sequences in segments store there, and the cycles to copy these data.
 
 A *row* contains the initial states of a segment, or its history. Each chip copies its part of a row as 32-bit words, and 16-bit ids and
-float16 states as half words in a separate copy. A copy waits for all chips, and runs at the rate of streaming memory or of its busiest tile,
-whichever is slower (docs/reference/emulator.md).
+float16 states as half words in a separate copy. A copy waits for all chips, and runs at the rate of streaming memory or of its busiest
+tile, whichever is slower (docs/reference/emulator.md).
 """
 
 from __future__ import annotations
