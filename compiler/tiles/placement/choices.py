@@ -82,7 +82,7 @@ class Choice:
 
     @property
     def weight(self) -> float:
-        """Tile cycles of a step, summed over all tiles, with :data:`TYPICAL_NEURONS` neurons per tile, or all neurons if there are fewer."""
+        """Tile cycles of a step, summed over all tiles, with :data:`TYPICAL_NEURONS` neurons per tile (all, if there are fewer)."""
         typical = min(self.neurons, TYPICAL_NEURONS)
         return float(self.cycles[typical - 1]) * self.tiles(typical)
 
