@@ -174,7 +174,7 @@ class Search:
         return self
 
     def run_quickly(self, chips: int | None) -> Search:
-        """Use all chips, allow relays on any tile, and stop at the first placement that fits, even if it is slow."""
+        """Use `chips` chips (None: all), allow relays on any tile, and stop at the first placement that fits, even if it is slow."""
         options = self._options(self.problem)
         for share in TIGHT_SHARES if self.problem.packed else QUICK_SHARES:
             tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
