@@ -162,7 +162,7 @@ def check_options(target: Target, *, steps: int, batch: int, chips: int | None, 
     if gradients not in ("auto", "dense", "windowed"):
         raise MappingOptionError(f"gradients is {gradients!r}; it must be 'auto', 'dense' or 'windowed'.")
     if recompute not in ("auto", "off") and (isinstance(recompute, bool) or not isinstance(recompute, int) or recompute < 1):
-        raise MappingOptionError(f"recompute is {recompute!r}; it must be 'auto', 'off', or the number of iterations of a segment, at least 1.")
+        raise MappingOptionError(f"recompute is {recompute!r}; it must be 'auto', 'off', or the number of iterations in a segment (>= 1).")
 
 
 def check_streaming(target: Target, streaming: str) -> None:

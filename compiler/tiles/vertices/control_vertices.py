@@ -49,12 +49,12 @@ def _compared(cost: CodeletCost) -> tuple[Loop, ...]:
 
 
 def most(costs: Mapping[str, CodeletCost], name: str = "most") -> VertexSpec:
-    """Return the vertex that computes the maximum of the further windows needed by some relays."""
+    """Return the vertex that computes the maximum number of further windows that any of some relays needs."""
     return VertexSpec(name, _MOST, costs["most"], _compared(costs["most"]))
 
 
 def most_of_workers(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return the vertex that computes the maximum with all workers of the deciding tile."""
+    """Return the vertex of the deciding tile that computes this maximum, one value for each of its workers."""
     return most(costs, "most_of_workers")
 
 
