@@ -124,7 +124,7 @@ class MappingProblem:
 
     @cached_property
     def further(self) -> FurtherWindows:
-        """Buses whose windows may be too small, and buses whose relays request further windows."""
+        """Sizes of the windows of all buses, which determine the buses with further windows and those whose relays request them."""
         windowed, exact = self.windowed_buses, self.mode == "exact"
         sizes = {
             b.id: WindowSizes(b.source.width, b.events, exact, b.capacity, b.gradient_capacity if b.id in windowed else None)

@@ -179,7 +179,7 @@ class Layout:
 
     @cached_property
     def clock_tiles(self) -> Ints:
-        """The first tile of each chip up to the last one in use; it counts the iterations for all tiles of the chip."""
+        """The first tile of each chip, up to the last chip in use; it counts the iterations for all tiles of the chip."""
         last = [int(where.tiles.max()) for where in self.placement.ranges] + [r.tile for some in self.relays.values() for r in some]
         return self.problem.target.tiles_per_chip * np.arange(self.chip_of(max(last)) + 1)
 

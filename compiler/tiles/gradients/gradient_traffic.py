@@ -26,7 +26,7 @@ from snnc.compiler.tiles.vertices.loops import cycles_of
 
 
 def partials_to_sums(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before B3: a tile that adds products of a part receives one fragment from each producer on another tile."""
+    """Return the exchange before B3: a tile that adds products of a part receives one fragment from each of its producers elsewhere."""
     traffic = ExchangeTraffic.none(layout.problem)
     for reduction in layout.reductions.values():
         table = reduction.table

@@ -88,7 +88,7 @@ class Candidates:
 
 
 def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | None:
-    """Find the populations that have only Linear and Sparse connections, with a Sparse connection to or from a population found.
+    """Find populations with only Linear and Sparse connections that have a Sparse connection with each other or with themselves.
 
     Parameters
     ----------

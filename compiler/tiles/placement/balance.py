@@ -1,4 +1,4 @@
-"""Balance of tiles between populations that minimises the time of a step, not only of the busiest tile.
+"""Distribution of tiles to populations that minimises the time of a step: the time of its slowest tile, summed over the parts of the step.
 
 A step consists of parts (forward, backward, …), each a superstep that waits for its slowest tile. With b_p the bound on part p, every
 population gets the fewest tiles on which no part exceeds its bound. The search minimises the sum of the bounds such that all
@@ -46,11 +46,11 @@ class AllocationTable:
     choices
         The choices of the population.
     tiles
-        Tiles of each allocation, over all replicas.
+        Number of tiles of each allocation, over all replicas.
     parts
         Cycles by part of the step, [parts, allocations].
     choice, width
-        Index in `choices`, and tiles of one replica, of each allocation.
+        Index in `choices`, and number of tiles of one replica, for each allocation.
     """
 
     choices: Sequence[Choice]

@@ -210,7 +210,7 @@ def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
 
 
 def copied_words(ids: float, width: int) -> float:
-    """Return the expected number of 32-bit words of `ids` ids, the expected number of ids.
+    """Return the expected number of 32-bit words for a list of ids, of which `ids` are expected.
 
     Ids of a source with more than 65,536 neurons have 32 bits. Otherwise a word contains two ids, and the last word is half full in half of
     all cases. At most 0.5 expected ids count as one word per id.

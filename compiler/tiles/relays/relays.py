@@ -78,9 +78,9 @@ def distribute_relays(
 ) -> dict[BusSource, tuple[Relay, ...]]:
     """Distribute the samples of every source over the least loaded tiles, and add their bytes to `held`.
 
-    Sources are assigned in the order of decreasing bytes per sample. A relay gets the number of samples with the fewest estimated cycles
-    that needs at most half of the free memory of the emptiest tile. If this results in more relays than tiles, every tile gets a relay with
-    more samples. A tile has at most one relay of a source.
+    Sources are assigned in the order of decreasing bytes per sample. The number of samples per relay is the one with the fewest estimated
+    cycles, among those that need at most half of the free memory of the emptiest tile. If this results in more relays than tiles, every
+    tile gets a relay with more samples. A tile has at most one relay of a source.
 
     Tiles on which the relay would need at most half of the free memory come first. Among these, tiles with the least relay work come first
     (one unit per relay and one per sample, and an initial amount on the first tile of each chip), then those with the least other

@@ -28,7 +28,7 @@ def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, 
     """Return, for each source with a gradient window, the fraction of neurons that receive a gradient per step.
 
     The fraction is the measurement in `given`; without a measurement, it is :data:`SUPPORT_RATIO` times the activity, but at most 1. It is
-    at least the activity. Sources without a measurement and an activity are omitted.
+    at least the activity. Sources with neither a measurement nor an activity are omitted.
 
     Raises
     ------

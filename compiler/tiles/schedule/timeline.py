@@ -201,7 +201,7 @@ class EventTimeline:
         return float(self.rounds(backward=backward).mean()) * self._sequence_iterations
 
     def busiest(self, bus: Bus, part: str, samples: Ints) -> Floats:
-        """Return the events per sample that the busiest block with `samples` samples reads, averaged over iterations with a step.
+        """Return the number of events per sample that the busiest block of `samples` samples reads, averaged over iterations with a step.
 
         `part` is "forward" or "backward" for spikes, or "entries" for entries of the first backward window.
         """

@@ -29,7 +29,7 @@ ZERO_VERTEX: Final = VertexSpec(
     CodeletCost(start=16, element=1),
     tuple(looping("elements", Amount("count"), 1)),
 )
-"""Sets currents to 0 before the first step."""
+"""Sets currents, and the states of maxima, to 0 before the first step."""
 _AGAIN: Final = one("output", "bool", "again", "whether further windows follow")
 _LEFT: Final = one("output", "unsigned", "left", "number of further windows that follow")
 _ROUNDS: Final = one("inout", "unsigned", "rounds", "total further windows of all iterations so far")
