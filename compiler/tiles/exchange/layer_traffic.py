@@ -10,7 +10,8 @@ The counts follow the program of docs/decisions/0001-poplar-program.md:
 * replicas exchange gradients and new weights.
 
 Data that a tile reads from its own memory do not count. On a chip, every tile that reads a piece of data counts. Between chips, a piece
-counts once for each chip that reads it. Flags and losses (a few bytes) are not included.
+counts once for each chip that reads it. Flags and losses (a few bytes) are not included. Windowed gradients are counted as if they were not
+windowed: as deltas of all neurons, and with copies of weights. For indexed connections, too, the deltas of all neurons count.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class PlanOptions:
     batch
         Number of samples per run or update.
     seed
-        Seed of the partitioner.
+        Seed of the partitioner, and of stochastic rounding.
     capacity, mode, recompute, streaming, parts, precision, half
         As for :func:`snnc.compile`.
     embedded
