@@ -213,7 +213,7 @@ def source_tables(indexed: IndexedMap, first: Ints, count: Ints) -> IndexTables:
 def _clipped(indexed: IndexedMap, first: Ints, count: Ints) -> _Entries:
     """Assign entries to the groups of their targets; an entry that reaches several groups is split."""
     stop = first + count
-    every = np.arange(indexed.outputs + 1)  # fewer than entries, so search once for each target
+    every = np.arange(indexed.outputs + 1)  # targets are fewer than entries, so search once for each target
     begin = np.searchsorted(stop, every, side="right")[indexed.target]
     end = np.searchsorted(first, every, side="left")[indexed.target + indexed.length]
     reached = np.flatnonzero(end > begin)

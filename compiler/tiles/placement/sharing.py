@@ -43,9 +43,10 @@ WORTH: Final = 0.9999
 SURELY: Final = 1 - 1e-9
 """Factor that keeps a bound valid despite rounding."""
 PLACES: Final = 24
-"""Number of first tiles that are tried, evenly spaced over a chip."""
+"""Number of first tiles that are tried, evenly spaced over a chip; the last one on which the population fits is tried as well."""
 REPLICAS: Final = 1
-"""Placements with every population on all tiles are also tried, for this many of the largest numbers of replicas."""
+"""Placements in which all populations have one cut and begin at the first tile are also tried, for this many of the largest numbers of
+replicas."""
 LAYERS: Final = 24
 """Maximum number of populations for which the search runs; with more, it would take many seconds on a laptop."""
 

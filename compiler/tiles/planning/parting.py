@@ -192,7 +192,7 @@ def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> 
         found = estimate(parts)
         yield found
         if number and best[0] <= found[0] < math.inf:
-            return  # further parts will be slower; the smallest number of parts alone would not show that
+            return  # more parts will be slower; a first estimate alone would not show that
         best = min(best, found, key=lambda some: some[0])
 
 

@@ -21,7 +21,7 @@ others are near the threshold (in published runs with windows of 10 % of all neu
 MARGIN: Final = 4.0
 """Margin above the mean, in standard deviations of a binomial count: about 3 in 100,000 counts are larger if neurons are independent."""
 GRAIN: Final = 4
-"""Capacities are multiples of this number: four 16-bit ids fill a 64-bit load."""
+"""Default capacities below the width are multiples of this number: four 16-bit ids fill a 64-bit load."""
 
 
 def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:

@@ -78,7 +78,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
 
     def make() -> Floats:
         walked, rows = _walked(tables, prices), read.rows
-        of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row: no step
+        of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row is for iterations without a step
         for disjoint, spikes, passed in lookups:
             of_groups[:, disjoint, :-1] = ((walked @ spikes).toarray() + cost.lookup * passed).reshape(len(of_groups), len(disjoint), rows)
         return of_groups
