@@ -21,7 +21,7 @@ _Result = TypeVar("_Result")
 _BATCHES: Final = "batches"
 """Setting of the ABI: the number of earlier batches whose gradients are stored for the update of the next batch."""
 _GATHER: Final = "gather"
-"""Setting of the ABI: the part of an update that the next call runs; only if gradients and update are separate programs."""
+"""Setting of the ABI: the part of an update that the next call runs. It exists only if gradients and update are separate programs."""
 _KEEP: Final = -1
 """Value of the setting :data:`_BATCHES` for a batch that stores its gradients without an update."""
 _KEPT: Final = "_kept"
@@ -169,7 +169,7 @@ class PoplarEngine(NativeEngine):
             self._expect(0)
 
     def _gathered(self, step: Gather, run: Callable[[], _Result]) -> _Result:
-        """Call `run`; the program performs only `step` of an update."""
+        """Return the result of `run`; during this call, the program performs only the part `step` of an update."""
         self.session.set(_GATHER, np.array([step], dtype=np.int32))
         try:
             return run()

@@ -341,7 +341,7 @@ class PoplarNetwork:
         return 2 if self.mask_kind(store) == "PAIRS" else 1
 
     def last_step(self, bus: BusPlan) -> int:
-        """Return the last step of the source that a target of `bus` reads."""
+        """Return the last step of the source whose values are read on `bus`."""
         return self.plan.steps - 1 - min(c.delay for c in self.plan.connections if c.bus == bus.id)
 
     @cached_property

@@ -17,7 +17,7 @@ from snnc.compiler.ir.graph import Array
 def plan_tables(net: PoplarNetwork) -> Iterator[Chunk]:
     """Yield the contents of ``plan.bin``: the number of tables, then the tables.
 
-    They are, in this order: blocks of populations (tile, first, count, sample, samples); relays of stores (tile, sample, samples); vertices
+    The tables, in order: blocks of populations (tile, first, count, sample, samples); relays of stores (tile, sample, samples); vertices
     of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`); indexed connections; the window test; the tiles of losses.
     """
     stores, windowed = list(net.stores.values()), [b.gradient for b in net.plan.buses if b.gradient is not None]

@@ -34,7 +34,7 @@ from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 
 def ring_size(net: PoplarNetwork, buffer: str) -> int:
-    """Return the number of steps for which gradients of an output are pending at once; 0 if no connection computes it."""
+    """Return the number of steps for which gradients of an output are pending at once; 0 if these gradients are not computed."""
     lags = [net.buses[c.id].lag for c in net.program.connections if c.source_buffer == buffer and net.input_gradient(c.id)]
     return 1 + (max(lags) - 1) // net.plan.interval if lags else 0
 
@@ -292,7 +292,7 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
 
 
 def _source_counts(loops: LoopsByPlace, body: Body) -> Body:
-    """Return the statements that count the cycles of a connection out of the block; ``counts_alone`` is for blocks with a single sample."""
+    """Return the statements that count the cycles of an outgoing connection; ``counts_alone`` is for replicas with a single sample."""
     index = body["index"]
     texts = {**BLOCK, **TRIPS, "outputs": f"outputs{index}", "unaligned": "(aligned ? 0u : 1u)"}
     if body["template"] == "maximum":
