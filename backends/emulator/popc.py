@@ -197,7 +197,7 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
 
 
 def _with_hardware_vertices(source: Path, made: Path, compile_as_hardware: Callable[[], Path], library: Path) -> Path:
-    """Return a table with, in addition, the vertices that exist only with ``__IPU__`` defined; the others stay compiled without it."""
+    """Return a table that also contains the vertices that exist only with ``__IPU__`` defined; the others stay compiled without it."""
     missing = set(DECLARED_VERTEX.findall(source.read_text(errors="replace"))) - _names(made)
     if not missing:
         return made

@@ -33,7 +33,7 @@ class RetainedFiles:
 
 
 def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> RetainedFiles:
-    """Copy to `new` the files of `old` that snnc cannot write again; `old` does not change.
+    """Copy to `new` the files of `old` that the user added or changed, and the trained weights; `old` does not change.
 
     A file that snnc did not write keeps its path. Changed files, trained weights, and files whose path is taken in the new project go
     to ``before-1/`` (``before-2/`` …). Links are not followed. Files become hard links if possible.

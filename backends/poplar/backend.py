@@ -110,11 +110,9 @@ class TileBackend(Backend[Own]):
         Raises
         ------
         UnknownTargetError
-            No machine has this name.
+            No machine has this name. For errors in the file of a machine, see :func:`snnc.compiler.machines.load_target`.
         StepsNeededError
             The number of steps is not given.
-        UnsupportedOnPoplarError
-            No codelet computes the loss.
         """
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target

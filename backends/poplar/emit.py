@@ -105,10 +105,10 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
 
     Raises
     ------
-    PlanMismatchError, UnsupportedOnPoplarError
+    PlanMismatchError, UnsupportedOnPoplarError, HalfDeltasError
         Program and plan do not match, or use a feature that the emitter does not support.
-    ProjectFolderError
-        The folder cannot be written.
+    OutputFolderError, FolderInUseError
+        The folder cannot be written or replaced.
     """
     net = PoplarNetwork(without_limits(program), plan, limits_of(program))
     net.check()

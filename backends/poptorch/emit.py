@@ -65,10 +65,10 @@ def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
 
     Raises
     ------
-    PlanMismatchError, UnsupportedOnPoplarError, UnsupportedOnPopTorchError
+    PlanMismatchError, UnsupportedOnPoplarError, UnsupportedOnPopTorchError, HalfDeltasError
         Program and plan do not match, or use a feature that a custom operation does not support.
-    ProjectFolderError
-        The folder cannot be written.
+    OutputFolderError, FolderInUseError
+        The folder cannot be written or replaced.
     """
     operation = PopartOperation(without_limits(program), plan, limits_of(program))
     operation.net.check()
