@@ -68,7 +68,9 @@ FIRST_WORD = b"popc\t"
 
 
 def codelet_compiler() -> list[str]:
-    """Return the compiler of codelets: ``$SNNC_CODELET_CXX``, ``$CXX``, ``clang++`` as in Graphcore's popc, or the compiler of host code.
+    """Return the compiler of codelets: ``$SNNC_CODELET_CXX``, ``$CXX``, ``clang++`` as in Graphcore's popc, or the host's compiler.
+
+    ``clang++`` is used if ``$CXX`` is not set and its version is at least :data:`FIRST_CLANG_WITH_HALVES`.
 
     Raises
     ------
@@ -96,7 +98,8 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     library
         ``libpoplar.so`` to link against.
     flags
-        Flags of the program (``-D``, ``-I``, …), added after the default ones and ``$SNNC_CODELET_FLAGS``.
+        Flags of the program (``-D``, ``-I``, …), added after ``$SNNC_CODELET_FLAGS`` (by default :data:`DEFAULT_FLAGS`) and
+        ``$SNNC_CODELET_EXTRA_FLAGS``.
 
     Raises
     ------
