@@ -137,7 +137,7 @@ class NativeEngine(ABC):
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None: ...
 
     def _set_initial(self, initial: Initial) -> None:
-        """Set the initial values of this sequence; values that were set only for the previous sequence are reset to the project's values."""
+        """Set the initial values of this sequence; values that were set only for the previous sequence are reset to the project's."""
         wanted = {_initial_tensor(population, place): value for (population, place), value in initial.items()}
         for name, value in self._defaults.items():
             if name not in wanted:

@@ -238,8 +238,8 @@ def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
 def check_least(description: Mapping[str, Any], steps: int | None, batch: int | None, most: int) -> str:
     """Raise an error, before anything runs, if not even one sample fits in `most` bytes.
 
-    `description` is the project's ``project.json``; `steps` and `batch` are None if they are unknown. If a training step of a batch does not
-    fit, a warning text is returned, else an empty string.
+    `description` is the project's ``project.json``; `steps` and `batch` are None if they are unknown. The result is a warning if a training
+    step of a batch does not fit, else "".
 
     Raises
     ------

@@ -123,7 +123,7 @@ class SequenceStorage:
 
     @cached_property
     def rounded(self) -> dict[str, dict[str, Expression]]:
-        """Population -> states and saved values stored in 16 bits, by canonical name, with the offset that is subtracted before rounding."""
+        """Population -> canonical name of each state and saved value stored in 16 bits -> offset that is subtracted before rounding."""
         adjoints = {op.population for op in self.program.backward if isinstance(op, NeuronAdjoint)}
         rounds = self.precision != "float32" and self.program.optimizer is not None
         chosen = {p.id for p in self.program.populations if self.half is None or "history" in self.half.of(p.label)}

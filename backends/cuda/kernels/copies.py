@@ -14,7 +14,7 @@ HALVES: Final[dict[Precision, str | None]] = {"float32": None, "tf32": None, "bf
 LANES: Final = 32
 """Lanes of a warp (``device.hpp``)."""
 _DEPTH: Final = 16
-"""Depth of a tensor core product (``tensor_cores.hpp``). Copies are padded to a multiple of this depth and of `LANES` rows."""
+"""Depth of a tensor core product (``tensor_cores.hpp``). Copies in fragments are padded to multiples of this depth and of `LANES` rows."""
 
 
 @dataclass(frozen=True)
