@@ -47,7 +47,7 @@ class TrainingData(Protocol):
     Attributes
     ----------
     plan
-        Epochs, and the division of samples into batches.
+        Number of epochs, and the division of samples into batches.
     samples, batches
         Numbers of samples and batches in an epoch; 0: unknown in advance.
     digest
@@ -241,6 +241,6 @@ def loaded(inputs: ProgramInputs, data: Mapping[str, InputValues], labels: Array
 
 
 def fingerprint_of(data: BatchedData) -> str:
-    """Return a digest of a data set's ``fingerprint``, or of its number of samples if it has no fingerprint."""
+    """Return a digest of a data set's number of samples and, if it has one, its ``fingerprint``."""
     fingerprint = getattr(data, "fingerprint", "")
     return hashlib.sha256(f"{len(data)} {fingerprint}".encode()).hexdigest()
