@@ -298,7 +298,7 @@ class BackendSession:
         return history
 
     def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
-        """Return the samples per update, for the arguments of :meth:`fit`; None: it depends on the number of samples."""
+        """Return the number of samples per update, for the arguments of :meth:`fit`; None: it depends on the number of all samples."""
         return batch
 
     def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:

@@ -221,7 +221,7 @@ class _Convolution:
     packed
         Size of the copy of the weights for the backward pass.
     rooms
-        Sizes of the three temporary arrays of a thread (``Scratch::rooms``). Passes use the same array for different data.
+        Sizes of the three temporary arrays of a thread (``Scratch::rooms``); the forward and the backward pass store different data there.
     outer, values
         Number of output channels in a group, and number of input values in a channel.
     """

@@ -58,7 +58,7 @@ class NativeEngine(ABC):
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         if not self.description["training"]:
-            raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; give a loss and an optimiser to train it.")
+            raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; compile it with a loss and an optimiser.")
         self._set_batch(inputs, target)
         self._set_initial(self._masks(len(target)))
         self.session.set("lr", np.array([learning_rate], dtype=np.float32))

@@ -67,8 +67,8 @@ class OmittedCopies:
     copies
         Size of all these copies, included in ``Needs.fixed``.
     sample
-        Size per sample of the memory that replaces them. For each thread, the number of samples (times steps) is rounded up to a multiple
-        of the number of values in a cache line.
+        Size, per sample or per sample and step (see `length`), of the memory that replaces them. The number of samples and steps of a
+        thread is rounded up to a multiple of the number of values in a cache line.
     length
         ``number``: `sample` is needed once. ``block``: it is needed for each step of a block.
     """

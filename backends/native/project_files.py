@@ -41,7 +41,7 @@ class MemoryNeeds:
     Attributes
     ----------
     per_step
-        Size per step and sample without checkpoints.
+        Bytes per step and sample without checkpoints.
     parts
         :class:`snnc.backends.native.memory.Needs` as data.
     """

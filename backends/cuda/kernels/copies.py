@@ -28,7 +28,7 @@ class WeightCopy:
     kind
         ``back``: float32, [outputs][inputs]; ``rows16``: [inputs][outputs]; ``forward16`` and ``backward16``: in tensor core fragments.
     inputs, outputs
-        Sizes of the weight.
+        Number of inputs and number of outputs of the weight.
     """
 
     weight: str

@@ -174,7 +174,7 @@ def _in_float32(shape: CoreShape, neurons: int, back: bool) -> _BlockWork:
 
 
 def _traffic(groups: int, words: int, warps: int, own: int, back: bool, parts: int) -> int:
-    """Return the words of shared memory that a block reads and writes per sample if its warps form `groups`."""
+    """Return the number of words of shared memory that a block reads and writes per sample if its warps form `groups` groups."""
     return groups * words * (16 * parts if back else 8) + 2 * (warps // groups) * own
 
 

@@ -106,7 +106,7 @@ class Predicted:
     bytes
         Bytes that it reads and writes.
     idle
-        Number of multiprocessors that it leaves idle, if it is a core whose blocks form clusters.
+        Number of multiprocessors that it leaves idle, if it is a core with at most `LARGEST_CLUSTER` neurons; otherwise 0.
     """
 
     launch: Launch

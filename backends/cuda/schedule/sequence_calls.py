@@ -52,7 +52,7 @@ class PreparedWeight:
     weight, use, factors
         The parameter, the product, and the form of the factors (``whole_products.hpp``).
     inputs, outputs
-        Size of the weight.
+        Number of inputs and number of outputs of the weight.
     """
 
     weight: str

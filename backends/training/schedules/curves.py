@@ -178,7 +178,7 @@ class StepSchedule(Schedule):
     values
         The value after each change; instead of `factor`.
     updates, epochs
-        Updates or epochs of the changes, ascending (``milestones`` in PyTorch); give one of them.
+        Numbers of the updates, or of the epochs, at which the value changes, ascending (``milestones`` in PyTorch); give one of them.
     """
 
     first: float
