@@ -376,7 +376,7 @@ class BackendSession:
         self.engine.set_parameters(by_name(self.program, values, strict))
 
     def save(self, path: str | os.PathLike[str], optimizer: bool = False) -> None:
-        """Write the parameters to a safetensors file; with `optimizer`, also the moments and the number of updates, to continue training.
+        """Write the parameters to a safetensors file; with `optimizer`, also the state of the optimiser, to continue training.
 
         Raises
         ------
@@ -385,7 +385,7 @@ class BackendSession:
         WeightNotFiniteError
             A value is NaN or infinite; the file is unchanged.
         OptimizerValuesError
-            `optimizer` is True, but the network was compiled without an optimiser.
+            `optimizer` is True, but the network was compiled without an optimiser, or the target does not expose its state.
         """
         self._check_open()
         moments = optimizer_by_label(self.program, self.engine) if optimizer else {}

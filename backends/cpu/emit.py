@@ -45,8 +45,8 @@ LOSS: Final = "loss.cpp"
 TRAINING: Final = ("loss.hpp", "cross_entropy.hpp", "optimizer.hpp", "optimizer.cpp")
 """Sources of projects that train, in addition to the source of the loss."""
 HALVES: Final = {"float16": "float16.hpp", "half_weights": "half_weights.hpp", "half_states": "half_states.hpp"}
-"""Headers for float16 numbers. A project contains a header if the entry of the template data with its key is true, and the first of them if
-it contains any."""
+"""Headers for float16 numbers. A project contains a header if the entry of the template data with its key is true; ``float16.hpp`` is also
+in projects with one of the others."""
 
 
 def emit_cpu(

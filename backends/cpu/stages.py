@@ -1,4 +1,4 @@
-"""Division of the layers into stages. A stage runs a block of steps before the next stage: the weights between are read once per block.
+"""Divides the layers into stages: each runs a block of steps before the next one, so that weights between stages are read once per block.
 
 Reading weights that do not fit in the L2 cache takes longer than adding them. Unless it is in a loop, a layer does not depend on later
 layers, so it may run a whole block of steps before the next layer begins. In the backward pass, the later stage runs its block first.

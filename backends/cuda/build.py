@@ -86,7 +86,7 @@ RESOURCES: Final = "resources.txt"
 
 @dataclass(frozen=True)
 class KernelResources:
-    """Resources that a kernel uses on a multiprocessor, as reported by ``ptxas -v``."""
+    """Number of registers of a thread of a kernel, and its bytes of spills and stack, as reported by ``ptxas -v``."""
 
     name: str
     registers: int

@@ -17,6 +17,6 @@ class Gather(IntEnum):
     CHANGES = 3
     """Only the update of the parameters, from the gradients computed before."""
     AGAIN = 4
-    """The backward pass of the last sequence, after a change of parameters that only this pass reads."""
+    """The gradients of the last sequence once more, after a change of parameters that only the backward pass reads."""
     MEASURES = 5
     """A forward run that computes the statistics of batch normalisations."""

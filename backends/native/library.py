@@ -35,7 +35,7 @@ class NativeError(SnncError, code="SNNC-E415"):
 
 
 class NativeLibraryError(SnncError, code="SNNC-E416"):
-    """A shared library cannot be loaded, or a project was not emitted by this version of snnc."""
+    """A shared library cannot be loaded, or a project was emitted by an incompatible version of snnc."""
 
 
 class Role(IntEnum):

@@ -31,7 +31,7 @@ START: Final = 1.5e-6
 WEIGHT: Final = 2.6e-10
 """Seconds in which a block loads a weight."""
 _PROCESSORS: Final = 132
-"""Multiprocessors of an H100."""
+"""Number of multiprocessors of an H100."""
 _MAX_REGISTERS: Final = 64
 """Number of registers of a thread that weights can use."""
 _FRAGMENT: Final = 16 * 16 * 8

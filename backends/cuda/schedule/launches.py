@@ -39,7 +39,7 @@ NARROW: Final = 32
 SPIKE_PARTS: Final = 2
 """Number of 16-bit products for a float32 gradient of a spike source: spikes are exact, so only deltas are split."""
 _PROCESSORS: Final = 132
-"""Multiprocessors of an H100."""
+"""Number of multiprocessors of an H100."""
 _MAX_SLICES: Final = 128
 """Maximum number of slices of a gradient."""
 _DEPTH: Final = 32

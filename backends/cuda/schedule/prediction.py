@@ -90,7 +90,7 @@ warps reach half of the rate from registers; 3,000 more cycles per tile; a step 
 
 
 _THREADS: Final = 2048
-"""Threads that a multiprocessor runs at a time."""
+"""Number of threads that a multiprocessor runs at a time."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class TrainingData(Protocol):
     samples, batches
         Numbers of samples and batches in an epoch; 0: unknown in advance.
     digest
-        Digest of the labels, or of the data set's fingerprint; empty for a stream. It must be the same when training is resumed.
+        Digest of the labels, or of the data set; empty for a stream. It must be the same when training is resumed.
     agreed
         Properties that must be equal in all processes that train together, in addition to the labels.
     labels
@@ -199,12 +199,12 @@ class DataSetBatches:
 
     @property
     def digest(self) -> str:
-        """Digest of the data set's fingerprint."""
+        """Digest that identifies the data set; see :func:`fingerprint_of`."""
         return fingerprint_of(self.data)
 
     @property
     def agreed(self) -> object:
-        """Number of samples, and digest of the data set's fingerprint."""
+        """Number of samples, and digest of the data set."""
         return self.samples, self.digest
 
     @property

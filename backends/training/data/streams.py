@@ -119,7 +119,7 @@ def check_stream(x: object, y: object, batch: int | None) -> None:
     Raises
     ------
     LabelsMissingError
-        `x` is samples without labels, or `y` is given with batches.
+        `x` contains samples without labels, or `y` is given with batches.
     TrainingOptionError
         A batch size is given.
     """

@@ -22,7 +22,7 @@ Value: TypeAlias = float | npt.NDArray[np.floating]
 
 
 class MetricError(SessionError, code="SNNC-E591"):
-    """A metric is unknown, needs validation data or classes, or is a user's function that does not return a number."""
+    """A metric is unknown or given twice, needs validation data or classes, or is a user's function that does not return a number."""
 
 
 def accuracy(scores: Array, labels: Array) -> float:
