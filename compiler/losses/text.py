@@ -34,7 +34,7 @@ _OWN: Final[Mapping[str, Callable[[str], Any]]] = {
 
 
 def parse_composed(text: str) -> Composed:
-    """Return the loss of a sum of terms.
+    """Parse a sum of terms, or the JSON text of :func:`data_text`.
 
     Examples: ``"ce_count:classes=10 + 0.1*l2_rate:of=hidden"``, ``"equation[abs(x - y)]:statistic=last,targets=values"``.
 

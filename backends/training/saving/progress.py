@@ -113,7 +113,9 @@ class ProgressGuard:
         entries, metadata = read_weight_file(path)
         position = position_in(path, entries, metadata)
         if position is None or position.epoch != epochs:
-            raise ResumeError(f"{path} does not contain the best weights of this run (after {epochs} epochs); the last weights stay.")
+            raise ResumeError(
+                f"{path} does not contain the best weights of this run (after {epochs} epochs); the weights of the last epoch are kept."
+            )
         set_entries(self.program, self.engine, entries, strict=True, optimizer=isinstance(self.engine, ResumableEngine))
 
     @property

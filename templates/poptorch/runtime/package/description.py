@@ -12,4 +12,4 @@ BATCH = NETWORK["batch"]
 INPUTS = NETWORK["inputs"]
 OUTPUTS = NETWORK["outputs"]
 LABELS = {p["label"]: p["name"] for p in NETWORK["parameters"]}
-"""Author's names of parameters, such as ``hidden.weight`` -> names in this module."""
+"""Maps each parameter's name in the model, such as ``hidden.weight``, to its name in the torch module (as in weights.safetensors)."""
