@@ -95,7 +95,7 @@ def sharing(data: TrainingData, program: StepProgram, engine: Engine, distribute
 
 
 def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Position:
-    """Return the starting position; with ``resume``, restore the engine's state from the file.
+    """Return the starting position; with ``resume``, restore the engine's state from the checkpoint if it exists.
 
     Raises
     ------
@@ -142,7 +142,7 @@ class _Watch:
         self.rate = math.nan
         """Learning rate of the last update."""
         self.updates = begin.updates
-        """Finished updates."""
+        """Number of finished updates."""
         self.seen = begin.seen
         """See :class:`~snnc.backends.training.data.batches.Batch`."""
         self.validated = list(begin.validated)

@@ -32,7 +32,7 @@ class Watch(Protocol):
 
 
 def train(data: TrainingData, begin: Position, step: Callable[[Batch, TrainingPosition, Upcoming], float], watch: Watch) -> History:
-    """Call ``step(batch, position, upcoming)`` for every remaining batch; it makes an update and returns the loss."""
+    """Call ``step(batch, position, upcoming)``, which makes an update and returns its loss, for every remaining batch."""
     history, losses, updates, seen = History(dropped=data.dropped), list(begin.losses), begin.updates, begin.seen
     for epoch in range(begin.epoch, begin.until):
         began, stop = time.perf_counter(), False

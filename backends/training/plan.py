@@ -35,7 +35,7 @@ class BatchSchedule:
         check_count("seed", self.seed, 0)
 
     def used(self, count: int) -> int:
-        """Return how many of `count` samples an epoch trains on."""
+        """Return the number of samples that an epoch trains on, if there are `count` samples."""
         return count - count % self.batch if self.full_batches_only else count
 
     def parts(self, count: int) -> list[slice]:
@@ -45,7 +45,9 @@ class BatchSchedule:
 
 
 def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int = 1) -> int:
-    """Return the number of samples per update; an engine compiled for one batch size runs `accumulate` batches in each update.
+    """Return the number of samples per update: `wanted`, or 64 by default, but at most `count`.
+
+    An engine compiled for one batch size runs `accumulate` batches in each update, and `wanted` must be their number of samples.
 
     Raises
     ------

@@ -20,7 +20,7 @@ CHANNELS, SECONDS, CLASSES = 700, 1.2, 4
 
 
 def sweep(label, random):
-    """Return the times in seconds and the channels of a sample."""
+    """Return the times, in seconds, and the channels of the events of a sample."""
     times = np.sort(random.uniform(0, SECONDS, random.integers(200, 300)))
     speed = (1 + label // 2) * (1 if label % 2 else -1)
     channels = (speed * times / SECONDS * CHANNELS + random.normal(0, 20, len(times))) % CHANNELS

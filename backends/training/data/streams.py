@@ -33,7 +33,7 @@ class StreamBatches:
     plan
         Number of epochs; the stream determines batch sizes and order.
     size
-        Samples that each batch must have; None: any number.
+        Number of samples that each batch must have (a smaller last batch is skipped); None: any number.
     """
 
     samples = 0

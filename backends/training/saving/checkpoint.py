@@ -35,7 +35,8 @@ EVERY: Final = "5m"
 class Checkpoints:
     """File and interval of the checkpoints of a training run.
 
-    Progress is saved at the start, after every epoch, and when Ctrl-C or SIGTERM stops training, in one file that is always complete.
+    Progress is saved at the start, at intervals within an epoch, after every epoch, and when a signal (Ctrl-C, SIGTERM or SIGHUP) stops
+    training. The file is always complete.
 
     Attributes
     ----------
@@ -110,9 +111,9 @@ class Position:
     batches
         Number of batches in an epoch; 0: unknown.
     epoch, batch
-        Finished epochs, and finished batches of the next epoch.
+        Number of finished epochs, and number of finished batches of the next epoch.
     updates
-        Finished updates, including those of earlier epochs.
+        Number of finished updates, including those of earlier epochs.
     losses
         Losses of the finished batches of the next epoch.
     validated

@@ -132,7 +132,7 @@ class ProgressGuard:
         for label, value in entries.items():
             bad = int(value.size - np.isfinite(value).sum())
             if bad:
-                self._go_back(f"{label} has {bad:,} of {value.size:,} values that are not finite {position.text}")
+                self._go_back(f"{position.text}, {label} has {bad:,} of {value.size:,} values that are not finite")
         return state, entries
 
     def _set(self, state: _State) -> None:

@@ -174,9 +174,9 @@ class StepSchedule(Schedule):
     first
         The value before the first change.
     factor
-        Factor by which each change multiplies the value (``gamma`` in PyTorch).
+        Factor by which each change multiplies the value (``gamma`` in PyTorch); 0.1 if neither `factor` nor `values` is given.
     values
-        The value after each change; instead of `factor`.
+        The value after each change, instead of `factor`.
     updates, epochs
         Updates or epochs of the changes, ascending (``milestones`` in PyTorch); give one of them.
     """

@@ -22,13 +22,13 @@ class Plateau(Schedule):
     factor
         Factor of a reduction, below 1.
     patience
-        Number of epochs without a better loss before a reduction.
+        Number of consecutive epochs without a better loss that cause no reduction; the next such epoch causes one.
     threshold, threshold_mode
         A loss counts as an improvement if it is below ``best * (1 - threshold)`` (``"rel"``) or ``best - threshold`` (``"abs"``).
     cooldown
         Number of epochs after a reduction that do not count towards `patience`.
     min_lr
-        The smallest value.
+        Lower limit of the value.
     eps
         Reductions smaller than this are skipped.
     """

@@ -1,4 +1,4 @@
-"""Spike capacities (limits on the spikes that a source sends per step) as run-time values, set before each update."""
+"""Spike capacities (maximum numbers of spikes that a source sends per step) as run-time values, set before each update."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class CsvLog:
 
 
 class TensorBoardLog:
-    """Event files for TensorBoard: loss and learning rate of each update; validation loss, accuracy and metrics of each epoch.
+    """Event files for TensorBoard: loss and learning rate of each update; training loss and validation results of each epoch.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class TensorBoardLog:
         self._writer.add_scalar("training/learning_rate", progress.learning_rate, progress.update)
 
     def after_epoch(self, epoch: Epoch) -> None:
-        """Add the validation results of an epoch."""
+        """Add the mean training loss and the validation results of an epoch."""
         self._writer.add_scalar("training/epoch_loss", epoch.loss, epoch.updates - 1)
         if epoch.validation is not None:
             found = {"loss": epoch.validation.loss, "accuracy": epoch.validation.accuracy, **scalars(epoch.validation.metrics)}

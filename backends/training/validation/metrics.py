@@ -17,7 +17,7 @@ Metric: TypeAlias = str | Callable[[Array, Array], float]
 """``"accuracy"``, ``"top_3"``, ``"confusion"``, ``"per_class"``, ``"f1"``, ``"spikes"``; or a function of scores [samples, classes] and
 targets."""
 SPIKES: Final = "spikes"
-"""The metric of mean spikes, one number per layer: ``spikes_<label>``."""
+"""Metric of the mean number of spikes per sample in each layer; its values are called ``spikes_<label>``."""
 Value: TypeAlias = float | npt.NDArray[np.floating]
 
 
@@ -51,7 +51,7 @@ def per_class(scores: Array, labels: Array) -> npt.NDArray[np.floating]:
 
 
 def f1(scores: Array, labels: Array) -> float:
-    """Return the macro F1 score: the harmonic mean of precision and recall, averaged over the classes that occur."""
+    """Return the macro F1 score: the harmonic mean of precision and recall, averaged over the classes that are true or predicted."""
     counts = confusion(scores, labels)
     either = counts.sum(axis=0) + counts.sum(axis=1)
     there = either > 0

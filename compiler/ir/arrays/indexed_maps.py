@@ -58,9 +58,9 @@ def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
 def convolution_places(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[TapEntries, Ints]:
     """Return the entries of a convolution with `channels` output channels, and the order of the weights to which they refer.
 
-    ``order[k]`` is the index of weight k in the weight parameter. If the taps of adjacent windows coincide along the last kernel axis,
-    this axis is reversed: the windows that read one value then have consecutive weights, and their entries can be merged into runs. The
-    weights of `grain` adjacent output channels are adjacent for each tap.
+    ``order[k]`` is the index of weight k in the weight parameter. If the stride of the last kernel axis equals its dilation, this axis is
+    reversed: the windows that read one value then have consecutive weights, and their entries can be merged into runs. The weights of
+    `grain` adjacent output channels are adjacent for each tap.
 
     Raises
     ------
