@@ -285,7 +285,7 @@ class MemoryPhase:
 
 @dataclass(frozen=True)
 class LayerFlow:
-    """Bytes per step from node `source` to node `target` (indices into :attr:`PlanTraffic.nodes`)."""
+    """Bytes per training step from node `source` to node `target` (indices into :attr:`PlanTraffic.nodes`)."""
 
     source: int
     target: int
@@ -295,7 +295,7 @@ class LayerFlow:
 
 @dataclass(frozen=True)
 class PlanTraffic:
-    """Bytes that one step moves.
+    """Bytes that one training step moves.
 
     Attributes
     ----------
@@ -330,7 +330,7 @@ class Plan:
     buses: tuple[BusPlan, ...]
     connections: tuple[ConnectionPlan, ...]
     activity: dict[str, float]
-    """Spikes per value and step assumed by the costs, by StepProgram buffer."""
+    """Share of the values that are spikes in a step, as assumed by the costs, by StepProgram buffer."""
     activity_source: str
     """"measured on …" or "assumed"."""
     memory: dict[str, tuple[int, ...]]
@@ -361,9 +361,9 @@ class Plan:
     streaming_bytes: tuple[int, ...] = ()
     """Bytes of streaming memory of each chip; empty if none is used."""
     unshared_bytes: int = 0
-    """Bytes of the fullest tile without sharing of memory over time."""
+    """Number of bytes on the fullest tile if data did not share memory over time."""
     traffic: PlanTraffic | None = None
-    """Bytes moved by a step, by layer and chip; None in estimates."""
+    """Bytes moved by a training step, by layer and chip; None in estimates."""
     latency: int = 1
     """Minimum number of iterations until spikes of a population reach its readers in the forward pass: 2 if relays search for the spikes of
     one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where the latency is 1."""
@@ -390,7 +390,7 @@ class Plan:
 
     @property
     def seconds_with_host(self) -> float:
-        """Predicted seconds of one step including transfers from the host (without these if the target does not define their rate)."""
+        """Predicted seconds of one training step with transfers from the host (without these if the target does not define their rate)."""
         return self.seconds + (self.host_seconds or 0.0)
 
     @property

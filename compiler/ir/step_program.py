@@ -53,7 +53,7 @@ class Buffer:
     `shape` includes neither batch nor time. A buffer of lifetime "program" has exactly this shape; "step" means [B, *shape], valid
     within one step; "sequence" means [T, B, *shape], slot t written at step t ("state" buffers have T + 1 slots: slot 0
     is the initial state, slot t + 1 the state after step t). `order` is the order in which values with channels are stored (None: the
-    author's order); only operations with an :class:`~snnc.compiler.ir.arrays.indexed_maps.IndexedMap` use it.
+    model's order); only operations with an :class:`~snnc.compiler.ir.arrays.indexed_maps.IndexedMap` use it.
     """
 
     name: str

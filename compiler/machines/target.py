@@ -188,7 +188,7 @@ class Target:
 
     @property
     def code_bytes(self) -> int:
-        """Bytes of a tile available for code."""
+        """Number of bytes of a tile that may contain code."""
         return min(self.memory.executable_bytes or self.tile_bytes, self.tile_bytes)
 
     @classmethod
