@@ -110,10 +110,10 @@ class SelectingEngine(Protocol):
     """An engine that can read some parameters or gradients without reading all of them, which may be in the memory of a device."""
 
     def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
-        """Return a copy of these parameters."""
+        """Return a copy of the parameters `names`."""
 
     def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
-        """Return these gradients of the last training step."""
+        """Return the gradients of the parameters `names` in the last training step."""
 
 
 @runtime_checkable

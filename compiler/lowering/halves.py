@@ -56,7 +56,7 @@ class Halves(Collection[Half]):
         return len(list(iter(self)))
 
     def of(self, *labels: str) -> frozenset[Half]:
-        """Return the kinds of the first of `labels` that has its own, or else the default."""
+        """Return the kinds of the first of `labels` that `named` contains, or else the default; a part has the kinds of its whole."""
         for label in labels:
             for name in (label, PART.sub("", label)):
                 if name in self.named:

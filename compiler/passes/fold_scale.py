@@ -55,7 +55,10 @@ def _fold_into_source(graph: Graph, name: str, scale: Scale, ports: PortMap) -> 
 
 
 def _per_channel(values: Array | None, shape: tuple[int, ...]) -> Array | None:
-    """Return one number per position of the first axis of `shape`, or None if `values` has other axes; zeros if `values` is None."""
+    """Return one number per position of the first axis of `shape`; zeros if `values` is None.
+
+    None if an axis of `values` other than the first is longer than 1.
+    """
     if values is None:
         return np.zeros(shape[0])
     values = values.reshape((1,) * (len(shape) - values.ndim) + values.shape)

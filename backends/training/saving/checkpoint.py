@@ -238,7 +238,7 @@ def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
     ]
     if texts:
         raise ResumeError(
-            f"the training in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Use the original ones, or "
+            f"the training run in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Use the original ones, or "
             "continue from its weights without resume."
         )
 

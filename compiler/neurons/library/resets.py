@@ -47,6 +47,11 @@ class Firing:
     compensated
         snnTorch's ``reset_delay=False``: the spike of the previous step lowers the membrane potential before the neuron fires, which is
         undone afterwards. The plain immediate reset differs if the membrane potential is still above the threshold after the reset.
+
+    Raises
+    ------
+    NeuronDefinitionError
+        The reset is unknown, or cannot be combined with `compensated`.
     """
 
     reset: ResetMode = "subtract"
