@@ -146,7 +146,7 @@ class SpikeLimits:
     def set(
         self, capacity: CapacityArgument | Capacities | None = None, policy: DropPolicy | None = None, update: int | None = None
     ) -> None:
-        """Set the number of sent spikes, the policy, and the update number that seeds the random choice; None: no change.
+        """Set the maximum number of sent spikes, the policy, and the update number that seeds the random choice; None: no change.
 
         One capacity for all sources is reduced to each source's compiled capacity. The capacity of a named source must not exceed the
         compiled one.

@@ -281,7 +281,7 @@ def _size(shape: Shape | None) -> int:
 
 
 def _elements(given: Shape | None, shape: Shape) -> Ints:
-    """Return the element of an array of shape `given`, broadcast to `shape`, for each of its values."""
+    """Return, for each value of an array of `shape`, the index of the element that it reads if an array of shape `given` is broadcast."""
     found: Ints = np.broadcast_to(np.arange(_size(given), dtype=np.int64).reshape(given or ()), shape).reshape(-1)
     return found
 
