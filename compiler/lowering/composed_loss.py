@@ -68,7 +68,7 @@ def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _Term
 
 
 def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
-    """Return an edge from the population or port that a term names, as an output would have it."""
+    """Return the edge from the population or port that a term names to an output that would record it."""
     if of in graph.nx and isinstance(graph.operation(of), Population):
         found = port_of(graph, of, term.port)
         if found is not None:
