@@ -24,7 +24,7 @@ def test_no_kernel_of_the_benchmark_spills(net, architecture, tmp_path):
     workload = next(w for w in CUDA_WORKLOADS if w.label == net)
     folder = emit_cuda(program_of(workload), tmp_path / "project", workload.steps, workload.batch)
     kernels = resources(build_cuda(folder, architecture))
-    assert len(kernels) >= 100
+    assert len(kernels) >= 90
     assert [k.name for k in kernels if k.spill_stores or k.spill_loads or k.stack] == []
 
 
