@@ -1,4 +1,4 @@
-"""Figure: memory of all tiles of an IPU by kind of data."""
+"""Figure: memory of all tiles of an IPU by category of data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return the points of one series per kind of data, in MiB."""
+    """Return the points of one series per category of data, in MiB."""
     found = []
     for net in NETS:
         result = results.get(plan_row(net).key, {})
@@ -29,7 +29,7 @@ def points(results: Results) -> tuple[Point, ...]:
 FIGURE: Final = Figure(
     "memory",
     "2311.04386",
-    "Memory of one IPU by kind of data",
+    "Memory of one IPU by category",
     "Bytes of snnc's program, summed over all tiles (predicted). An IPU (GC200) has 897 MiB.",
     "network",
     "MiB",
