@@ -222,7 +222,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", choices=("strokes", "words"), default="strokes")
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--pressure", type=float, nargs="+", default=[3.0], help="regulariser's factor times the share: one, or one per layer")
+    parser.add_argument("--pressure", type=float, nargs="+", default=[3.0], help="factor of the regulariser times the share (one or three)")
     parser.add_argument("--rate", default="0.001", help="learning rate of Adam, or a schedule: linear:0.002,0,epochs=10")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--samples", type=int, default=960)
