@@ -1,4 +1,4 @@
-"""``snnc explore``: predictions for one network over machines, batch sizes and activities."""
+"""``snnc explore``: predictions for one network on several machines, with several batch sizes and activities."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ExploreArguments:
 
 @command(ExploreArguments)
 def explore(context: typer.Context, given: ExploreArguments) -> None:
-    """Predict throughput, memory and bounds of a model over machines, batch sizes and activities, without emitting code.
+    """Predict throughput, memory and bounds of a model on several machines, for several batch sizes and activities, without emitting code.
 
     A point that does not fit prints the reason instead. With a loss, a step is a training step; without one, a forward pass.
 

@@ -1,7 +1,7 @@
 """Training of networks with batch normalisation: the statistics of a batch are computed before its gradients.
 
-Normalisations of one *level* do not depend on each other; each depends on at least one of the level before. An update runs the whole
-program several times:
+Normalisations of one *level* do not depend on each other; each depends on at least one of the level before, if it is not of the first
+level. An update runs the whole program several times:
 
 1. For each level, from the first: run forward with the statistics of earlier levels, and compute the statistics of this level.
 2. Run forward with all statistics. For each level, from the last: run backward. The gradients of gain and bias are the two sums that
@@ -195,7 +195,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         self._set_for_update(layer, update, {name: -total / count for name, total in zip((SHIFT, SLOPE), sums, strict=True)})
 
     def _set_for_update(self, layer: NormLayer, update: _Update, values: Mapping[str, Array]) -> None:
-        """Set statistics, or the sums of their gradients, for the rest of an update: [T or 1, 1, *channels]."""
+        """Set statistics, or the sums for their gradients, for the rest of an update; each has shape [T or 1, 1, *channels]."""
         if not layer.inputs:
             self._set(layer, {name: value[0, 0] for name, value in values.items()})
             return

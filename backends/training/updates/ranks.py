@@ -193,7 +193,7 @@ def ranks_for(engine: Engine, batch: int) -> Ranks | None:
     engine
         Engine of this process.
     batch
-        Samples of an update.
+        Number of samples per update.
 
     Raises
     ------
@@ -278,6 +278,11 @@ def summing_device(backends: str, device: int | None) -> str:
         Memory kinds with their torch backends, ``"cpu:gloo,cuda:nccl"``.
     device
         Number of the session's device; None: the CPU.
+
+    Raises
+    ------
+    RanksGroupError
+        torch cannot send host memory, but the gradients are in host memory.
     """
     known = dict(part.split(":", 1) for part in backends.split(",") if ":" in part)
     if device is not None and known.get("cuda", "gloo") != "gloo":

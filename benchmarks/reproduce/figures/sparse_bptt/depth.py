@@ -1,4 +1,4 @@
-"""Figure: test accuracy over the number of hidden layers, without and with a capacity."""
+"""Figure: test accuracy against the number of hidden layers, without and with a capacity."""
 
 from __future__ import annotations
 
