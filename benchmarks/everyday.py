@@ -158,4 +158,4 @@ EVERYDAY: Final[Mapping[str, Callable[[str], Benchmark]]] = {
     "random-10k": partial(_everyday, random_sparse, 100, 16, {"input": 0.02, "pool": 0.02}),
     "clusters-10k": partial(_everyday, clustered_sparse, 100, 16, {"input": 0.02, "pool": 0.02}),
 }
-"""Functions that return a benchmark, by its name, which is their argument."""
+"""Functions that return a benchmark, by its name; they are called with the name."""

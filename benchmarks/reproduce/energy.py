@@ -25,7 +25,7 @@ LANES: Final = 8
 HISTORY_ROLES: Final = ("state", "output", "saved")
 """Roles of the buffers that the backward pass reads at every time step."""
 WORDS: Final = 2
-"""Minimum number of words that a product reads from local memory: a weight, and a sum or gradient."""
+"""Minimum number of 32-bit accesses to local memory per product: to a weight, and to a sum or gradient."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def energies() -> Energies:
 def synaptic_work(program: StepProgram, activity: Mapping[str, float], steps: int, batch: int, *, events: bool) -> SynapticWork:
     """Count the products of a network's dense connections.
 
-    With `events`, accumulates are counted for the spikes of a source in `activity` only. `activity` has the mean fraction of values that
-    are spikes in a step, by buffer. Neurons, the optimiser and data movement between tiles or to other memory are not counted.
+    With `events`, the accumulates of a source in `activity` are counted for its spikes only. `activity` has the mean fraction of values
+    that are spikes in a step, by buffer. Neurons, the optimiser and data movement between tiles or to other memory are not counted.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def counts_of(row: Mapping[str, Any], *, events: bool) -> SynapticWork:
 
 
 def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> float:
-    """Return the joules of the products alone, each of which reads two words of local memory.
+    """Return the joules of the products alone, each with two 32-bit accesses to local memory.
 
     With `events`, an accumulate is one addition; otherwise it is a multiplication and an addition.
     """
@@ -135,8 +135,8 @@ def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> floa
 def processor_joules(work: SynapticWork, moved: float, known: Energies) -> float:
     """Return the joules of the products of spikes on a CPU: arithmetic, instructions, caches, and `moved` words of main memory.
 
-    Every product reads two words of a cache of 1 MiB, and eight products share one instruction (AVX2). Neurons, searches for spikes and
-    waiting are not included, so a CPU in that process technology takes more.
+    Every product makes two 32-bit accesses to a cache of 1 MiB, and eight products share one instruction (AVX2). Neurons, searches for
+    spikes and waiting are not included, so a CPU in that process technology takes more.
     """
     each = WORDS * known.picojoules["cache"] + known.picojoules["instruction"] / LANES
     adding = known.picojoules["addition"]
