@@ -33,7 +33,7 @@ from snnc.driver.activity import measure_activity
 CHECKED: Final = (6, 2)
 """Numbers of time steps and samples of the compared step."""
 EQUAL: Final = 1e-3
-"""Largest accepted relative difference of the loss, and of each gradient (norm over norm)."""
+"""Maximum accepted relative difference of the loss, and of each gradient (norm over norm)."""
 SEEDS: Final = 5
 """Number of problems that are compared on a GPU; one must agree. If rounding decides whether a neuron reaches its threshold, it may spike
 in one program only."""

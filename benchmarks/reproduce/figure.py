@@ -17,7 +17,7 @@ Results: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def why_missing(result: Mapping[str, Any]) -> str:
-    """Return why a row has no number: snnc's message (such as that the network does not fit), or how the process failed.
+    """Return the reason why a row has no number: snnc's message (such as that the network does not fit), or how the process failed.
 
     The text is empty if the row has a number.
     """

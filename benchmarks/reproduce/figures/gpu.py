@@ -56,7 +56,7 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
 
 
 def problem_differs(step: MeasuredStep, results: Results) -> str:
-    """Return how the conditions of a measured step (weights, data, activity) differ from those of the prediction, as text.
+    """Return the difference between the conditions of a measured step (weights, data, activity) and of the prediction, as text.
 
     Without a prediction, they are compared with those of the network's first measurement.
     """
