@@ -1,4 +1,4 @@
-"""One benchmark: a network, the size of its training step, its activity and its target machine."""
+"""A benchmark: a network, the size of its training step, its activity and its target machine."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ class Benchmark:
     Attributes
     ----------
     name, suite
-        Name in tables, and suite (one of :data:`snnc.benchmarks.nets.SUITES`).
+        Name in tables; suite, one of :data:`snnc.benchmarks.nets.SUITES`.
     target, chips
-        Name of the machine, and how many of its chips are used.
+        Name of the machine, and number of its chips that are used.
     steps, batch
-        Number of time steps T, and of samples B, of one training step.
+        Number of time steps T and number of samples B of a training step.
     loss, optimizer, surrogate
         Specifications of the loss, the optimiser and the surrogate, as on the command line.
     build
         Function that builds the network.
     activity
-        Spikes per value and step, by name of the input or population.
+        Mean fraction of values that are spikes in a step, by name of the input or population.
     activity_source
-        ``"simulated"``, ``"measured"`` or ``"assumed"``, followed by the data or assumption.
+        Origin of `activity`, such as ``"assumed"`` or ``"simulated: moving pen strokes"``.
     capacity
         Maximum number of ids per sample that the published program (:mod:`snnc.benchmarks.published`) sends in a step, by name of the input
         or population; empty if that program cannot run the network.
     gradient_window
         Range of distances to the threshold in which neurons receive a gradient; None: all neurons receive one.
     support
-        Fraction of neurons that receive a gradient per step, by name of the population.
+        Mean fraction of neurons that receive a gradient in a step, by name of the population.
     counts, support_counts
-        `activity` and `support` as counts in each step and sample [T, B], if a simulation provides them.
+        Numbers of spikes, and of neurons that receive a gradient, in each step and sample [T, B]; empty without a simulation.
     build_dense
-        Function that builds the network with values in place of events; None if the network has no such form.
+        Function that builds the network with values in place of spikes; None if the network has no such form.
     published
         The network in the form of :func:`~snnc.benchmarks.published.predict_published`; None if the published program cannot run it.
     """
@@ -87,7 +87,7 @@ class Benchmark:
         )
 
     def buffer_activity(self, program: StepProgram) -> dict[str, float]:
-        """Return :attr:`activity` by StepProgram buffer, as :func:`snnc.compiler.tiles.make_plan` accepts it."""
+        """Return :attr:`activity` by StepProgram buffer, the form that :func:`snnc.compiler.tiles.make_plan` accepts."""
         return {buffer: self.activity[name] for name, buffer in spiking_buffers(program) if name in self.activity}
 
     def buffer_support(self, program: StepProgram) -> dict[str, float]:
@@ -106,7 +106,7 @@ class Benchmark:
 
 
 def spiking_buffers(program: StepProgram) -> tuple[tuple[str, str], ...]:
-    """Return the author's label and the buffer of each input and population that sends spikes."""
+    """Return the label and the buffer of each input and population that sends spikes; the label is the author's name for it."""
     labels = {i.id: i.label for i in program.inputs} | {p.id: p.label for p in program.populations}
     kinds = {c.source_buffer: c.source for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"}
     return tuple((labels[source], buffer) for buffer, source in kinds.items())

@@ -1,7 +1,8 @@
-"""Compare predicted step times of the published IPU program (:mod:`snnc.benchmarks.published`) with those in its log, for 12 nets.
+"""Compare predicted step times of the published IPU program (:mod:`snnc.benchmarks.published`) with its log, for 12 nets.
 
-The results are shown for two clocks, with and without merging of adjacent copies, because the log does not say which applies. A fragment
-is a contiguous piece of memory that a tile copies. Nothing in the model is fitted to the log. Its constants and their sources:
+Predictions are made for two clocks, with and without merging of adjacent copies, because the log records neither. They are also made for
+three costs of a fragment (a contiguous piece of memory in an exchange), and for simulated and full capacities. Nothing in the model is
+fitted to the log. Its constants and their sources:
 
 ==================================  ==================================================================================
 sizes, layouts, loops, supersteps   public code of ``jrfinkbeiner/graphcore_snn``, commit 2b0fe90 (the version that ran)
@@ -37,9 +38,9 @@ RULE: Final = 9.0
 
 @dataclass(frozen=True)
 class LoggedPoint:
-    """One prediction of a logged net; all times except `logged_ms` are predicted.
+    """One prediction of a logged net; all times except `logged_ms` are predicted, and `ratio` is predicted / logged.
 
-    `n0` and `n1` are the mean numbers of spikes, and of neurons that receive a gradient, of each layer.
+    `n0` is the mean number of spikes of each layer per step and sample, and `n1` the mean number of neurons that receive a gradient.
     """
 
     net: str
@@ -58,19 +59,19 @@ class LoggedPoint:
 
 
 def simulated_net(run: LoggedRun) -> PublishedNet:
-    """Return the net of a run, with the activity that its simulation gives."""
+    """Return the net of a run, with the activity that was counted in a simulation of it."""
     net = benchmark(run.name).published
     assert net is not None
     return net
 
 
 def predict(net: PublishedNet, target: str, *, merged: bool, fragment_cycles: float = RULE) -> PublishedPrediction:
-    """Predict one training step of a logged net."""
+    """Predict one training step of a logged net; `merged` is whether adjacent copies are merged."""
     return predict_published(net, load_target(target), PublishedOptions(fragment_cycles=fragment_cycles, merge_copies=merged))
 
 
 def points(nets: Mapping[str, PublishedNet] | None = None) -> Iterator[LoggedPoint]:
-    """Yield all predictions, in the order of the log; `nets` contains results of :func:`simulated_net` by name, if there are any."""
+    """Yield all predictions, in the order of the log; `nets` contains results of :func:`simulated_net` by name (None: simulate)."""
     for run in logged_runs():
         net = nets[run.name] if nets else simulated_net(run)
         for activity, chosen in (("simulated", net), ("n = K", net.full())):

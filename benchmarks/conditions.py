@@ -12,9 +12,9 @@ import numpy as np
 from snnc.compiler.ir.graph import Array
 
 TOLERANCE: Final = 0.05
-"""Largest relative difference of activities that count as equal."""
+"""Maximum relative difference of two activities that count as similar."""
 DIGITS: Final = 16
-"""Hexadecimal digits of a hash."""
+"""Number of hexadecimal digits of a hash."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Conditions:
     weights, data
         Hashes of the initial weights and biases, and of the inputs and labels, see :func:`digest`.
     activity
-        Spikes per value and step over the whole batch, by name of the input or population.
+        Mean fraction of values that are spikes in a step, over the batch, by name of the input or population.
     """
 
     weights: str
@@ -44,7 +44,7 @@ class Conditions:
 
 
 def digest(arrays: Mapping[str, Array]) -> str:
-    """Return a hash of names, shapes and values; all values, including spikes and labels, are converted to float32."""
+    """Return a hash of the arrays' names, shapes and values; all values, including spikes and labels, are converted to float32."""
     found = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         values = np.ascontiguousarray(array, dtype="<f4")
@@ -54,13 +54,13 @@ def digest(arrays: Mapping[str, Array]) -> str:
 
 
 def conditions_differ(one: Conditions, other: Conditions) -> str:
-    """Return the difference between the conditions of two columns as text, "" if they are equal.
+    """Return the first difference between the conditions of two columns as text; "" if the columns may be compared.
 
     Activities may differ by :data:`TOLERANCE` of the larger one, and must be known for the same names.
     """
     for what in ("weights", "data"):
         if getattr(one, what) != getattr(other, what):
-            return f"other {what}: {getattr(one, what)} and {getattr(other, what)}"
+            return f"different {what}: {getattr(one, what)} and {getattr(other, what)}"
     if one.activity.keys() != other.activity.keys():
         return f"activities of {', '.join(sorted(one.activity.keys() ^ other.activity.keys()))} are known for one column only"
     for name, rate in one.activity.items():

@@ -22,7 +22,7 @@ FAN_OUT: Final = 40
 
 
 def w(hidden: tuple[int, ...], *, recurrent: bool, name: str) -> Network:
-    """Return a network of 700 inputs, LIF layers (beta 0.9, hard reset) and a leaky readout of 20 neurons."""
+    """Return a network of 700 inputs, LIF layers (beta 0.9, hard reset) of the sizes `hidden`, and a leaky readout of 20 neurons."""
     net = Network(name)
     source = net.input(INPUTS, name="input")
     for i, neurons in enumerate(hidden):
@@ -54,16 +54,20 @@ def dvs_convolution() -> Network:
 
 
 def random_sparse(neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, seed: int = 0) -> Network:
-    """Return a recurrent network in which every neuron excites or inhibits `fan_out` others, with 1,000 inputs and 10 readouts."""
+    """Return a network of 1,000 inputs, a recurrent population and 10 readout neurons.
+
+    Each input and each neuron has random weights to `fan_out` random neurons of the population.
+    """
     return _sparse("random-10k", neurons, fan_out, seed, _targets(neurons, neurons, fan_out, seed + 1))
 
 
 def clustered_sparse(
     clusters: int = 16, neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, inside: float = 0.9, seed: int = 0
 ) -> Network:
-    """Return a network like :func:`random_sparse`, but with a share `inside` of all targets in the neuron's own cluster.
+    """Return a network like :func:`random_sparse`, but with clusters.
 
-    The neurons are in random order.
+    A recurrent target is drawn from the neuron's own cluster with probability `inside`. Other targets are drawn from all neurons. The
+    neurons of a cluster have random indices.
     """
     return _sparse("clusters-10k", neurons, fan_out, seed, _clusters(clusters, neurons, fan_out, inside, seed + 1))
 
@@ -80,7 +84,7 @@ def _sparse(name: str, neurons: int, fan_out: int, seed: int, recurrent: object)
 
 
 def _clusters(clusters: int, neurons: int, fan_out: int, inside: float, seed: int) -> object:
-    """Return weights [neurons, neurons] with `fan_out` random targets in each column; equal targets are merged into one entry."""
+    """Return weights [neurons, neurons] with `fan_out` random targets in each column; weights of repeated targets are added."""
     from scipy.sparse import csr_array
 
     rng = np.random.default_rng(seed)
@@ -112,11 +116,14 @@ def _w(hidden: tuple[int, ...], recurrent: bool, steps: int, batch: int, density
 
 
 ASSUMED: Final = 0.05
-"""Spikes per neuron and step if nothing is known, as in :mod:`snnc.compiler.tiles.schedule.capacity`."""
+"""Assumed number of spikes per neuron and step, as in :mod:`snnc.compiler.tiles.schedule.capacity`."""
 
 
 def _published(hidden: tuple[int, ...], steps: int, batch: int, density: float, name: str) -> PublishedNet:
-    """Return the most similar net that the published program can run: one-step delays, a spiking readout, 10 % capacity, no biases."""
+    """Return the most similar net that the published program can run.
+
+    It differs in one-step delays, a spiking readout, capacities of 10 % of a hidden layer, and no biases.
+    """
     layers = tuple(PublishedLayer(n, max(2, n // 10), ASSUMED * n, ASSUMED * n) for n in hidden)
     spikes = density * INPUTS
     return PublishedNet(name, INPUTS, min(INPUTS, int(2 * spikes)), spikes, (*layers, PublishedLayer(CLASSES, 2, 2.0, 2.0)), steps, batch)
@@ -151,4 +158,4 @@ EVERYDAY: Final[Mapping[str, Callable[[str], Benchmark]]] = {
     "random-10k": partial(_everyday, random_sparse, 100, 16, {"input": 0.02, "pool": 0.02}),
     "clusters-10k": partial(_everyday, clustered_sparse, 100, 16, {"input": 0.02, "pool": 0.02}),
 }
-"""Benchmark by name."""
+"""Functions that return a benchmark, by its name; they are called with the name."""

@@ -1,4 +1,4 @@
-"""Plot compile time and memory against weights and tiles, with lines of linear growth."""
+"""Plot compile time and memory against numbers of weights and tiles, with lines of linear growth."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ Row = Mapping[str, Any]
 
 
 def draw_growth(rows: Sequence[Row]) -> str:
-    """Draw the measured CPU seconds and memory of compiling and emitting, as SVG with logarithmic axes; omit rows without a plan."""
+    """Return a plot of CPU seconds and memory of compiling and emitting, as SVG with logarithmic axes; rows without a plan are skipped."""
     known = [row for row in rows if row.get("fits")]
     panels = [
         _panel(0, "CPU seconds to the emitted project", known, "weights", cpu_seconds),
         _panel(1, "peak memory of the compiler, MiB", known, "weights", lambda row: row["peak_rss_mb"]),
         _panel(2, "CPU seconds to the emitted project", known, "tiles_used", cpu_seconds),
     ]
-    legend = [("measured on this machine", MEASURED), ("linear, from the largest", LINEAR)]
+    legend = [("measured on this machine", MEASURED), ("linear, through the largest", LINEAR)]
     return render("compilation", "weights", panels, legend, "")
 
 
 def cpu_seconds(row: Row) -> float:
-    """Return the CPU seconds of a row, which other work on the machine does not affect, or its wall seconds if they are missing."""
+    """Return the CPU seconds of a row, which other work on the machine does not affect; its wall-clock seconds if they are missing."""
     return float(row.get("cpu_s", row["compile_s"]))
 
 
 def growth(rows: Sequence[Row], over: str) -> float | None:
-    """Return k of ``CPU seconds ~ over ** k``, a least-squares line through the logarithms; None if `over` hardly varies.
+    """Return the exponent k of ``CPU seconds ~ over ** k``, from a least-squares fit to the logarithms.
+
+    None: there are fewer than two rows, or `over` varies by less than a factor of 2.
 
     Parameters
     ----------

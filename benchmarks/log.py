@@ -17,13 +17,14 @@ class LoggedRun:
     name
         Name of the benchmark.
     hidden, capacity
-        Number of neurons of each hidden layer, and its capacity K in ids per sample.
+        Number of neurons of each hidden layer, and its capacity K, in ids per sample and step.
     ms
-        Most frequent time of a training step over the epochs, in whole milliseconds; two values if both are equally frequent.
+        Most frequent time of a training step over the epochs, in whole milliseconds; two values if each occurs in at least a quarter of the
+        epochs.
     epochs
-        Number of epochs by milliseconds of a training step.
+        Number of epochs for each time of a training step in milliseconds; the first epoch is omitted.
     compile_s
-        Seconds of compilation and first epoch.
+        Duration of the compilation and the first epoch, in seconds.
     """
 
     name: str

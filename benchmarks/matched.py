@@ -1,6 +1,6 @@
 """Predict a training step on IPUs with the weights, data and activity of a GPU measurement.
 
-``python -m snnc.benchmarks.matched NAME [TARGET]`` prints the row as JSON, in a separate process.
+``python -m snnc.benchmarks.matched NAME [TARGET]`` prints the row as JSON; :mod:`snnc.benchmarks.cuda.paper` runs it in a separate process.
 
 Networks are those of ``snnc bench --suite cuda`` (``w1-5``, ``conv-3``) and of ``--suite paper`` (``logged-h2-a5``). Both suites draw the
 problem from a seed. This module draws the same problem, counts its spikes in the reference, and plans for these counts. No spike is
@@ -61,7 +61,7 @@ class MatchedProblem:
 def conditions_of(
     program: StepProgram, weight_names: Mapping[str, str], inputs: Mapping[str, Array], labels: Array, counted: Activity
 ) -> Conditions:
-    """Return hashes of a program's own weights and of its data, and the activity that was counted with them.
+    """Return the hashes of the weights of `program` and of the data, and the activity `counted` with them.
 
     ``weight_names`` maps labels of parameters to the names under which they are hashed; other parameters are not hashed.
     """
@@ -72,13 +72,13 @@ def conditions_of(
 
 
 def matched_problem(name: str, target: str | None = None) -> MatchedProblem:
-    """Return the problem of a network, for its own machine or for `target`."""
+    """Return the problem of a network for `target`; None: the machine of the benchmark, or a GC200 for a network of the suite cuda."""
     workload = next((w for w in CUDA_WORKLOADS if w.label == name), None)
     return _of_benchmark(benchmark(name), target) if workload is None else of_workload(workload, target or "gc200")
 
 
 def of_workload(workload: Workload, target: str) -> MatchedProblem:
-    """Return the problem that all engines of the suites cpu and cuda time."""
+    """Return the problem on which every engine is timed in the suites ``cpu`` and ``cuda``, lowered for `target`."""
     problem = make_problem(workload)
     given = training(workload)
     chosen = options(target, given["steps"], given["batch"], given["loss"], given["optimizer"], given["surrogate"])
@@ -102,7 +102,7 @@ def _of_benchmark(case: Benchmark, target: str | None) -> MatchedProblem:
 
 
 def drawn_inputs(case: Benchmark, program: StepProgram, steps: int = 0, batch: int = 0, seed: int = SEED) -> dict[str, Array]:
-    """Return random inputs [T, B, n] with the benchmark's statistics: pen strokes for the logged runs, else independent spikes.
+    """Return random inputs [T, B, ...]: moving pen strokes for logged runs, else independent spikes at the benchmark's input activity.
 
     If `steps` or `batch` is 0, the benchmark's own number is used.
     """
@@ -121,7 +121,7 @@ def drawn_labels(case: Benchmark, program: StepProgram) -> Array:
 
 
 def weight_labels(program: StepProgram) -> dict[str, str]:
-    """Return the labels of weights and biases, under which weights of the paper's networks are hashed."""
+    """Map the label of each weight and bias to itself: in the paper's networks, weights are hashed under their own labels."""
     return {p.label: p.label for p in program.parameters.values() if p.label.endswith(LEARNED)}
 
 
@@ -152,7 +152,7 @@ def predict_matched(name: str, target: str | None = None) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print the row of the network that the command line names."""
+    """Print the row of the network and target on the command line."""
     print(json.dumps(predict_matched(*sys.argv[1:3]), allow_nan=False))
 
 

@@ -1,6 +1,7 @@
-"""One benchmark with one strategy, in a separate process: ``python -m snnc.benchmarks.measure NAME STRATEGY [TARGET] [--emit]``.
+"""Map and time one benchmark with one strategy: ``python -m snnc.benchmarks.measure NAME STRATEGY [TARGET] [--emit]``.
 
-In a fresh process, the measured seconds and peak memory are those of this compilation alone. The last line of stdout is the row as JSON.
+The suites run it in a fresh process, so that the measured seconds and peak memory are those of this compilation alone. The last line of
+stdout is the row as JSON.
 
 The *published program* is that of arXiv 2311.04386, with its own mapping; :mod:`snnc.benchmarks.published` models its cost. The *log* is
 the timing log that its authors published (:mod:`snnc.benchmarks.log`).
@@ -40,9 +41,9 @@ from snnc.project.compiled import Compiled
 
 PUBLISHED: Final = "published"
 DENSE: Final = "dense"
-"""Strategy that maps, by snnc's own strategy, the network with values in place of spikes."""
+"""Strategy: the network with values in place of spikes, mapped by snnc's own strategy."""
 VARIED: Final = (PUBLISHED, SNNC)
-"""Strategies whose cost is also predicted with other fragment costs and with every capacity in use, for comparison with the log."""
+"""Strategies whose times of logged runs are also predicted with other fragment costs and with every capacity in use."""
 FRAGMENT_CYCLES: Final = (6.0, 20.0)
 """Smallest and largest cost of an exchange fragment in the sources of the cost model, in cycles; machine files have 9."""
 
@@ -55,13 +56,14 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
     name
         Name of the benchmark.
     strategy
-        The strategy of placement.
+        Strategy of placement, :data:`PUBLISHED` or :data:`DENSE`.
     target
-        The machine, if it is not the benchmark's own.
+        Name of the machine; None: the benchmark's own.
     emit
-        Also write the project (to a temporary folder); only plans of the strategy "snnc" can be emitted.
+        Also emit the project, to a temporary folder; only plans of the strategy "snnc" can be emitted.
     chips
-        The number of chips, if it is not the benchmark's own; the machine is then the smallest one with so many chips.
+        Number of chips; None: the benchmark's own. Unless `target` is given, the machine is the one that
+        :data:`snnc.benchmarks.nets.MACHINES` has for this number.
     """
     case = benchmark(name) if chips is None else on_chips(benchmark(name), chips)
     case = _without_events(case) if strategy == DENSE else case
@@ -107,7 +109,7 @@ def mapped_plan(case: Benchmark) -> Plan:
     Raises
     ------
     SnncError
-        It does not fit.
+        The network does not fit.
     """
     return _plan(case, SNNC, load_target(case.target))[1]
 
@@ -146,7 +148,7 @@ def _milliseconds(case: Benchmark, machine: Target, plan: Plan | None) -> float 
 
 
 def _published(case: Benchmark, machine: Target) -> dict[str, Any]:
-    """Return the cost of the published program, by its own model."""
+    """Return the cost of the published program, predicted by :mod:`snnc.benchmarks.published`."""
     if case.published is None:
         raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is not such a chain.")
     prediction = predict_published(case.published, machine, case.published_options)
@@ -194,7 +196,7 @@ def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = 
     if not case.capacity:
         found = map_graph(given.ready, program, chosen.own().for_plan(), activity, machine=machine, strategy=strategy, chips=case.chips)
         return Compiled(graph, chosen, program, found.plan, found.parts), found.plan
-    # The published program keeps the lowest ids of a window and drops the rest; so does this plan.
+    # Like the published program, this plan sends the lowest ids of a step, up to the capacity, and drops the rest.
     support, capacity = case.buffer_support(program), case.buffer_capacity(program)
     counts, support_counts = case.buffer_counts(program)
     plan = make_plan(

@@ -1,18 +1,18 @@
-"""Every benchmark by name, in suites.
+"""Benchmarks by name, grouped in suites.
 
 ==============  ======================================================================================================
 suite           networks
 ==============  ======================================================================================================
-``logged``      the 12 nets of the published timing log, at the activity of a simulation of their inputs
-``multi_layer`` one IPU filled with 2 to 5 hidden layers, batch 48, Adam, three data sets, nine activities
+``logged``      the 12 nets of the published timing log, with activity counted in a simulation
+``multi_layer`` one IPU filled with 2 to 5 hidden layers, batch 48, Adam, three data sets, nine capacities
 ``multi_neuron``  one IPU filled at 2 to 32 neurons per tile, batch 24, SGD
-``multi_ipu``   1 to 16 IPUs x 2, 4, 8 neurons per tile at batch 24 (layers grow with IPUs: 188,284 neurons, 184 M weights at most),
-                and batches of 48 to 384 on 1 to 4 IPUs; by name also 32 and 64 IPUs (not in the paper)
+``multi_ipu``   1 to 16 IPUs x 2, 4, 8 neurons per tile at batch 24 (layers in proportion to IPUs: up to 188,284 neurons and 184 M weights),
+                and batches of 48 to 384 on 1 to 4 IPUs; 32 and 64 IPUs (not in the paper) only by name
 ``everyday``    W1, W1 without recurrence, W2, a convolutional net, sparse nets of 10,000 neurons with fan-out 40 (random; in 16 clusters)
 ==============  ======================================================================================================
 
-Names: ``logged-h2-a1`` (2 hidden layers, 1 % activity), ``nmnist-h3-a0.5``, ``shd-n8-b3-a5`` (8 neurons per tile, 3 layers
-per 2 neurons per tile), ``shd-x16-n8-a5`` (16 IPUs), ``shd-x4-n2-a5-B96`` (batch 96), ``w1`` …
+Names: ``logged-h2-a1`` (2 hidden layers, capacities of 1 % of the neurons), ``nmnist-h3-a0.5``, ``shd-n8-b3-a5`` (8 neurons per tile, 3
+layers per 2 neurons per tile), ``shd-x16-n8-a5`` (16 IPUs), ``shd-x4-n2-a5-B96`` (batch 96), ``w1`` …
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ MULTIPLIER: Final = {"logged": 4.0, "multi_layer": 2.0, "multi_neuron": 2.0, "mu
 MACHINES: Final = {1: "gc200", 2: "m2000", 4: "m2000", 8: "pod16", 16: "pod16", 32: "pod64", 64: "pod64"}
 """Machine for each number of IPUs."""
 SEED: Final = 0
-"""Seed of weights and of drawn data."""
+"""Seed for weights and drawn data."""
 FULL: Final = "assumed: every capacity in use"
-"""Source of the activity of networks that were not simulated."""
+"""Origin of the activity of networks that were not simulated."""
 
 
 def names(suite: str | None = None) -> tuple[str, ...]:
-    """Return the names of the benchmarks of a suite, or of all."""
+    """Return the names of the benchmarks of a suite; None: of all suites."""
     chosen = SUITES if suite is None else (suite,)
     return tuple(name for one in chosen for name in _names(one))
 
@@ -83,7 +83,7 @@ def benchmark(name: str) -> Benchmark:
 
 
 def same_network(name: str) -> str:
-    """Return the name in ``multi_neuron`` of a network that is also in ``multi_ipu`` (with one IPU), otherwise `name`."""
+    """Return the ``multi_neuron`` name of a ``multi_ipu`` network on one IPU with batch 24; any other name is returned unchanged."""
     match = re.fullmatch(r"shd-x1-n(\d+)-a(\d+(?:\.\d+)?)", name)
     return f"shd-n{match[1]}-b3-a{match[2]}" if match else name
 
@@ -137,17 +137,17 @@ def _benchmark(net: PublishedNet, suite: str, chips: int, source: str) -> Benchm
 
 
 def on_chips(benchmark: Benchmark, chips: int) -> Benchmark:
-    """Return the same network on another number of chips (a key of :data:`MACHINES`)."""
+    """Return the benchmark with another number of chips, a key of :data:`MACHINES`, and the machine that has them."""
     return replace(benchmark, chips=chips, target=MACHINES[chips])
 
 
 def with_steps(benchmark: Benchmark, steps: int) -> Benchmark:
-    """Return the benchmark with another number of steps (the scripts run 10 in ``multi_neuron``)."""
+    """Return the benchmark with another number of steps (the published scripts use 10 in ``multi_neuron``)."""
     net = benchmark.published
     return replace(benchmark, steps=steps, published=None if net is None else replace(net, steps=steps))
 
 
 def with_full_capacities(benchmark: Benchmark) -> Benchmark:
-    """Return the benchmark with every capacity of the published program in use: n0 = n1 = K."""
+    """Return the benchmark with as many spikes and gradients of each layer per step as its capacity; everyday benchmarks are unchanged."""
     net = benchmark.published
     return benchmark if net is None else _benchmark(net.full(), benchmark.suite, benchmark.chips, FULL)

@@ -1,4 +1,4 @@
-"""Name patterns of the command line: several, separated by commas."""
+"""Comma-separated name patterns of the command line."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def split_patterns(patterns: str) -> tuple[str, ...]:
 def matching(
     patterns: str, among: Sequence[Named], names_of: Callable[[Named], Collection[str]], what: str, known: str
 ) -> tuple[Named, ...]:
-    """Return the elements of `among` that match a pattern (shell-style: ``logged-*``), in their order.
+    """Return the elements of `among` that match a pattern (shell-style: ``logged-*``), in the order of `among`.
 
     Parameters
     ----------
     patterns
-        Separated by commas.
+        Patterns, separated by commas.
     among
         The elements.
     names_of
-        Names of an element, of which one must match.
+        Returns the names of an element; one of them must match.
     what, known
-        Words for the error: the kind of elements, and the existing ones.
+        Parts of the error message: the kind of elements, such as "figure", and a clause that describes the existing names.
 
     Raises
     ------
     BenchError
-        There is no pattern, or one matches nothing.
+        `patterns` is empty, or a pattern matches nothing.
     """
     requested = split_patterns(patterns)
     if not requested:

@@ -32,12 +32,12 @@ WINDOW: Final = (-0.1, math.inf)
 absolute terms) the second threshold."""
 READOUT: Final = "readout"
 USABLE_TILES: Final = 1471
-"""Tiles of an IPU that the scripts fill; tile 0 is omitted."""
+"""Number of tiles of an IPU on which the scripts place neurons; tile 0 is omitted."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Inputs, classes and steps of a data set, and its input capacity in the scripts."""
+    """Numbers of inputs, classes and steps of a data set, and its input capacity in the scripts."""
 
     inputs: int
     classes: int
@@ -53,9 +53,9 @@ DATASETS: Final = {
 
 
 def hidden_sizes(layers: int, per_tile: int, classes: int) -> tuple[int, ...]:
-    """Split the neurons of one IPU evenly over `layers`, in whole tiles of `per_tile`; tiles for the readout stay free.
+    """Return the sizes of `layers` layers that share one IPU evenly, in whole tiles of `per_tile` neurons; tiles for the readout stay free.
 
-    `classes` is 0 for an IPU without readout. The first layers take the remainder.
+    `classes` is 0 for an IPU without readout. Tiles that remain go to the first layers.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def published_net(
 ) -> PublishedNet:
     """Return one net of the scripts' grid, in which every layer sends as many spikes and gradients as its capacity.
 
-    `layers` counts the hidden layers of one IPU.
+    `layers` is the number of hidden layers per IPU.
     """
     sizes = (*hidden_sizes(layers, per_tile, 0) * (ipus - 1), *hidden_sizes(layers, per_tile, data.classes), data.classes)
     chain = tuple(PublishedLayer(n, capacity_of(n, activity), 0.0, 0.0) for n in sizes)
@@ -100,7 +100,7 @@ class ScaledUniform:
 
 
 def weight_limit(multiplier: float, inputs: float) -> float:
-    """Return the limit of the uniform initial weights; the published log prints 0.2558990 for 1466 inputs and multiplier 4."""
+    """Return the limit of the uniform initial weights without the gain; the log prints 0.2558990 for 1466 inputs and multiplier 4."""
     return multiplier * math.sqrt(6.0 / inputs)
 
 

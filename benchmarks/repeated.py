@@ -14,7 +14,7 @@ _MILLISECONDS: Final = ("step_ms", "predicted_ms", "predicted_ms_full")
 
 
 def repeated(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[str, Any] | None:
-    """Return the row of `task` if one of `rows` has the same network, or differs only in the clock; None if it must be measured."""
+    """Return the row of `task`, derived from a row of the same network, or of a machine with another clock; None if it must be measured."""
     return _of_the_same_network(rows, task) or at_another_clock(rows, task)
 
 
@@ -31,8 +31,8 @@ def _of_the_same_network(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dic
 def at_another_clock(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[str, Any] | None:
     """Return the row of `task`, derived from that of a machine that differs only in its clock; None without such a row.
 
-    Links and streaming memory have rates per second, so only plans on one chip are used; no row includes host streams. The derived
-    row names its origin in ``same_plan_as`` and repeats its compile time and memory.
+    Links and streaming memory have rates per second, which do not follow the clock, so only plans on one chip are used; no row includes
+    host streams. ``same_plan_as`` of the derived row names the original machine; compile time and memory are copied.
     """
     if task.target is None:
         return None

@@ -23,8 +23,9 @@ SCALED: Final[Mapping[str, tuple[str, ...]]] = {
     "barriers": ("sync_cycles", "superstep_cycles", "link_sync_cycles"),
     "links and host": ("/links.bytes_per_second", "/host.bytes_per_second", "/streaming.bytes_per_second"),
 }
-"""Keys of a machine file that are multiplied by a group's factor; those with a leading slash are rates, which are divided by it."""
+"""Keys of a machine file that are multiplied by a group's factor; keys with a leading slash are rates, which are divided by it."""
 VERTICES: Final = "vertices"
+"""Group of the cycles of vertices, which are not in the machine file."""
 GROUPS: Final = (VERTICES, *SCALED)
 """Groups of coefficients."""
 FACTORS: Final = (1.3, 0.7)
@@ -40,11 +41,11 @@ class Ratio:
     Attributes
     ----------
     title, short
-        Name in tables, and on an axis.
+        Names of the ratio in tables and on an axis.
     above
         Network and strategy whose predicted time is the numerator.
     below
-        Denominator: a network and strategy, or milliseconds; 0.0: the milliseconds of the published log.
+        Denominator: a network and strategy, or a time in milliseconds; 0.0: the time of the network `above` in the published log.
     """
 
     title: str
@@ -54,7 +55,7 @@ class Ratio:
 
 
 TUNED_GPU: Final = next(step.ms for step in measured_steps() if step.net == "w1-5" and step.program == "prototype")
-"""Milliseconds of a step of W1, measured on a GPU with a program tuned to it."""
+"""Milliseconds of a step of W1 on a GPU, measured with a hand-written program for this network."""
 RATIOS: Final = (
     Ratio(
         "dense program / sparse program (nmnist-h3, activity 0.5 %)", ("nmnist-h3-a5", DENSE), ("nmnist-h3-a0.5", "snnc"), "dense / sparse"
@@ -71,7 +72,7 @@ RATIOS: Final = (
 
 
 def by_key(rows: Iterable[dict[str, Any]]) -> dict[Key, dict[str, Any]]:
-    """Return rows of results by their keys."""
+    """Return the rows by :data:`Key`."""
     return {(row["net"], row["strategy"], row["group"], row["factor"]): row for row in rows}
 
 

@@ -9,13 +9,13 @@ import numpy as np
 from snnc.compiler.ir.graph import Array
 
 SIDE: Final = 34
-"""Pixels along an axis; there are two polarities."""
+"""Number of pixels along an axis; there are two polarities."""
 KINDS: Final = 10
-"""Kinds of strokes; all samples of a kind share the corners of the stroke."""
+"""Number of kinds of strokes; all samples of a kind have the same corners, up to random shifts."""
 
 
 def strokes(samples: int, seed: int, steps: int = 20, points: int = 6, noise: float = 0.001) -> tuple[Array, Array]:
-    """Return spikes [samples, T, 2312] and kinds [samples]: a pen moves with jitter along the four corners of its kind.
+    """Return spikes [samples, T, 2312] and kinds [samples]: a pen moves with jitter from corner to corner of its kind (four corners).
 
     The pen draws `points` points per step. A pixel fires in the first polarity when the pen passes, and in the second one some steps later.
     At every step, each pixel also fires with probability `noise`.
@@ -38,6 +38,6 @@ def strokes(samples: int, seed: int, steps: int = 20, points: int = 6, noise: fl
 
 
 def stroke_images(samples: int, seed: int) -> tuple[Array, Array]:
-    """Return values [samples, 2312] between 0 and 1, and kinds; a value counts the spikes of :func:`strokes` over all steps, up to two."""
+    """Return values [samples, 2312] and kinds; a value is half the number of a pixel's spikes in :func:`strokes`, at most 1."""
     events, kinds = strokes(samples, seed)
     return np.minimum(events.sum(axis=1, dtype=np.float32), 2.0) / 2, kinds

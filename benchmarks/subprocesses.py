@@ -1,4 +1,4 @@
-"""Run a Python module in a separate process, which prints its result as a last line of JSON."""
+"""Run a Python module in a separate process, whose last line of output is its result as JSON."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class ProcessError(Exception):
 def run_module(
     module: str, arguments: Sequence[str], seconds: float, *, given: str = "", environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Run `module` for at most `seconds`, with `given` as its standard input, and return the JSON of its last line.
+    """Run `module` for at most `seconds`, with `given` as its standard input, and return the JSON object of its last line.
 
     Raises
     ------
     ProcessError
-        It fails, takes too long or prints nothing.
+        The module fails, takes too long or prints nothing.
     """
     command = [sys.executable, "-m", module, *arguments]
     try:

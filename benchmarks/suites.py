@@ -1,4 +1,4 @@
-"""The suites ``mapping`` and ``compile`` of ``snnc bench``: their rows, which are measured one after another in separate processes."""
+"""The suites ``mapping`` and ``compile`` of ``snnc bench``: their rows, each of which is measured in a separate process."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SUITES: Final = ("mapping", "compile")
 CLOCKS: Final = ("gc200", "bow")
 """Machines that differ only in their clocks; the log records no clock, so its networks are mapped onto both."""
 SECONDS: Final = 900.0
-"""Time limit of a row, in seconds."""
+"""Time limit for a row, in seconds."""
 
 
 @dataclass(frozen=True)
 class SuiteTask:
-    """One row to measure; `target` None: the benchmark's own machine."""
+    """One row to measure: `net` mapped by `strategy` to `target` (None: the benchmark's own machine), and emitted if `emit`."""
 
     net: str
     strategy: str
@@ -29,12 +29,14 @@ class SuiteTask:
 
 
 def strategies() -> tuple[str, ...]:
-    """Return the compared strategies; without pymetis, snnc's own partition ("greedy") replaces METIS."""
+    """Return the compared strategies; without pymetis, "greedy" (snnc's own partitioner) replaces METIS."""
     return ("snnc", "published", "linear", "random", "metis" if has_metis() else "greedy")
 
 
 def tasks(suite: str, patterns: str = "*") -> tuple[SuiteTask, ...]:
     """Return the rows of a suite whose net matches one of `patterns` (:func:`~snnc.benchmarks.patterns.matching`).
+
+    ``"*"`` selects the default nets of the suite; other patterns select among all benchmarks.
 
     Raises
     ------
@@ -56,7 +58,7 @@ def tasks(suite: str, patterns: str = "*") -> tuple[SuiteTask, ...]:
 
 
 def _usual(suite: str) -> tuple[str, ...]:
-    """Return the default nets of a suite, the quick ones first; large grids are restricted to one activity."""
+    """Return the default nets of a suite, the quick ones first; grids only at 5 % and with three layers per two neurons per tile."""
     grids = tuple(
         name for name in (*names("multi_neuron"), *names("multi_ipu")) if "-a5" in name and "-b2" not in name and "-b4" not in name
     )

@@ -12,10 +12,10 @@ Row = Mapping[str, Any]
 
 
 def mapping_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield one line for each net and machine: snnc's step, its ratio to the bounds, and every baseline relative to it.
+    """Yield one line for each net and machine: snnc's step, two lower bounds relative to it, and every baseline relative to it.
 
-    All times are predicted. ``balance`` and ``ideal`` are two lower bounds of the time, each divided by the prediction: all work is spread
-    evenly over the tiles, or event loops are ideal and each id is moved once.
+    All times are predicted. ``balance`` is the bound of a program whose work is spread evenly over the tiles, and ``ideal`` the bound of
+    one with ideal event loops that moves each id once; both are divided by the predicted time.
     """
     others = list(dict.fromkeys(row["strategy"] for row in rows if row["strategy"] != "snnc"))
     head = f"{'net':22} {'target':8} {'step ms':>9} {'balance':>7} {'ideal':>6} {'tile KiB':>8} {'compile':>8} {'RSS MiB':>7} {'of log':>6}"
@@ -41,7 +41,7 @@ def _own(row: Row) -> str:
 
 
 def _over(row: Row, snnc_row: Row) -> str:
-    """Return the step of a baseline over snnc's."""
+    """Return a baseline's step relative to snnc's; milliseconds if snnc has no plan; KiB of the fullest tile if it does not fit."""
     if row.get("fits") and snnc_row.get("fits"):
         return f"{row['step_cycles'] / snnc_row['step_cycles']:.2f} x"
     if row.get("fits"):
@@ -51,7 +51,7 @@ def _over(row: Row, snnc_row: Row) -> str:
 
 
 def compile_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield one line for each net, from small to large, with the seconds and memory of its compilation; then how CPU seconds grow."""
+    """Yield one line for each net, from small to large, with the time and memory of its compilation; then exponents of growth."""
     head = f"{'net':16} {'target':8} {'tiles':>7} {'neurons':>9} {'weights':>12} {'compile':>9} {'(emit)':>10} {'CPU':>9} {'RSS MiB':>7}"
     yield head + f" {'s / M weights':>13}"
     for row in sorted(rows, key=lambda row: row.get("weights", 0)):

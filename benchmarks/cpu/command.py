@@ -28,7 +28,7 @@ def run_suite(
     report: Callable[[str], None],
     found: dict[str, Any],
 ) -> None:
-    """Measure workloads one after the other, and update the results in `found` after each, so that a failure loses only the rest.
+    """Measure workloads one after another, and update the results in `found` after each, so that a failure loses only the rest.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ def run_suite(
     engines
         Names of engines; empty for all.
     rounds, threads
-        Turns of each engine, and cores that each may use; None: 7, and all.
+        Number of turns of each engine, and number of cores that each may use; None: :data:`ROUNDS` and all.
     report
-        Called with a line of progress.
+        Called with each line of progress.
     found
         Receives ``rows``, ``left_out``, ``summary`` and ``machine``.
 
@@ -61,7 +61,7 @@ def run_suite(
 
 
 def facts(threads: int) -> dict[str, str]:
-    """Return the CPU, its cores, the threads that engines may use, the load, the system and the date, as text."""
+    """Return the CPU, the numbers of its cores and of threads per engine, the load, the system, Python's version and the date, as text."""
     return {
         "CPU": _model(),
         "cores": str(processors()),

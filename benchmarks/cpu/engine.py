@@ -50,7 +50,7 @@ class Entry:
     variants
         Variants of the training step; the fastest one on a workload is compared.
     note
-        Differences from the framework's usual use, for the table.
+        Differences from the usual use of the framework, for the table.
     """
 
     engine: str
@@ -59,9 +59,9 @@ class Entry:
     variants: tuple[str, ...]
     note: str = ""
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Environment variables of the processes, for some variants."""
+    """Environment variables of a variant's process, by variant."""
     tolerance: float = TOLERANCE
-    """Largest accepted relative error; see :func:`~snnc.benchmarks.cpu.equality.difference`."""
+    """Maximum accepted relative error; see :func:`~snnc.benchmarks.cpu.equality.difference`."""
     compiled: tuple[str, ...] = ()
     """Variants whose compilation is slow and is cached on disk; they run once before anything is timed."""
     precision: str = "float32"
@@ -79,11 +79,11 @@ _TORCH: Final = ("eager", "one thread", "compiled")
 """Variants of the engines on PyTorch."""
 _HOME: Final = "snnc.benchmarks.cpu.engines"
 MODES: Final = ("exact", "events", "window", "checkpoint")
-"""Modes of snnc: exact gradients; the same with inputs as events; gradients in a window; exact gradients in little memory."""
+"""Modes of snnc: exact gradients; the same with inputs as events; windowed gradients; exact gradients in little memory."""
 EAGER: Final = "eager"
 """Mode of an additional row for snnTorch: without ``torch.compile``, as most programs run it."""
 ROUNDED: Final = 5e-2
-"""Largest accepted relative error of bfloat16 and float16."""
+"""Maximum accepted relative error of bfloat16 and float16."""
 ENTRIES: Final = (
     *(Entry("snnc", mode, f"{_HOME}.with_snnc", ("cpu",)) for mode in MODES),
     Entry(
@@ -91,7 +91,8 @@ ENTRIES: Final = (
         "bfloat16",
         f"{_HOME}.with_snnc",
         ("cpu",),
-        f"bfloat16: histories, dense weights and factors of backward products are rounded; its numbers are compared to {ROUNDED:g}",
+        "bfloat16: histories, dense weights and factors of backward products are rounded; its numbers may differ from the reference by "
+        f"{ROUNDED:g}",
         tolerance=ROUNDED,
     ),
     Entry("snntorch", "exact", f"{_HOME}.with_snntorch", _TORCH),

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from snnc.benchmarks.cpu.oracle import Expected
 
 TOLERANCE: Final = 1e-4
-"""Largest relative error of a loss, and of each gradient and weight (norm of the difference over norm)."""
+"""Maximum accepted relative error of a loss, and of each gradient and weight (norm of the difference over norm)."""
 CHANGE: Final = 1e-3
-"""Largest relative error of the changes of weights, compared with the changes that Adam makes for the engine's own gradients."""
+"""Maximum accepted relative error of the changes of weights; the expected changes are those of Adam for the engine's own gradients."""
 WHOLE: Final = 1e-2
-"""Largest relative error of the loss of the timed problem, in which a neuron close to its threshold may spike in one engine only."""
+"""Maximum accepted relative error of the loss of the timed problem, in which a neuron near its threshold may spike in one engine only."""
 WHOLE_ROUNDED: Final = 0.2
-"""Largest relative error of this loss in precisions below float32, in which rounding moves more spikes: in float16 it was 7 % for W3 and
-0.2 % for W1."""
+"""Maximum accepted relative error of this loss in precisions below float32, in which rounding moves more spikes: the error in float16 was
+7 % for W3 and 0.2 % for W1."""
 UPDATES: Final = 2
 """Number of compared training steps: Adam's first change of a weight does not depend on beta1 and beta2, the second does."""
 
@@ -37,7 +37,7 @@ def write_answer(path: Path, losses: list[float], gradients: list[Mapping[str, A
 
 
 def difference(path: Path, expected: Expected, start: Mapping[str, Array], tolerance: float = TOLERANCE) -> str:
-    """Compare an answer with `expected`; return the largest difference as text, or "" if all numbers agree.
+    """Compare an answer with `expected`; return the difference that exceeds its tolerance most as text, or "" if all numbers agree.
 
     Loss, gradients and weights of the first step are compared with `expected`. The second step shows whether the optimiser is Adam: its
     weights are compared with those that Adam computes from the engine's own gradients. The expected gradients of that step would differ,
@@ -52,7 +52,7 @@ def difference(path: Path, expected: Expected, start: Mapping[str, Array], toler
     start
         The weights before the first step.
     tolerance
-        Largest relative error; engines that round the factors of products need more than :data:`TOLERANCE`.
+        Maximum accepted relative error; engines that round the factors of products need more than :data:`TOLERANCE`.
     """
     found = read_arrays(path)
     loss = float(found["losses"][0])
@@ -73,7 +73,7 @@ def gradient_error(path: Path, expected: Expected) -> float:
 
 
 def _optimised(found: Mapping[str, Array], expected: Expected, start: Mapping[str, Array]) -> str:
-    """Compare the changes of the weights with the changes that Adam computes from the engine's gradients."""
+    """Compare the changes of the weights with those that Adam computes from the engine's gradients; return a difference as text, or ""."""
     for name in expected.gradients:
         gradients = [np.asarray(found[f"g{n}:{name}"], np.float64) for n in range(UPDATES)]
         reference = adam(np.asarray(start[name], np.float64), gradients) - start[name]
@@ -95,7 +95,7 @@ def adam(weights: Array, gradients: Sequence[Array]) -> Array:
 
 
 def _compared(found: Array | None, reference: Array, what: str, most: float) -> tuple[float, str]:
-    """Return the error divided by the tolerance, and a message that names it."""
+    """Return the error divided by the tolerance `most`, and a message about the error."""
     if found is None or found.shape != reference.shape:
         return np.inf, f"{what} is missing or has another shape than {list(reference.shape)}"
     size = float(np.linalg.norm(reference))

@@ -12,17 +12,17 @@ _CLEAR: Final = Path("/proc/self/clear_refs")
 
 
 def resident_bytes() -> int:
-    """Return the resident bytes; the peak if the system does not report them."""
+    """Return the number of resident bytes; the peak of the whole process if the system does not report them."""
     return _status("VmRSS") or max_resident_bytes()
 
 
 def peak_bytes() -> int:
-    """Return the peak since :func:`reset_peak`, or of the whole process if the system cannot reset it."""
+    """Return the peak of resident bytes since :func:`reset_peak`, or of the whole process if the system cannot reset it."""
     return _status("VmHWM") or max_resident_bytes()
 
 
 def reset_peak() -> bool:
-    """Start a new peak (proc(5), clear_refs); return whether the system could."""
+    """Reset the peak (proc(5), clear_refs); return whether the system can do so."""
     try:
         _CLEAR.write_text("5")
     except OSError:
@@ -39,5 +39,5 @@ def _status(key: str) -> int:
 
 
 def max_resident_bytes() -> int:
-    """Return the peak of the whole process, from ``ru_maxrss``, which is in KiB on Linux and in bytes on macOS."""
+    """Return the peak of resident bytes of the whole process, from ``ru_maxrss``, which is in KiB on Linux and in bytes on macOS."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

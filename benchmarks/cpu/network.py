@@ -16,7 +16,7 @@ SURROGATE: Final = f"fast_sigmoid:{SLOPE:g}"
 
 
 def network(workload: Workload) -> Network:
-    """Return the network of a workload; :func:`labelled` gives its weights."""
+    """Return the network of a workload, with random weights; :func:`labelled` returns those of a problem in the form that it loads."""
     net = Network(workload.name)
     source = net.input(workload.shape, name="input", kind="spikes")
     for n, layer in enumerate(workload.layers, 1):

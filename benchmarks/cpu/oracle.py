@@ -23,9 +23,9 @@ from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.options.optimizers import parse_optimizer
 
 STEPS, BATCH = 16, 4
-"""Time steps and samples of the checked step."""
+"""Numbers of time steps and samples of the checked step."""
 MARGIN: Final = 3e-6
-"""Smallest allowed distance of a membrane potential from the threshold and from the end of the gradient window. Rounding errors of sums are
+"""Minimum allowed distance of a membrane potential from the threshold and from the end of the gradient window. Rounding errors of sums are
 smaller, so they change no spike."""
 GRID: Final = 2.0**-5
 """Spacing of the weights of hidden layers in the checked step."""
@@ -68,15 +68,18 @@ def make_check(workload: Workload, seed: int = 0) -> Check:
         exact, window = _expected(problem, None), _expected(problem, GRADIENT_WINDOW)
         if exact is not None and window is not None:
             return Check(problem, exact, window)
-    raise ArithmeticError(f"{workload.label}: in each of {SEEDS} problems, a membrane potential lay within {MARGIN:g} of the threshold")
+    raise ArithmeticError(
+        f"{workload.label}: in each of {SEEDS} problems, a membrane potential lies within {MARGIN:g} of the threshold or "
+        "of the end of the gradient window"
+    )
 
 
 def _with_coarse_weights(problem: TrainingStepProblem) -> TrainingStepProblem:
-    """Replace the weights by values for which 16-bit products move no spike.
+    """Replace the weights by values for which rounding in 16-bit products changes no spike.
 
     Weights of hidden layers become multiples of :data:`GRID` (of a larger power of two if the network's currents are larger), and biases
     plus or minus half of it. Currents up to eight standard deviations are then exact in bfloat16, and none equals the threshold. Weights
-    of the readout, which does not spike, are cut to bfloat16.
+    of the readout, which does not spike, are truncated to bfloat16.
     """
     grid = GRID * 2.0 ** max(0, math.ceil(math.log2(problem.workload.drive / 0.5)))
 
@@ -154,7 +157,7 @@ class WholeStep:
     loss
         Loss of the step.
     activity
-        Spikes per hidden neuron and step.
+        Number of spikes per hidden neuron and step.
     conditions
         Hashes of weights and data, and the activity of the input and of each hidden layer.
     """
@@ -165,7 +168,7 @@ class WholeStep:
 
 
 def whole_step(problem: TrainingStepProblem) -> WholeStep:
-    """Return the numbers that the first step of `problem` must have on every engine."""
+    """Return the numbers of the first step of `problem`; every engine's loss must be close to this loss."""
     workload = problem.workload
     program = program_of(workload)
     names = _parameters(program, workload)

@@ -18,7 +18,7 @@ from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.subprocesses import ProcessError
 
 SECONDS: Final = 600.0
-"""Time limit of one request to an engine, building included."""
+"""Time limit of one request to an engine, including builds, in seconds."""
 
 
 class Process:
@@ -29,7 +29,7 @@ class Process:
     entry, variant
         The engine and its variant.
     threads
-        Cores that it may use.
+        Number of cores that the process may use.
     device
         Device of the batch and the weights: ``"cpu"`` or ``"cuda"``.
     more

@@ -14,7 +14,7 @@ from snnc.benchmarks.cpu.workloads import Workload
 
 Row = Mapping[str, Any]
 WIDTH: Final = 128
-"""Width of a table in columns, by default."""
+"""Default and minimum width of a table, in characters."""
 
 
 def workload_name(row: Row) -> str:
@@ -41,11 +41,12 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
         ``joules``
             Energy of the device per step; None if unknown.
         ``first_step_s``
-            Seconds from given weights to the end of the first step, including compilation; compilers may use caches on the disk.
+            Seconds from the start of the build to the end of the first step, including compilation; compilers may use caches on disk.
         ``loss``
             Loss of the first step.
         ``activity``, ``conditions``
-            Spikes per hidden neuron and step, and hashes of weights and data with the activity of each layer, computed by the reference.
+            Number of spikes per hidden neuron and step, and hashes of weights and data with the activity of each layer, computed by the
+            reference.
         ``precision``
             Format of the factors of products.
         ``gradient_error``, ``gradient_cosine``

@@ -10,7 +10,7 @@ from typing import Final
 from snnc.benchmarks.cpu.process import SECONDS, Process
 
 TURN_MS: Final = 100.0
-"""Approximate milliseconds of a turn, which determine its number of steps."""
+"""Desired duration of a turn in milliseconds, which determines its number of steps."""
 MAX_STEPS: Final = 50
 """Maximum number of timed steps in a turn."""
 WARM_MS: Final = 50.0
@@ -24,7 +24,7 @@ class EngineProcess:
     Attributes
     ----------
     process, loss, first_step_s
-        Its process, the loss of the first step, and the seconds to the end of that step.
+        The worker, the loss of the first step, and the seconds from the start of the build to the end of that step.
     ms, medians, step_ms
         Milliseconds of all timed steps, the median of each turn, and the latest median.
     peak_mb, device_mb, joules, gradient_error

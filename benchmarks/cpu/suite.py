@@ -21,7 +21,7 @@ from snnc.benchmarks.subprocesses import ProcessError
 from snnc.compiler.files.temporary import temporary_folder
 
 TRIALS: Final = 3
-"""Turns in the trial that finds an engine's fastest variant."""
+"""Number of turns in the trial that finds an engine's fastest variant."""
 WHOLE_PROBLEM: Final = "whole.npz"
 CHECKED_PROBLEM: Final = "check.npz"
 """File names of the timed problem, and of the small one for the check."""
@@ -59,11 +59,11 @@ def measure(
     entries
         Engines to compare.
     rounds
-        Turns of each engine.
+        Number of turns of each engine.
     threads
-        Cores of each engine.
+        Number of cores that each engine may use.
     report
-        Called with a line at each stage.
+        Called with each line of progress.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def opened(process: Process, files: Files, seconds: float = SECONDS) -> EnginePr
 def take_turns(
     runners: Sequence[EngineProcess], rounds: int, seconds: float = SECONDS
 ) -> tuple[list[EngineProcess], list[tuple[EngineProcess, str]]]:
-    """Give each engine a turn in every round; each round begins with another engine. Return the remaining engines, and those that failed.
+    """Give each engine a turn in every round; each round begins with another engine. Return the remaining and the failed engines.
 
     A turn may take at most `seconds`.
     """

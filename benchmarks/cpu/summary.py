@@ -18,13 +18,13 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
     -------
     list of dict
         ``workload``, ``density``, ``mode``, ``precision``
-            Of snnc's row; the other frameworks have the same precision.
+            Values of snnc's row; the other frameworks have the same precision.
         ``best``, ``least``
             Names of the fastest other framework, and of the one with the smallest peak memory.
         ``times_snntorch``, ``times_eager``, ``times_best``
-            Speed relative to snnTorch's fastest variant, to snnTorch without ``torch.compile``, and to ``best``.
+            Speed of snnc relative to snnTorch's fastest variant, to snnTorch without ``torch.compile``, and to ``best``.
         ``memory_of_best``, ``memory_of_least``
-            Peak memory divided by that of ``best`` and of ``least``.
+            Peak memory of snnc divided by that of ``best`` and of ``least``.
 
         A value is None if there is no framework to compare with.
     """
@@ -49,7 +49,7 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def summary_lines(rows: Sequence[Row]) -> list[str]:
-    """Print the summary; workloads without another framework are omitted."""
+    """Return the summary as lines of text; rows without another framework are omitted."""
     lines = []
     for one in summary(rows):
         if one["best"] is None:

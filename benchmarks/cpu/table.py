@@ -22,8 +22,9 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
     text += [f"left out: {workload_name(r)}, {r['engine']} {r['mode']}: {r['reason']}" for r in left_out]
     text.append("; ".join(f"{key} {value}" for key, value in machine.items()))
     text.append(
-        "all numbers are measured. ms: median of one training step; turns ±: between the medians of the fastest and the slowest turn; "
-        "time/snnc, mem/snnc: over snnc's row of mode exact; peak MiB: minus the resident memory after the framework was loaded"
+        "all numbers are measured. ms: median of one training step; turns ±: half the difference between the medians of the slowest and "
+        "the fastest turn; time/snnc, mem/snnc: divided by the value of snnc's row of mode exact; peak MiB: minus the resident memory "
+        "after the framework was loaded"
     )
     return text
 

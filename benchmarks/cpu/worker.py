@@ -5,9 +5,9 @@
 Requests (``do``) and answers:
 
 ``open`` (``data``)
-    Build the engine on a problem's archive; ``{}``.
+    Build the engine for the problem in an archive; ``{}``.
 ``check`` (``data``, ``out``)
-    Build it, train for a few steps, write the numbers to an archive; ``{}``.
+    Build an engine for the problem, train for a few steps, and write the numbers to an archive; ``{}``.
 ``step``
     One training step; ``{"ms": …, "loss": …}``.
 ``turn`` (``untimed``, ``steps``)
@@ -17,7 +17,7 @@ Requests (``do``) and answers:
 ``memory``
     ``{"peak_mb": …}``: the peak since ``reset_peak``, minus the resident memory after the framework was loaded.
 ``stop``
-    End.
+    End the process; no answer.
 
 The worker sends a first line without a request: ``{"versions": {...}}``, or ``{"missing": …}`` if the framework cannot be
 imported. An answer ``{"error": …}`` has the reason of a failure. Only answers go to standard output; output of libraries
@@ -45,15 +45,15 @@ from snnc.benchmarks.cpu.problem import read_problem
 from snnc.compiler.ir.graph import Array
 
 IN_A_ROW: Final = 3
-"""Timed steps between two resets: a network that memorises one batch soon fires several times as often, so fast engines would be timed
-at a higher activity than slow ones."""
+"""Maximum number of timed steps between two resets: a network that memorises one batch soon fires several times as often, so fast engines
+would be timed at a higher activity than slow ones."""
 
 _PACKAGES: Final = ("snnc.compiler", "snnc.frontends", "snnc.backends", "snnc.templates")
 """Packages whose files affect the emitted program and its build."""
 
 
 class Worker:
-    """Carries out requests on one engine."""
+    """Answers the requests to one engine."""
 
     def __init__(self, module: Any, mode: str, variant: str, device: str) -> None:
         self._module, self._mode, self._variant, self._device = module, mode, variant, device
@@ -62,7 +62,7 @@ class Worker:
         self._base = resident_bytes()
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Carry out one request."""
+        """Process one request and return the answer."""
         match request["do"]:
             case "open":
                 self._engine = self._make(request["data"])
@@ -130,7 +130,7 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 
 def _own_sources() -> str:
-    """Return a digest of snnc's files, as a version for every state of a checkout."""
+    """Return a digest of snnc's files, which distinguishes the states of a checkout."""
     files = [file for package in _PACKAGES for folder in import_module(package).__path__ for file in sorted(Path(folder).rglob("*"))]
     total = hashlib.sha256()
     for file in files:

@@ -28,7 +28,7 @@ GRADIENT_WINDOW: Final = -0.36
 
 @dataclass(frozen=True)
 class DenseLayer:
-    """A fully connected layer of LIF neurons; if `recurrent`, each also reads all spikes of the previous step."""
+    """A fully connected layer of LIF neurons; if `recurrent`, each neuron also reads the layer's spikes of the previous step."""
 
     neurons: int
     recurrent: bool = False
@@ -52,7 +52,7 @@ class Workload:
     name, density
         Name in the tables, and share of inputs that are 1.
     steps, batch
-        Number of time steps T, and of samples B.
+        Number of time steps T and number of samples B.
     shape
         Shape of one sample's input at one step.
     layers
@@ -142,7 +142,7 @@ def workloads(patterns: str = "*", among: Sequence[Workload] = WORKLOADS, suite:
     Raises
     ------
     BenchError
-        A pattern matches none.
+        A pattern matches no workload.
     """
     known = f"there are {', '.join(w.label for w in among)}"
     return matching(patterns.lower(), among, lambda w: (w.label, w.name.lower()), f"workload of the suite {suite}", known)

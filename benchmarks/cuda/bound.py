@@ -8,7 +8,7 @@ memory               the float32 batch, read once; states and deltas of all step
                      moments read and written, gradient read: 28 bytes each
 operations           pairs of a multiplication and an addition: one per weight of a gathered row, forward and for the gradient, 2 B T a M N,
                      and the backward product of a source that learns, B T M N, because an exact gradient needs every delta
-steps                2 T, forward and back, each one barrier of the whole grid
+steps                2 T, forward and backward, each of which is one barrier of the whole grid
 ===================  ===========================================================================================================
 
 The times are bytes over bandwidth, operations over peak rate, and steps times the latency of a barrier; the bound is the largest. The table
@@ -28,7 +28,7 @@ from snnc.benchmarks.cpu.workloads import ConvLayer, Workload
 from snnc.benchmarks.cuda.gpu import H200, Gpu
 
 USUAL_ACTIVITY: Final = 0.05
-"""Spikes per hidden neuron and step, if none were counted."""
+"""Number of spikes per hidden neuron and step if none were counted."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class StepBound:
 
 @dataclass(frozen=True)
 class Product:
-    """A layer's product: its inputs, the fan-out of each, and their activity."""
+    """A product of a layer: its number of inputs, the fan-out (`reach`) of each, and their activity."""
 
     inputs: int
     reach: int
@@ -76,7 +76,7 @@ def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> Ste
     gpu
         The device; :data:`~snnc.benchmarks.cuda.gpu.H200` or that of this machine.
     activity
-        Spikes per hidden neuron and step.
+        Number of spikes per hidden neuron and step.
     """
     samples = workload.batch * workload.steps
     memory = 4.0 * samples * math.prod(workload.shape) + 28 * parameters(workload)
@@ -111,7 +111,7 @@ def parameters(workload: Workload) -> int:
 
 
 def products(workload: Workload, activity: float) -> list[Product]:
-    """Return the products of a step and sample, in order."""
+    """Return the products of the layers in a step, in order."""
     found, read, learns = [], workload.density, False
     for layer, shape in zip(workload.layers, workload.shapes(), strict=False):
         size = math.prod(shape)

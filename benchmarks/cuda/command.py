@@ -58,16 +58,16 @@ class CudaBenchOptions:
     Attributes
     ----------
     rounds, threads
-        Turns of each engine, and cores that each may use; None: 7, and all.
+        Number of turns of each engine, and number of cores that each may use; None: :data:`~snnc.benchmarks.cpu.command.ROUNDS` and all.
     ways
         :data:`~snnc.benchmarks.cuda.ways.FASTEST`: the variant that a trial finds to be the fastest, for each engine;
         :data:`~snnc.benchmarks.cuda.ways.ALL`: every variant.
     first_step_s
-        Time limit of a variant's first step, its compilation included.
+        Time limit of a variant's first step and its compilation, in seconds.
     resumed
-        File of rows of an earlier run, which are not measured again.
+        File of an earlier run, whose rows are kept and not measured again; it need not exist.
     precisions
-        Some of :data:`~snnc.benchmarks.cuda.entries.PRECISIONS`; engines are compared within each.
+        Some of :data:`~snnc.benchmarks.cuda.entries.PRECISIONS`; engines are compared in each of them separately.
     """
 
     rounds: int | None = None
@@ -108,7 +108,7 @@ def run_suite(
     Raises
     ------
     GpuMissingError, NvccMissingError
-        There is nothing to measure on, or no compiler for it.
+        There is no device, or no compiler for it.
     BenchError
         An engine does not exist, a number is out of range, or earlier rows cannot be continued.
     """
@@ -143,7 +143,7 @@ class _Suite:
     save: Callable[[], None]
 
     def run(self, workloads: Sequence[Workload], requested: Sequence[Entry]) -> None:
-        """Prepare everything, then measure one workload after the other."""
+        """Prepare all workloads, then measure one after another."""
         versions = versions_of(requested, self.settings.device)
         plan: list[tuple[Workload, list[BenchLine]]] = []
         for workload in workloads:
@@ -159,7 +159,7 @@ class _Suite:
                 self._measure(workload, lines, ready, versions)
 
     def _line(self, workload: Workload, entry: Entry, versions: Mapping[str, str] | str) -> BenchLine | None:
-        """Return the line to measure; None if it was measured before, or cannot run."""
+        """Return the line of an engine and mode; None if it was measured before or cannot run."""
         if isinstance(versions, str):
             self._leave_out(workload, [named(workload, entry) | {"reason": versions}])
             return None

@@ -12,10 +12,10 @@ from snnc.errors import BenchError
 
 FLOAT32: Final = "float32"
 PEERS: Final = 3e-4
-"""Largest accepted relative difference of other frameworks in float32; a GPU sums in another order than the reference."""
+"""Maximum accepted relative difference between the reference and other frameworks in float32; a GPU sums in another order."""
 TOLERANCES: Final = {"tf32": 5e-3, "bfloat16": ROUNDED, "float16": ROUNDED}
-"""Largest accepted relative difference in a lower precision: about ten times the rounding error of one factor, which is 4.9e-4 in TF32 and
-3.9e-3 in bfloat16. The checked problem is drawn such that rounding changes no spike."""
+"""Maximum accepted relative difference from the reference in a lower precision: about ten times the rounding error of one factor, which is
+4.9e-4 in TF32 and 3.9e-3 in bfloat16. The checked problem is drawn such that rounding changes no spike."""
 PRECISIONS: Final = (FLOAT32, *TOLERANCES)
 _SNNC: Final = "snnc.benchmarks.cpu.engines.with_snnc"
 _SNNC_NOTES: Final = {
@@ -76,7 +76,7 @@ def _all() -> Iterator[Entry]:
     yield from (Entry("snnc", mode, _SNNC, ("cuda",)) for mode in MODES)
     yield from _PEERS
     for precision, tolerance in TOLERANCES.items():
-        note = f"{precision}: {_SNNC_NOTES[precision]}; its numbers are compared to {tolerance:g}"
+        note = f"{precision}: {_SNNC_NOTES[precision]}; its numbers may differ from the reference by {tolerance:g}"
         yield Entry("snnc", precision, _SNNC, ("cuda",), note, tolerance=tolerance, precision=precision)
         yield from (_lower(peer, precision) for peer in _PEERS)
 

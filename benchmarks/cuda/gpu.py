@@ -1,4 +1,4 @@
-"""The peak rates of a GPU, from its data sheet or its driver, the device memory that a process uses, and the energy of the device."""
+"""Peak rates of a GPU from its data sheet or driver, device memory used by a process, and energy consumed by the device."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Gpu:
     memory_bytes_per_s, l2_bytes_per_s
         Bandwidths of memory, and of L2 (assumed).
     multiplications_per_s
-        float32 multiply-adds: half of the operations in data sheets.
+        Rate of float32 multiply-adds: half of the rate of operations in data sheets.
     barrier_s
-        Latency of a barrier of the whole grid (assumed).
+        Latency of a barrier of the whole grid, in seconds (assumed).
     """
 
     name: str

@@ -19,11 +19,11 @@ from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, FastestWay
 from snnc.benchmarks.subprocesses import ProcessError
 
 TRIAL_TURNS: Final = 2
-"""Turns of each variant in the trial that finds the fastest."""
+"""Number of turns of each variant in the trial that finds the fastest."""
 TRIAL_S: Final = 20.0
-"""Time limit of a turn; slower variants are omitted."""
+"""Time limit of a turn in the trial, in seconds; slower variants are omitted."""
 _NO_ROOM: Final = ("out of memory", "outofmemory", "resource_exhausted", "memoryallocation", "alloc_failed")
-"""Messages of frameworks, in lower case, for a device without free memory."""
+"""Parts of the messages, in lower case, with which frameworks report that the device has no free memory."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class SuiteSettings:
     Attributes
     ----------
     rounds, threads
-        Turns of each engine, and cores that each may use.
+        Number of turns of each engine, and number of cores that each may use.
     device
         ``"cuda"``, or ``"cpu"`` if the CPU replaces the GPU.
     ways
         :data:`~snnc.benchmarks.cuda.ways.FASTEST` or :data:`~snnc.benchmarks.cuda.ways.ALL`.
     first_step_s
-        Time limit of a variant's first step, its compilation included.
+        Time limit of a variant's first step and its compilation, in seconds.
     """
 
     rounds: int
@@ -58,11 +58,11 @@ class BenchLine:
     entry
         The engine and its mode.
     choice
-        The chosen variant.
+        The chosen variant; None before a choice, or if all variants are measured.
     left_out
-        Variants that do not run, with the reason.
+        Reasons why variants are omitted, by variant.
     trial_ms
-        Milliseconds of a step of each variant in the trial.
+        Milliseconds of a step in the trial, by variant.
     runners
         Running processes by variant; once the line is prepared, those that are measured.
     """
@@ -109,7 +109,7 @@ Task = tuple[BenchLine, str]
 
 
 def ready(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> None:
-    """Prepare lines: afterwards the fastest variant of each runs (or all, if requested), with numbers that agree with the reference."""
+    """Start, try and check the variants of each line; the fastest one (or all, if requested) whose numbers agree keeps running."""
     while todo := [one for one in lines if not one.runners and one.waiting]:
         again = _start([(one, way) for one in todo for way in one.waiting], files, settings)
         _choose(todo, settings.ways)
@@ -169,7 +169,7 @@ def _record(task: Task, found: EngineProcess | ProcessError) -> None:
 
 
 def _choose(lines: Sequence[BenchLine], ways: str) -> None:
-    """Time the variants of each line and end all but the fastest, unless all are requested."""
+    """Time the variants of each line without a choice and end all but the fastest, unless all are requested."""
     for one in lines:
         if len(one.entry.variants) > 1 and one.choice is None and ways != ALL:
             _try(one)
@@ -178,7 +178,7 @@ def _choose(lines: Sequence[BenchLine], ways: str) -> None:
 
 
 def _try(one: BenchLine) -> None:
-    """Time a few steps of the variants that were not tried yet."""
+    """Time a few turns of each variant that has not been tried."""
     for way, runner in list(one.runners.items()):
         try:
             if way not in one.trial_ms:

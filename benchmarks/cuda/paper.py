@@ -41,15 +41,16 @@ CHECKED: Final = "not measured, numbers checked on the CPU"
 """Kinds of the numbers of a row."""
 Row = Mapping[str, Any]
 _NOTES: Final = (
-    "IPU ms, predicted: snnc's program by its model, with the weights, data and activity of the GPU's column (--json), nothing dropped",
+    "IPU ms, predicted: snnc's program by its model, with the weights, data and activity of the GPU's column (listed by --json); it drops "
+    "no spikes",
     "IPU ms, log: the published program on one IPU, measured by its authors",
-    "GPU ms, predicted: snnc's CUDA program on one NVIDIA H100, float32, by the rates of its kernels",
+    "GPU ms, predicted: snnc's CUDA program on one NVIDIA H100, float32, from the rates of its kernels",
     "GPU ms, measured: snnc's CUDA program{device}, float32, the batch on the device",
 )
 
 
 def nets(patterns: str = "*") -> tuple[str, ...]:
-    """Return the networks whose name matches; without patterns, the logged ones and those with 5 % activity.
+    """Return the networks whose name matches one of `patterns`; for ``"*"``, the logged ones and those with capacities of 5 %.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def rows(chosen: Sequence[str], report: Callable[[str], None]) -> Iterator[dict[
 
 
 def reason_without_gpu() -> str:
-    """Return why nothing is measured; "" if there is a device, or if the CPU replaces it."""
+    """Return the reason why no GPU can be used; "" if there is one, or if the CPU replaces it."""
     try:
         available_device()
     except (GpuMissingError, NvccMissingError) as error:
@@ -86,7 +87,7 @@ def reason_without_gpu() -> str:
 
 
 def predicted(name: str, target: str | None, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return snnc's predicted step on IPUs, at the activity of the measured problem."""
+    """Return snnc's predicted step on IPUs with the activity of the measured problem, or the reason why it has none."""
     found = in_process("snnc.benchmarks.matched", [name, *([target] if target else [])], seconds)
     shared = {"kind": PREDICTED, "target": found.get("target") or target, "ipus": found.get("ipus")}
     shared |= {"conditions": found["conditions"]} if "conditions" in found else {}
@@ -121,7 +122,7 @@ def gpu_predicted(name: str) -> dict[str, Any]:
 
 
 def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return snnc's measured step on the first device; without a GPU, only whether its numbers are correct."""
+    """Return snnc's measured step on the first device; if the CPU replaces the GPU, only whether its numbers are correct."""
     found = in_process("snnc.benchmarks.cuda.paper_step", [name], seconds)
     if "reason" in found:
         return {"kind": NOT_MEASURED} | found
@@ -129,7 +130,7 @@ def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
 
 
 def lines(found: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows as a table, then notes on its columns."""
+    """Yield the lines of a table of the rows, the reasons for missing numbers, and notes on the columns."""
     numbers = f"{'IPU ms, predicted':>18} {'IPU ms, log':>12} {'GPU ms, predicted':>18} {'GPU ms, measured':>17}"
     yield f"{'net':20} {'T':>4} {'B':>4} {'IPUs':>5} {'target':8} {numbers}"
     for row in found:

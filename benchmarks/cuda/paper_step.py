@@ -1,7 +1,7 @@
 """Measure a training step of one of the paper's networks on the first device: ``python -m snnc.benchmarks.cuda.paper_step NAME``.
 
-Its numbers are compared with the NumPy reference first. The last line of stdout has the results as JSON. If ``SNNC_CUDA_ON_HOST`` is
-set, the numbers are compared and nothing is timed.
+The loss and gradients of a smaller step are compared with the NumPy reference first. The last line of stdout has the results as JSON. If
+``SNNC_CUDA_ON_HOST`` is set, the numbers are compared and nothing is timed.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.driver.activity import measure_activity
 
 CHECKED: Final = (6, 2)
-"""Time steps and samples of the compared step."""
+"""Numbers of time steps and samples of the compared step."""
 EQUAL: Final = 1e-3
-"""Largest accepted relative difference of the loss, and of each gradient (norm over norm)."""
+"""Maximum accepted relative difference of the loss, and of each gradient (norm over norm)."""
 SEEDS: Final = 5
-"""Number of problems that are tried: if rounding decides whether a neuron reaches its threshold, it may spike in one program only."""
+"""Number of problems that are compared on a GPU; one must agree. If rounding decides whether a neuron reaches its threshold, it may spike
+in one program only."""
 UNTIMED, TIMED = 3, 20
-"""Number of steps before the timing, and of timed ones."""
+"""Number of untimed steps at the start, and number of timed steps."""
 
 
 def step_of(case: Benchmark) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def step_of(case: Benchmark) -> dict[str, Any]:
     Raises
     ------
     ArithmeticError
-        The numbers differ from those of the reference.
+        The numbers differ from those of the reference in every compared problem.
     """
     kind, gpu = available_device()
     program = case.program()
@@ -88,7 +89,7 @@ def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: 
 
 
 def timed(case: Benchmark, program: StepProgram, engine: CudaEngine) -> dict[str, Any]:
-    """Return milliseconds of training steps with the batch on the device; each begins with the initial weights, for equal activity."""
+    """Return milliseconds of training steps with the batch on the device; the learning rate is 0, so all steps have equal activity."""
     inputs, labels = drawn_inputs(case, program), drawn_labels(case, program)
     placed, weights = on_device(inputs), engine.get_parameters()
     conditions = step_conditions(program, weights, inputs, labels).to_data()

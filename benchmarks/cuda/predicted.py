@@ -33,7 +33,7 @@ PEERS: Final = (
 
 
 def predicted_step(program: StepProgram, steps: int, batch: int) -> dict[str, Any]:
-    """Return the predicted milliseconds of a training step of `steps` steps and `batch` samples, and the name of the device."""
+    """Return the predicted milliseconds of a training step of `steps` time steps and `batch` samples, and the name of the device."""
     found = predict(launches_of(program), steps, batch, H100)
     return {"card": H100.name, "ms": 1e3 * seconds_of(found, H100)}
 
@@ -41,7 +41,7 @@ def predicted_step(program: StepProgram, steps: int, batch: int) -> dict[str, An
 def lines() -> list[str]:
     """Return the table in Markdown."""
     found = [
-        "| workload | predicted, ms | fastest peer, measured, ms | ratio of the two | target |",
+        "| workload | predicted, ms | fastest peer, measured, ms | measured / predicted | target |",
         "|---|---|---|---|---|",
     ]
     workloads = {w.label: w for w in CUDA_WORKLOADS}

@@ -30,7 +30,7 @@ _FEW_THREADS: Final = dict.fromkeys(
 
 @dataclass(frozen=True)
 class PreparedFiles:
-    """The files of each workload by its label, or the reason why they are missing."""
+    """The files of each workload by its label (`files`), or the reason why they are missing (`lost`)."""
 
     files: dict[str, Files] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ def prepare_workloads(
     plan
         The workloads and their lines.
     folder
-        The folder in which a folder for each workload is created.
+        Existing folder; a folder for each workload is created in it.
     settings
         The settings of the run.
     report
@@ -92,7 +92,7 @@ def prepare_workloads(
     for (workload, _), problem, number in zip(plan, problems, numbers, strict=True):
         reason = _failure(problem) or _failure(number)
         if reason:
-            ready.lost[workload.label] = f"there is no problem: {reason}"
+            ready.lost[workload.label] = f"its problem was not prepared: {reason}"
         else:
             ready.files[workload.label] = read_files(folder / workload.label, number.result())
     for one, way, first_step in compiled:
@@ -111,7 +111,7 @@ def _programs(lines: Sequence[BenchLine]) -> list[str]:
 
 
 def _first_step(one: BenchLine, way: str, data: str, settings: SuiteSettings) -> None:
-    """Run the first step of a variant, so that its compiler fills its cache."""
+    """Run the first step of a variant in a temporary process to fill the cache of its compiler."""
     with Process(one.entry, way, processors(), settings.device, _FEW_THREADS) as process:
         process.ask("open", settings.first_step_s, data=data)
         process.ask("step", settings.first_step_s)

@@ -1,4 +1,4 @@
-"""Preparation of a workload before anything is timed, each part in a separate process.
+"""Preparations of a workload before anything is timed, each in a separate process.
 
 ``python -m snnc.benchmarks.cuda.preparation_process WHAT FOLDER MODE``
 
@@ -6,11 +6,11 @@ The process reads the workload as JSON from standard input, writes its answer as
 in the folder.
 
 ``problem``
-    The archive of the timed problem; ``{}``.
+    Writes the timed problem; the answer is ``{}``.
 ``numbers``
-    The checked problem and its expected numbers; ``{"loss": …, "activity": …, "conditions": …}`` of the timed problem.
+    Writes the checked problem and its expected numbers; the answer is ``{"loss": …, "activity": …, "conditions": …}`` of the timed problem.
 ``project``
-    snnc's program for a mode, built into the cache; ``{}``.
+    Builds snnc's programs for a mode (timed and checked problem) in the cache; the answer is ``{}``.
 """
 
 from __future__ import annotations

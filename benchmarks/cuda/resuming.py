@@ -13,17 +13,17 @@ from snnc.benchmarks.cpu.workloads import Workload
 from snnc.errors import BenchError
 
 SAME: Final = ("GPU", "CPU", "threads", "times")
-"""Properties that two runs must share for their rows to be in one file."""
+"""Properties of the machine and run that must be equal for rows of two runs to be in one file."""
 Row = dict[str, Any]
 
 
 def read_rows(path: Path, machine: Mapping[str, str]) -> tuple[list[Row], list[Row]]:
-    """Return the rows and the omitted entries of a file; both are empty if the file does not exist.
+    """Return the rows and the omitted lines of a file; both are empty if the file does not exist.
 
     Raises
     ------
     BenchError
-        The file contains something else, or rows of another machine.
+        The file does not contain results of this suite, or they are from another machine.
     """
     try:
         found = json.loads(path.read_bytes())
@@ -49,11 +49,11 @@ def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def is_there(rows: Sequence[Mapping[str, Any]], workload: Workload, entry: Entry, versions: Mapping[str, str], ways: str) -> bool:
-    """Whether a line was measured before, with the same versions and the same choice of variants."""
+    """Return whether a line was measured before, with the same sizes, versions and choice of variants."""
     expected = named(workload, entry) | {"batch": workload.batch, "steps": workload.steps, "versions": dict(versions), "ways": ways}
     return any(all(row.get(key) == value for key, value in expected.items()) for row in rows)
 
 
 def without(rows: Sequence[Row], workload: Workload, entry: Entry) -> list[Row]:
-    """Return the rows of all other lines than the given one, which is measured again."""
+    """Return `rows` without those of the line of `workload` and `entry`."""
     return [row for row in rows if key_of(row) != key_of(named(workload, entry))]

@@ -1,4 +1,4 @@
-"""One workload of the suite cuda: every line (an engine in one mode) is prepared for timing, then all take turns."""
+"""Measure one workload of the suite cuda: each line (an engine in one mode) is prepared for timing, then all lines take turns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.benchmarks.subprocesses import ProcessError
 TURN_S: Final = 60.0
 """Time limit of an engine's turn, in seconds."""
 ENERGY_S: Final = 1.0
-"""Seconds of training over which energy is counted, because the counter of a device advances only a few times per second."""
+"""Minimum duration of training over which energy is counted, in seconds: the device's counter advances a few times per second."""
 
 
 def measure(
@@ -42,9 +42,9 @@ def measure(
     settings
         The settings of the run.
     report
-        Called with a line at each stage.
+        Called with a line of text for each line of the comparison.
     keep
-        Called with each line once its variant is chosen.
+        Called with each line after its variant has been chosen.
 
     Returns
     -------

@@ -25,7 +25,7 @@ ONLY: Final = "being the only one"
 _FOLDER: Final = "ways"
 _FORMAT: Final = 1
 _LARGEST: Final = 1_000_000
-"""Largest size of a stored choice in bytes."""
+"""Maximum size of a stored choice, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class FastestWay:
     by
         The reason for the choice.
     trial_ms
-        Milliseconds of a training step of each variant in the trial.
+        Milliseconds of a training step in the trial, by variant.
     left_out
-        The reasons why other variants were not tried.
+        Reasons why other variants were left out, by variant.
     """
 
     way: str
@@ -64,9 +64,9 @@ def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], mach
     versions
         Versions of the engine's packages.
     machine
-        Names of the machine's devices.
+        Values of :data:`~snnc.benchmarks.cuda.resuming.SAME` for this machine and run.
     seconds
-        Time limit of a first step.
+        Time limit of a first step, in seconds.
     """
     own = {"engine": entry.engine, "mode": entry.mode, "ways": list(entry.variants), "versions": dict(versions)}
     return own | {"workload": workload.to_data(), "machine": list(machine), "first_step_s": seconds}

@@ -54,7 +54,7 @@ def _slice(machine: Machine) -> Superstep:
 
 
 def _decay(machine: Machine, name: str) -> Superstep:
-    """Multiply dU by a number, for one layer after another."""
+    """Multiply dU by a constant, for one layer after another."""
     layers = range(len(machine.net.layers))
     compute = machine.one_by_one([machine.broadcast_elementwise(machine.net.batch * machine.per_tile(i)) for i in layers])
     return machine.step(name, "rest", "backward", compute=compute, programs=machine.serial)
@@ -148,7 +148,7 @@ def _input_gradients(machine: Machine) -> Superstep:
 
 
 def groups(batch: int, tiles: int) -> tuple[int, int]:
-    """Divide the tiles of a layer into equal groups; return their number and the size of the last one, which also takes the remainder.
+    """Divide the tiles of a layer into equal groups; return their number and the size of the last one, which includes the remainder.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def groups(batch: int, tiles: int) -> tuple[int, int]:
 
 
 def stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
-    """Return how many tiles of `chip` each layer uses in the first stage: in proportion to ``tiles^0.8 K B``, rounded down."""
+    """Return the number of tiles of `chip` that each layer uses in the first stage: in proportion to ``tiles^0.8 K B``, rounded down."""
     work = {
         i: int(machine.layout.ranges[i].tiles ** 0.8 * machine.incoming(i)[0] * machine.net.batch)
         for i in machine.layout.layers_of(chip)
@@ -192,7 +192,7 @@ def _first_stage(machine: Machine) -> Superstep:
 
 
 def _second_stage(machine: Machine) -> Superstep:
-    """Sum over the groups by PopLibs, on all tiles of the chip; send the results to the tiles on which the previous layer reads them."""
+    """Sum over the groups with a PopLibs reduction on all tiles of the chip; send the sums to the tiles that read them next."""
     net, gathers, scatters, compute = machine.net, [], [], 0.0
     for chip in range(machine.layout.chips):
         layers = [i for i in machine.layout.layers_of(chip) if i > 0]

@@ -67,7 +67,7 @@ def _update_states(machine: Machine) -> Superstep:
 
 
 def _flags(machine: Machine) -> tuple[Superstep, ...]:
-    """Set two flags per neuron and sample, with one vertex for each pair; then draw random numbers for one layer after another."""
+    """Set two flags per neuron and sample, in one vertex per neuron and sample; then draw random numbers for one layer after another."""
     net, code = machine.net, machine.options.code
     neurons = max(machine.per_tile(i) for i in range(len(net.layers)))
     cycles = prologue(5, code) + THRESHOLDS.cycles(code, loops=False)

@@ -15,12 +15,12 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import PublishedLayoutError
 
 NEURON_STEP = 2
-"""Step by which the number of neurons per tile grows."""
+"""Smallest number of neurons per tile, and step by which it grows."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Tiles of a layer: ``[first, first + tiles)`` of chip `chip`, `neurons` on each (fewer on the last)."""
+    """Tiles of a layer: ``[first, first + tiles)``, all on chip `chip`, with `neurons` neurons on each (fewer on the last)."""
 
     first: int
     tiles: int
@@ -35,7 +35,7 @@ class Range:
 
 @dataclass(frozen=True)
 class PublishedLayout:
-    """Tile ranges of all layers, and the tiles that compact their spikes, which means: convert flags of neurons to lists of ids.
+    """Tile ranges of all layers, and tiles that compact their spikes, that is, convert flags of neurons to lists of ids.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class PublishedLayout:
 
     @property
     def chips(self) -> int:
-        """Chips in use."""
+        """Number of chips in use."""
         return self.ranges[-1].chip + 1
 
     def layers_of(self, chip: int) -> tuple[int, ...]:
@@ -92,7 +92,7 @@ def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
 
 
 def _ranges(net: PublishedNet, target: Target, neurons: int) -> tuple[Range, ...] | None:
-    """Fill chip after chip; return None if they do not suffice."""
+    """Fill one chip after another with `neurons` neurons per tile; return None if the layers do not fit."""
     found, chip, used = [], 0, 0
     for layer in net.layers:
         tiles = ceil_div(layer.neurons, neurons)
@@ -121,8 +121,8 @@ def _with_compaction(net: PublishedNet, target: Target, ranges: tuple[Range, ...
 def spread_factor(neurons: int, workers: int) -> int:
     """Return the number of tiles that share the compaction of one sample and threshold, about 64 neurons per worker.
 
-    As ``determine_layerwise_tile_spread_factor`` of the published code; the log prints 4 for 1466 neurons, 3 for 978, 2 for 734 and 586,
-    1 for 10.
+    The rule is that of ``determine_layerwise_tile_spread_factor`` in the published code; the log prints 4 for 1466 neurons, 3 for 978, 2
+    for 734 and 586, 1 for 10.
     """
     share = neurons // WORKER_SHARE + (neurons % WORKER_SHARE > WORKER_SHARE // 2)
     return max(share // workers + (share % workers >= 2), 1)
@@ -137,20 +137,20 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def slice_share(elements: int, tiles: int) -> int:
-    """Return how many elements of each time step a tile stores of a tensor sliced in time (``popops::createSliceableTensor``)."""
+    """Return the number of elements per time step on a tile, for a tensor sliced in time (``popops::createSliceableTensor``)."""
     return ceil_div(elements, tiles)
 
 
 def slice_pieces(elements: int, tiles: int) -> int:
-    """Return how many tiles store elements of a time step of a tensor sliced in time."""
+    """Return the number of tiles that store one time step of a tensor sliced in time."""
     return ceil_div(elements, slice_share(elements, tiles))
 
 
 def linear_share(elements: int, tiles: int) -> int:
-    """Return how many elements of 4 bytes a tile stores of a linearly mapped tensor, in pairs (``poputil::calcLinearTileMapping``)."""
+    """Return the number of 4-byte elements on a tile, for a linearly mapped tensor: an even number (``poputil::calcLinearTileMapping``)."""
     return max(LINEAR_BYTES // 4, 2 * ceil_div(ceil_div(elements, tiles), 2))
 
 
 def linear_pieces(elements: int, tiles: int) -> int:
-    """Return how many tiles store elements of a linearly mapped tensor."""
+    """Return the number of tiles that store a linearly mapped tensor."""
     return ceil_div(elements, linear_share(elements, tiles))

@@ -36,11 +36,11 @@ class Exchange:
     Attributes
     ----------
     received, pieces
-        Received bytes, and their fragments, each contiguous on the sender and on the receiver.
+        Number of received bytes, and number of their fragments, each contiguous on the sender and on the receiver.
     sent, runs
-        Sent bytes, and their contiguous runs, each to one receiver.
+        Number of sent bytes, and number of their contiguous runs, each to one receiver.
     link
-        Bytes that the busiest chip receives from others.
+        Number of bytes that the busiest chip receives from others.
     """
 
     received: float = 0.0
@@ -61,15 +61,15 @@ class Superstep:
     Attributes
     ----------
     name, category, part
-        Its name, its category in tables, and the part of the training step.
+        Name, category in tables, and part of the training step.
     runs
-        Runs in a training step.
+        Number of runs in a training step.
     compute, sync, exchange
-        Tile cycles of one run: at the busiest tile, in barriers with set-up and control, in exchange.
+        Tile cycles of one run: computation on the busiest tile; barriers, set-up of exchanges and control; exchanges.
     received, pieces
-        Bytes that the busiest tile receives in one run, and fragments that it receives and sends.
+        Number of bytes that the busiest tile receives in one run, and number of fragments that it receives and sends.
     exchanges, programs
-        Exchanges of one run, and its steps of the Poplar program.
+        Number of exchanges of one run, and number of its steps in the Poplar program.
     """
 
     name: str
@@ -101,21 +101,21 @@ class Machine:
 
     @property
     def tiles(self) -> int:
-        """Tiles of a chip; the unused tile of the first chip is ignored."""
+        """Number of tiles per chip, less the unused tile of the first chip; on other chips, the difference of one tile is neglected."""
         return max(1, self.target.tiles_per_chip - 1)
 
     @property
     def serial(self) -> int:
-        """Largest number of layers on one chip; their operations run one after another."""
+        """Maximum number of layers on one chip; their operations run one after another."""
         return max(len(self.layout.layers_of(chip)) for chip in range(self.layout.chips))
 
     def per_tile(self, layer: int) -> int:
-        """Return the neurons of `layer` on a full tile."""
+        """Return the number of neurons of `layer` on a full tile."""
         where = self.layout.ranges[layer]
         return -(-self.net.layers[layer].neurons // where.tiles)
 
     def incoming(self, layer: int) -> tuple[int, float, float]:
-        """Return capacity, spikes and entries with a gradient (K, n0 and n1 of :class:`PublishedLayer`) of the ids that `layer` reads."""
+        """Return K, n0 and n1 (see :class:`PublishedLayer`) of the ids that `layer` reads; for inputs, n1 = n0."""
         if layer == 0:
             return self.net.input_capacity, self.net.input_spikes, self.net.input_spikes
         before = self.net.layers[layer - 1]
@@ -151,23 +151,23 @@ class Machine:
 
     @staticmethod
     def dynamic(values: float) -> float:
-        """Return the tile cycles of a 1-D dynamic slice or update of `values` on a tile (numbers from PopLibs' codelet)."""
+        """Return the tile cycles of a 1-D dynamic slice or update of `values` values on a tile (constants from PopLibs' codelet)."""
         return max(403.0, 25 + 6 * (39 + 24 + 2 * (math.ceil(values / 6) // 2)))
 
     def exchange(self, moved: Exchange) -> float:
-        """Return the tile cycles of an exchange: bytes and fragments at its busiest tile, or the links."""
+        """Return the tile cycles of an exchange: the slowest of receiving, sending and transfers over links."""
         rate = self.target.exchange_bytes_per_cycle
         each = self.target.fragment_cycles if self.options.fragment_cycles is None else self.options.fragment_cycles
         over_links = moved.link / self.target.link_bytes_per_second * self.target.clock_hz if moved.link else 0.0
         return max(moved.received / rate + each * moved.pieces, moved.sent / rate + each * moved.runs, over_links)
 
     def barrier(self, moved: Exchange) -> float:
-        """Return the tile cycles of the barrier and the set-up of an exchange."""
+        """Return the tile cycles of the barrier and set-up of an exchange."""
         sync = self.target.link_sync_cycles if moved.link else self.target.sync_cycles
         return sync + self.target.superstep_cycles - CONTROL
 
     def one_by_one(self, cycles: Sequence[float]) -> float:
-        """Return the cycles of one operation per layer; the operations of a chip run one after another."""
+        """Return the cycles of one operation per layer; those of a chip run one after another, and chips run in parallel."""
         return max(sum(cycles[i] for i in self.layout.layers_of(chip)) for chip in range(self.layout.chips))
 
     # ---- supersteps --------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ class Machine:
         """Return the supersteps of adjacent copies; `copies` contains pairs of a receiving layer and an exchange.
 
         With the option `merge_copies`, all copies run in one exchange. In it, copies to the same tiles add up, and the others run in
-        parallel; `same_tiles` says that all layers of a chip receive on the same tiles. Without the option, the copies of each chip run
+        parallel; `same_tiles` is whether all layers of a chip receive on the same tiles. Without the option, the copies of each chip run
         one after another.
         """
         ranges = self.layout.ranges

@@ -16,11 +16,11 @@ from snnc.benchmarks.published.net import PRIVATE_COPIES
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 STATES = 4
-"""Values of a neuron and sample: initial and current membrane potential, its gradient, and a scaled copy of the gradient."""
+"""Number of values per neuron and sample: initial and current membrane potential, its gradient, and a scaled copy of the gradient."""
 CODELETS = 6144
-"""Bytes of codelets on a tile (assumed): about as many as in a similar program."""
+"""Bytes of codelets on a tile: assumed, as in a similar program."""
 ID_COPIES = 2
-"""Ids and counts of all steps are stored twice, as integers and as floats."""
+"""Number of copies of the ids and counts of all steps: as integers and as floats."""
 
 
 def memory_by_layer(machine: Machine, supersteps: Iterable[Superstep]) -> tuple[dict[str, int], ...]:
@@ -63,7 +63,7 @@ def _spikes(machine: Machine, i: int) -> int:
 
 
 def _buffer(machine: Machine, i: int) -> int:
-    """Return the largest received buffer of a tile: ids, flags, a sample's state and its gradient, or partial sums."""
+    """Return the bytes of the largest receive buffer of a tile: ids, flags, a sample's state and its gradient, or partial sums."""
     net, layer, spread = machine.net, machine.net.layers[i], machine.layout.spread[i]
     compactions = machine.layout.crowding[machine.layout.ranges[i].chip]
     sums = 0

@@ -14,7 +14,7 @@ PRIVATE_COPIES: Final = 6
 """Number of private copies of the weight gradient on a tile, one per worker (``calcLIFWeightGrad``). A batch has at least as many samples
 as copies."""
 MOMENTS: Final = {"adam": 2, "sgd": 0}
-"""Optimisers of the benchmark scripts, and the number of values that each stores for a parameter."""
+"""Number of values that each optimiser of the benchmark scripts stores for a parameter."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class PublishedLayer:
     neurons
         Number of neurons N.
     capacity
-        K, the capacity of its sparse spike tensor in ids per sample.
+        K, the capacity of the layer's sparse spike tensor, in ids per sample and step.
     spikes, gradients
         n0 and n1, averaged over samples and steps: the number of neurons that spiked, and the number of those that receive a gradient,
         because they spiked or are near the threshold. Both are limited to K.
@@ -44,7 +44,7 @@ class PublishedLayer:
             raise PublishedOptionError(f"the capacity of a layer of {self.neurons} neurons is {self.capacity}; it is 1 to {self.neurons}.")
         if not 0 <= self.spikes <= self.gradients <= self.capacity:
             raise PublishedOptionError(
-                f"a layer holds n0 = {self.spikes:g} spikes and n1 = {self.gradients:g} entries in K = {self.capacity} places; "
+                f"a layer of capacity K = {self.capacity} has n0 = {self.spikes:g} spikes and n1 = {self.gradients:g} gradients; "
                 "it must be 0 <= n0 <= n1 <= K."
             )
 
@@ -62,7 +62,7 @@ class PublishedNet:
     layers
         Hidden layers in order, then the readout, which spikes as well.
     steps, batch
-        Number of time steps T, and of samples B, of one training step.
+        Number of time steps T and number of samples B of a training step.
     optimizer
         A key of :data:`MOMENTS`.
     """
@@ -98,17 +98,17 @@ class PublishedNet:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Values of the input and of all layers."""
+        """Number of inputs, and number of neurons of each layer."""
         return (self.inputs, *(layer.neurons for layer in self.layers))
 
     @property
     def weights(self) -> int:
-        """Weights of all layers; there are no biases."""
+        """Number of weights of all layers; there are no biases."""
         return sum(a * b for a, b in zip(self.widths[:-1], self.widths[1:], strict=True))
 
     @property
     def moments(self) -> int:
-        """Values that the optimiser stores for a weight."""
+        """Number of values that the optimiser stores for a weight."""
         return MOMENTS[self.optimizer]
 
     def full(self) -> PublishedNet:

@@ -70,11 +70,11 @@ class PublishedOptions:
 
 @dataclass(frozen=True)
 class LoopCost:
-    """Operations of one iteration of a loop, which any compiler has to emit.
+    """Numbers of operations in one iteration of a loop, which any compiler has to emit.
 
     A worker issues one bundle per cycle: a memory, branch or integer operation together with a floating-point one. Naive code issues every
-    operation separately, and a branch back. Ideal code overlaps addresses and arithmetic with memory operations, and its loops have no
-    overhead.
+    operation separately, and a branch back to the start of the loop. Ideal code overlaps addresses and arithmetic with memory operations,
+    and its loops have no overhead.
     """
 
     loads: float = 0

@@ -28,7 +28,7 @@ class PublishedPrediction:
     layout
         Range of tiles of each layer.
     supersteps
-        Every kind of superstep, and how often it runs.
+        Every kind of superstep, with the number of its runs.
     memory
         For each layer, bytes by category of its fullest tile.
     """
@@ -46,7 +46,7 @@ class PublishedPrediction:
         return sum(step.cycles for step in self.supersteps)
 
     def milliseconds(self, clock_hz: float | None = None) -> float:
-        """Return the predicted milliseconds of a training step at a clock, by default the target's; it does not affect host transfers."""
+        """Return the predicted milliseconds of a training step at a clock (None: the target's); the time of host transfers is fixed."""
         clock = clock_hz or self.target.clock_hz
         host = sum(step.cycles for step in self.supersteps if step.category == "host")
         return 1e3 * ((self.step_cycles - host) / clock + host / self.target.clock_hz)
@@ -61,7 +61,7 @@ class PublishedPrediction:
 
     @property
     def step_supersteps(self) -> int:
-        """Steps of the Poplar program in one time step, forward and backward."""
+        """Number of steps of the Poplar program in one time step, forward and backward."""
         return sum(step.programs for step in self.supersteps if step.part != "update")
 
     @property
@@ -85,7 +85,8 @@ def predict_published(net: PublishedNet, target: Target, options: PublishedOptio
     target
         The machine; layers fill as many of its chips as they need.
     options
-        Unknown properties of the program; see :class:`~snnc.benchmarks.published.options.PublishedOptions`.
+        Assumptions about properties of the program that its source code does not determine; see
+        :class:`~snnc.benchmarks.published.options.PublishedOptions`.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 The published log does not record these counts. The simulation draws initial weights and inputs with the statistics of the published runs.
 Equations (``custom_codelet.cpp`` of ``jrfinkbeiner/graphcore_snn``; arXiv 2311.04386)::
 
-    I  = sum of the weight rows of the ids that the previous layer sent in the previous step
+    I  = sum of the weight rows of the ids that the previous layer sent in the previous step (first layer: of this step's inputs)
     U' = 10 (1 - a) I            where U > 1 before the step (hard reset)
     U' = a U + 10 (1 - a) I      elsewhere
     n0 = min(K, #(U' > 1)),  n1 = min(K, #(U' > th2)),  the lowest ids are kept
@@ -39,9 +39,9 @@ class SimulatedCounts:
     Attributes
     ----------
     inputs
-        Input spikes, [T, B].
+        Number of input spikes that are used [T, B].
     fired, spikes, gradients
-        For each layer [T, B]: neurons above the threshold, n0 and n1.
+        For each layer [T, B]: number of neurons above the threshold, n0 and n1.
     """
 
     inputs: npt.NDArray[np.int64]
@@ -66,7 +66,7 @@ def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) 
     net
         Sizes and capacities; its own counts are not read.
     inputs
-        Spikes [T, B, inputs]; at most ``input_capacity`` of them are used per sample and step, as the host sends them.
+        Spikes [T, B, inputs]; per sample and step, the host sends the lowest ``input_capacity`` ids only.
     multiplier
         Multiplier of the initial weights, see the module's docstring.
     seed
@@ -115,16 +115,16 @@ def _lowest(flags: Flags, capacity: int) -> Flags:
 # ---- inputs ----------------------------------------------------------------------------------------------------------
 
 SIDE: Final = 34
-"""Pixels of an N-MNIST recording along an axis."""
+"""Number of pixels of an N-MNIST recording along an axis."""
 EVENTS_PER_STEP: Final = 13.9
-"""Assumed: a recording of 300 ms has 4,172 events on average (Orchard et al. 2015), and the benchmark bins them by 1 ms. Its noise filter
-removes an unknown number of events, which are not subtracted."""
+"""Mean number of events per step (assumed): a recording of 300 ms has 4,172 events on average (Orchard et al. 2015), and the benchmark bins
+them by 1 ms. Its noise filter removes an unknown number of events, which are not subtracted."""
 STROKE: Final = 20
-"""Pixels of the box that a digit fills (MNIST's normalisation; N-MNIST keeps the scale)."""
+"""Side of the box that a digit fills, in pixels (MNIST's normalisation; N-MNIST keeps the scale)."""
 PAD: Final = 4
 """Padding around an image, in pixels: more than half of :data:`TRAVEL`, the largest shift, plus one pixel for interpolation."""
 TRAVEL: Final = 4.0
-"""Pixels that the image moves in the first 100 ms, one saccade (assumed)."""
+"""Distance that the image moves in the first 100 ms, one saccade, in pixels (assumed)."""
 
 
 @lru_cache(maxsize=1)

@@ -1,7 +1,7 @@
-"""Draw a figure as self-contained SVG: a line for each series; points that do not fit are crosses above the axes.
+"""Draw a figure as self-contained SVG: a line for each series; points without a number are crosses above the axes.
 
-Each kind of numbers has its own dash pattern and mark, so kinds can be distinguished without colour. On an axis of names the marks of the
-series are next to each other. Colours repeat after eight series; marks of the next eight are hollow.
+Each kind of number has its own dash pattern and mark, so kinds can be distinguished without colour. On an axis of names the marks of the
+series are side by side. Colours repeat after eight series; marks of the next eight are hollow.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ HEIGHT: Final = 300.0
 LEFT: Final = 70.0
 TOP: Final = 46.0
 LEGEND_LINE: Final = 20.0
-"""Sizes of the axes, the margins and a line of the legend, pixels."""
+"""Width and height of the plot, left and top margin, and height of a line of the legend, in pixels."""
 DASHES: Final = {"predicted": "", "emulated": "2 2", "measured": "8 3", "published": "1 5"}
-"""Dash pattern of each kind."""
+"""Dash pattern of the line of each kind."""
 MARKS: Final = {
     "predicted": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
     "emulated": "M0 -5l5 9h-10z",
@@ -32,16 +32,19 @@ MARKS: Final = {
 }
 """Mark of each kind, as an SVG path around its point: circle, triangle, square, rhombus."""
 SQUARE: Final = MARKS["measured"]
-"""Mark of the legend of stacked bars."""
+"""Mark in the legend of stacked bars."""
 CHARACTER: Final = 6.6
-"""Width of a character of a label, pixels."""
+"""Estimated width of a character of a label, in pixels."""
 APART: Final = 8.0
-"""Pixels between the marks of two series on an axis of names, at most."""
+"""Maximum distance between the marks of two series on an axis of names, in pixels."""
 
 
 @dataclass(frozen=True)
 class ChartLine:
-    """One series, placed: `path` connects its points, `shape` is the mark of its kind, `marks` has (x, y, title, fits) for each point."""
+    """One series, placed: `path` connects its points, and `shape` is the mark of its kind.
+
+    `marks` has (x, y, title, whether it has a number) for each point.
+    """
 
     label: str
     colour: str
@@ -54,7 +57,7 @@ class ChartLine:
 
 @dataclass(frozen=True)
 class Bar:
-    """A part of a stacked bar, placed: its corner, size, colour and text."""
+    """A part of a stacked bar, placed: its top left corner, size, colour and text."""
 
     x: float
     y: float
@@ -73,7 +76,7 @@ class Axis:
 
 
 def draw(figure: Figure, points: Sequence[Point]) -> str:
-    """Return `points` as SVG; a figure without numbers has empty axes and a note."""
+    """Return `points` as SVG; a figure without numbers has empty axes and a note. A 0 on a logarithmic axis counts as missing."""
     points = [replace(p, y=None, note=f"{p.note} (0)") if figure.log_y and p.y == 0 else p for p in points]
     known = _heights(points) if figure.stacked else [p.y for p in points if p.y is not None]
     vertical = _logarithmic(known, TOP + HEIGHT, -HEIGHT) if figure.log_y else _linear(known, TOP + HEIGHT, -HEIGHT, zero=figure.y_zero)
@@ -96,7 +99,7 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
     ]
     longest = CHARACTER * max(map(len, names), default=0)
     slanted = bool(names) and longest > WIDTH / len(names)
-    # Slanted labels go down by sin 20° of their length.
+    # Slanted labels reach down by sin 20° of their length.
     axis_title = TOP + HEIGHT + (34 + 0.35 * longest if slanted else 42)
     below = axis_title + 24
     return (
@@ -125,12 +128,12 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
 
 
 def _heights(points: Sequence[Point]) -> list[float]:
-    """Return the height of each stacked bar."""
+    """Return the total height of each stacked bar."""
     return [sum(p.y or 0.0 for p in points if p.x == name) for name in dict.fromkeys(p.x for p in points)]
 
 
 def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis, names: Sequence[str]) -> tuple[Bar, ...]:
-    """Stack the numbers of each name, with the first series at the bottom."""
+    """Stack the numbers of each name on the axis, with the first series at the bottom."""
     width, found = min(90.0, 0.6 * WIDTH / len(names)) if names else 0.0, []
     for name in names:
         below = 0.0
@@ -145,7 +148,7 @@ def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis
 
 
 def bar_colour(number: int) -> str:
-    """Return the colour of a series in stacked bars: those after the eighth are lighter."""
+    """Return the colour of series `number` (from 0) in stacked bars; series after the eighth are lighter."""
     return layer_colour(number) if number < len(LAYERS) else mixed(layer_colour(number), 0.4)
 
 
@@ -162,7 +165,7 @@ def _across(figure: Figure, points: Sequence[Point], names: Sequence[str]) -> Ax
 def _line(
     label: str, number: int, points: Sequence[Point], across: Axis, up: Axis, names: Sequence[str], aside: float, stacked: bool
 ) -> ChartLine:
-    """Place a series; on an axis of names its marks are `aside` pixels off the middle."""
+    """Place a series; on an axis of names its marks are `aside` pixels to the right of the name's position."""
     marks = []
     for p in points:
         x = aside + across.place(float(names.index(p.x)) if isinstance(p.x, str) else p.x)

@@ -23,7 +23,7 @@ Answer: TypeAlias = Literal["reproduced", "predicted", "not reproduced", "cannot
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the results support a claim, and why, with the numbers and their kinds (predicted, measured, published)."""
+    """Whether the results support a claim; `why` has the numbers and their kinds (predicted, measured, published)."""
 
     answer: Answer
     why: str
@@ -36,9 +36,9 @@ class Claim:
     Attributes
     ----------
     paper, says
-        The paper, and the claim in short.
+        The paper, and its claim in a few words.
     figure
-        Name of the figure that shows it; "" for none.
+        Name of the figure that shows the numbers; "" for none.
     judge
         Computes the verdict from the results.
     """
@@ -49,7 +49,7 @@ class Claim:
     judge: Callable[[Results], Verdict]
 
 
-NOTHING: Final = Verdict("cannot be decided", "No row that it needs has run.")
+NOTHING: Final = Verdict("cannot be decided", "A result that it needs is missing.")
 UNMEASURED: Final = Verdict("cannot be decided", "Neither an IPU nor the paper's GPU was measured.")
 GPU_NET: Final = "logged-h2-a5"
 """The network of the paper's grid that was measured on a GPU."""
@@ -66,13 +66,13 @@ def _against_gpu(results: Results) -> Verdict:
     return Verdict(
         "cannot be decided",
         f"No A100 was measured. {GPU_NET}: {found['step_ms']:.2f} ms on one IPU (predicted), {log:g} ms (published log), {step.ms:g} ms on "
-        f"{_device(step)} (measured): {ratio:.1f} x between the prediction and that GPU, with a GPU program that was far from its bound."
+        f"{_device(step)} (measured): that GPU took {ratio:.1f} x the predicted time, with a program that was far from its bound."
         f"{_gpu_now(results, GPU_NET, found['step_ms'])}",
     )
 
 
 def _gpu_now(results: Results, net: str, ipu_ms: float) -> str:
-    """Return a sentence that compares the predicted steps on an IPU and on a GPU of a network; empty without a prediction for the GPU."""
+    """Return a sentence that compares the predicted steps of a network on a GPU and on an IPU; empty without a prediction for the GPU."""
     gpu = results.get(gpu_row(net).key, {})
     if "step_ms" not in gpu:
         return ""
@@ -98,7 +98,7 @@ def _at_high_sparsity(results: Results) -> Verdict:
 
 
 def _tuned_gpu(results: Results) -> Verdict:
-    """Compare a tuned GPU program of W1 with the predicted step on an IPU."""
+    """Compare the measured step of a hand-written GPU program for W1 with the predicted step on an IPU."""
     step = next((m for m in measured_steps() if m.net == "w1-5" and m.program == "prototype"), None)
     found = results.get(matched_row("w1-5").key)
     if step is None or not found or not found.get("fits"):
@@ -107,11 +107,9 @@ def _tuned_gpu(results: Results) -> Verdict:
     return Verdict(
         "not reproduced",
         f"W1 (one recurrent layer of 256, 5 % of inputs spike): {found['step_ms']:.2f} ms on one IPU (predicted), {step.ms:g} ms on "
-        f"{_device(step)} with a "
-        f"program tuned to it (measured, with weights and inputs of its own; it multiplies all values, so activity does not matter): the "
-        f"GPU is {faster:.1f} x faster. That IPUs are faster than GPU frameworks does not mean that they are faster than a good GPU "
-        f"program."
-        f"{_gpu_now(results, step.net, found['step_ms'])}",
+        f"{_device(step)} with a program written for this network (measured, with other weights and inputs; it multiplies all values, so "
+        f"activity does not matter): the GPU is {faster:.1f} x faster. That IPUs are faster than GPU frameworks does not mean that they "
+        f"are faster than a good GPU program.{_gpu_now(results, step.net, found['step_ms'])}",
     )
 
 
@@ -124,7 +122,7 @@ def _scales(results: Results) -> Verdict:
     return Verdict(
         "predicted",
         f"{neurons:,} neurons on 16 IPUs: {many['step_ms']:.2f} ms per step, compared with {one['step_ms']:.2f} ms for a network 1/16 "
-        f"as large on one IPU (both predicted): weak scaling keeps {100 * efficiency:.0f} %.",
+        f"as large on one IPU (both predicted): an efficiency of weak scaling of {100 * efficiency:.0f} %.",
     )
 
 
@@ -139,19 +137,19 @@ def _log_is_met(results: Results) -> Verdict:
         return NOTHING
     return Verdict(
         "predicted",
-        f"The model of the published program is at {min(ratios):.2f} to {max(ratios):.2f} of its log on {len(ratios)} of 12 "
+        f"The model of the published program predicts {min(ratios):.2f} to {max(ratios):.2f} x the logged times of {len(ratios)} of 12 "
         "networks; the log records neither clock nor activity.",
     )
 
 
 NEAR: Final = 2 / 3
-"""Smallest share of a published throughput that counts as agreement."""
+"""Minimum ratio of a predicted to a published throughput that counts as agreement."""
 CLOSE: Final = 1.0
-"""Largest loss of accuracy, in percentage points, that counts as no loss."""
+"""Maximum loss of accuracy, in percentage points, that counts as no loss."""
 
 
 def _final_accuracy(results: Results) -> Verdict:
-    """Compare accuracies after training with a capacity with those of dense training, on the stored runs."""
+    """Compare final accuracies of training runs with a capacity and of dense training; the runs are stored."""
     del results
     gaps: dict[str, dict[str, float]] = {}
     for data in DATA:
@@ -161,8 +159,8 @@ def _final_accuracy(results: Results) -> Verdict:
     met = all(gap <= CLOSE for found in gaps.values() for gap in found.values())
     return Verdict(
         "reproduced" if met else "not reproduced",
-        f"Points of test accuracy below dense training, by capacity, means of five seeds (measured): {text}. At most {CLOSE:g} is called "
-        "no loss. The data are synthetic; N-MNIST, DVS Gesture and SHD were not available.",
+        f"Percentage points of test accuracy below dense training, by capacity, means of five seeds (measured): {text}. At most {CLOSE:g} "
+        "counts as no loss. The data are synthetic; N-MNIST, DVS Gesture and SHD were not available.",
     )
 
 
@@ -178,19 +176,19 @@ def _convergence(results: Results) -> Verdict:
         texts.append(f"{DATA[data]} ({', '.join(f'{name}: {epochs}' for name, epochs in needed.items())})")
     return Verdict(
         "not reproduced" if slower else "reproduced",
-        f"Epochs of ten until the accuracy is within two points of its last value, by capacity (measured): {'; '.join(texts)}. "
-        f"More than dense training: {', '.join(slower) or 'none'}.",
+        "First of ten epochs from which the accuracy stays within two points of its last value, by capacity (measured): "
+        f"{'; '.join(texts)}. Later than in dense training: {', '.join(slower) or 'none'}.",
     )
 
 
 def epochs_needed(accuracy: Sequence[float], points: float = 2.0) -> int:
-    """Return the first epoch from which on all accuracies are at most `points` below the last."""
+    """Return the first epoch (from 1) from which on every accuracy is at most `points` below the last one."""
     below = [number for number, value in enumerate(accuracy, 1) if value < accuracy[-1] - points]
     return max(below, default=0) + 1
 
 
 def _population_codes(results: Results) -> Verdict:
-    """Compare one step and many neurons per class with many steps and one neuron per class."""
+    """Compare training with one step and many neurons per class, and with many steps and one neuron per class."""
     for steps, seeds in (
         (max(population_codes.STEPS), population_codes.SEEDS),
         (population_codes.QUICK_STEPS[0], population_codes.QUICK_SEEDS),

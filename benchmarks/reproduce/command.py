@@ -1,6 +1,6 @@
 """``snnc reproduce``: run the computations and measurements (rows) that the figures need, and write the page.
 
-The page is written again whenever all rows of a figure have a result.
+The page is written at the start, and again after each row that completes a figure.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SECONDS: Final = 1800.0
 
 
 def chosen_figures(only: str) -> tuple[Figure, ...]:
-    """Return the figures that one of the patterns names.
+    """Return the figures whose name matches one of the patterns.
 
     Raises
     ------
     BenchError
-        A pattern matches none.
+        A pattern matches no figure.
     """
     names = ", ".join(figure.name for figure in FIGURES)
     return matching(only, FIGURES, lambda figure: (figure.name,), "figure", f"there are {names}")
@@ -44,27 +44,27 @@ def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Cal
     Parameters
     ----------
     folder
-        The folder for all output; created if it does not exist.
+        Folder for all output; created if it does not exist.
     only
         Patterns of figure names, separated by commas.
     quick
-        Fewer points of each figure.
+        Whether to compute fewer points of each figure.
     resume
-        Keep the results that `folder` contains.
+        Whether to keep the results in `folder`; rows that failed run again. Otherwise a folder with results is refused.
     report
-        Called with a line for each row.
+        Called with a line of text after each row.
     jobs
-        Rows that run at the same time; 0: one for each processor. Rows that measure a time run alone.
+        Number of rows that run at the same time; 0: one for each processor. Rows that measure a time run alone.
 
     Returns
     -------
     Path
-        The page.
+        Path of the page.
 
     Raises
     ------
     BenchError
-        `folder` cannot be used, or a pattern names no figure.
+        `folder` cannot be used, it has results and `resume` is false, or a pattern matches no figure.
     """
     figures = chosen_figures(only)
     try:

@@ -1,4 +1,4 @@
-"""Predict the cycles of a training step of small networks, and run the same plan on the emulator to compare the two."""
+"""Compare the predicted cycles of a training step of small networks with those that the emulator counts for the same plan."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ STEPS: Final = 20
 BATCH: Final = 12
 CLASSES: Final = 10
 WIDTHS: Final = (200, 96, 96)
-"""Number of inputs, and of neurons in each hidden layer."""
+"""Number of inputs, and number of neurons of each hidden layer."""
 TILES: Final = 48
-"""Tiles per chip."""
+"""Number of tiles per chip."""
 GAIN: Final = 3.0
 """Standard deviation of the weights times the root of the fan-in; large enough for hidden layers to fire."""
 
 
 def emulate_small(activity: float, *, dense: bool, chips: int = 1) -> dict[str, Any]:
-    """Plan, emit and train a small network for two training steps at learning rate 0; return the numbers of the second step.
+    """Plan and emit a small network and emulate two training steps at learning rate 0; return the numbers of the second step.
 
     Parameters
     ----------
     activity
-        Spikes per value and step of the inputs, 0 to 1.
+        Probability that an input is 1 in a step.
     dense
         Whether inputs and hidden layers send values instead of events, as in a dense framework.
     chips
-        Chips of the machine, each of 48 tiles of a GC200.
+        Number of chips of the machine; each has 48 tiles of a GC200.
     """
     program = _program(dense=dense)
     machine = load_target("gc200" if chips == 1 else "pod4")

@@ -19,18 +19,18 @@ from snnc.driver.activity import measure_activity
 ENERGY_NETS: Final = ("w1-5", "w1-ff-5", "w3-5", "w2-5", "logged-h2-a5")
 QUICK_NETS: Final = ("w1-5", "w1-ff-5", "logged-h2-a5")
 COUNTED: Final = {True: "of spikes", False: "of all values"}
-"""Words for the counted products, in keys of a row: with or without events."""
+"""Suffixes of a row's keys: products counted with events (for spikes only), and without events (for all values)."""
 LANES: Final = 8
-"""float32 numbers of a vector instruction (AVX2)."""
+"""Number of float32 values in a vector instruction (AVX2)."""
 HISTORY_ROLES: Final = ("state", "output", "saved")
-"""Roles of buffers whose values of all time steps the backward pass reads."""
+"""Roles of the buffers that the backward pass reads at every time step."""
 WORDS: Final = 2
-"""Minimum number of words of local memory that a product moves: a weight, and a sum or gradient."""
+"""Minimum number of 32-bit accesses to local memory per product: to a weight, and to a sum or gradient."""
 
 
 @dataclass(frozen=True)
 class Energies:
-    """Published numbers: picojoules of operations, and watts of devices, by name."""
+    """Published energies of operations in picojoules, and powers of devices in watts, by name, with their sources."""
 
     picojoules: dict[str, float]
     watts: dict[str, float]
@@ -39,14 +39,15 @@ class Energies:
 
 @dataclass(frozen=True)
 class SynapticWork:
-    """Products of weights in a training step of a batch.
+    """Numbers of products with weights in a training step of a batch.
 
     Attributes
     ----------
     accumulates
-        Additions of weights or deltas that spikes cause, forward and for gradients of weights.
+        Number of products with the output of a source: in the forward pass (a weight) and for weight gradients (a delta). If the output is
+        a spike, such a product is an addition.
     multiplications
-        Products of deltas and weights, for gradients of populations.
+        Number of products of deltas and weights, which give the gradients of populations.
     """
 
     accumulates: float
@@ -65,15 +66,15 @@ def energies() -> Energies:
 
 
 def synaptic_work(program: StepProgram, activity: Mapping[str, float], steps: int, batch: int, *, events: bool) -> SynapticWork:
-    """Count the products of a network's dense connections; with `events`, only those of sources that spike.
+    """Count the products of a network's dense connections.
 
-    `activity` has the spikes per value and step, by buffer. Neurons, the optimiser and data movement between tiles or to other memory are
-    not counted.
+    With `events`, the accumulates of a source in `activity` are counted for its spikes only. `activity` has the mean fraction of values
+    that are spikes in a step, by buffer. Neurons, the optimiser and data movement between tiles or to other memory are not counted.
 
     Raises
     ------
     ValueError
-        The network has a connection with weights that is not dense.
+        A connection with weights is not dense.
     """
     accumulates = multiplications = 0.0
     inputs = {info.id for info in program.inputs}
@@ -90,10 +91,12 @@ def synaptic_work(program: StepProgram, activity: Mapping[str, float], steps: in
 
 
 def moved_words(program: StepProgram, steps: int, batch: int) -> float:
-    """Return the 32-bit words that a training step moves to and from main memory, if one time step and the weights fit into the caches.
+    """Return the number of 32-bit words moved between caches and main memory in a training step.
+
+    It is assumed that the data of one time step and the weights fit into the caches.
 
     Data that the backward pass reads for every time step is written once and read once; a trained parameter, its gradient and two moments
-    of an optimiser are read and written once.
+    of the optimiser are read once and written once.
     """
     stored = [buffer for buffer in program.buffers.values() if buffer.lifetime == "sequence" and buffer.role in HISTORY_ROLES]
     histories = sum(math.prod(buffer.shape) for buffer in stored)
@@ -102,7 +105,7 @@ def moved_words(program: StepProgram, steps: int, batch: int) -> float:
 
 
 def count_energy(name: str) -> dict[str, Any]:
-    """Count the products of a training step, first for spikes only, then for all values, and the words moved to and from main memory."""
+    """Return the row of a network: the numbers of products of a training step, for spikes only and for all values, and of moved words."""
     problem = matched_problem(name)
     program, steps, batch = problem.program, problem.options.steps or 1, problem.options.batch or 1
     activity = measure_activity(program, problem.inputs, name).mean
@@ -119,9 +122,9 @@ def counts_of(row: Mapping[str, Any], *, events: bool) -> SynapticWork:
 
 
 def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> float:
-    """Return the joules of the products alone, each with two words of local memory.
+    """Return the joules of the products alone, each with two 32-bit accesses to local memory.
 
-    With `events`, the weight of a spike is added; otherwise every value is multiplied with its weight, and the product is added.
+    With `events`, an accumulate is one addition; otherwise it is a multiplication and an addition.
     """
     product = known.picojoules["addition"] + known.picojoules["multiplication"]
     words = WORDS * known.picojoules["access"]
@@ -132,8 +135,8 @@ def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> floa
 def processor_joules(work: SynapticWork, moved: float, known: Energies) -> float:
     """Return the joules of the products of spikes on a CPU: arithmetic, instructions, caches, and `moved` words of main memory.
 
-    Every product moves two words of a cache of 1 MiB, and eight of them share one instruction (AVX2). Neurons, searches for spikes and
-    waiting are not included, so a CPU in that process technology takes more.
+    Every product makes two 32-bit accesses to a cache of 1 MiB, and eight products share one instruction (AVX2). Neurons, searches for
+    spikes and waiting are not included, so a CPU in that process technology takes more.
     """
     each = WORDS * known.picojoules["cache"] + known.picojoules["instruction"] / LANES
     adding = known.picojoules["addition"]

@@ -17,7 +17,7 @@ Results: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def why_missing(result: Mapping[str, Any]) -> str:
-    """Return why a row has no number: snnc's message (such as that the network does not fit), or how the process failed.
+    """Return the reason why a row has no number: snnc's message (such as that the network does not fit), or how the process failed.
 
     The text is empty if the row has a number.
     """
@@ -26,7 +26,7 @@ def why_missing(result: Mapping[str, Any]) -> str:
 
 
 def spread_note(accuracy: Sequence[float], seeds: int) -> str:
-    """Return the smallest and the largest of accuracies between 0 and 1, and the number of seeds, as text."""
+    """Return the smallest and the largest `accuracy` (0 to 1) in %, and the number of seeds, as text."""
     return f"{100 * min(accuracy):.1f} to {100 * max(accuracy):.1f} %, {seeds} seed{'s' * (seeds > 1)}"
 
 
@@ -39,7 +39,7 @@ class Row:
     work
         The kind of work, a key of :data:`snnc.benchmarks.reproduce.work.WORK`.
     given
-        Its arguments, JSON types.
+        Arguments of the work, JSON types.
     """
 
     work: str
@@ -63,7 +63,7 @@ class Point:
     Attributes
     ----------
     series
-        Label of its line; a line never mixes kinds.
+        Label of the point's line; all points of a line have one kind.
     kind
         Origin of the number.
     x
@@ -71,9 +71,9 @@ class Point:
     y
         The number in the figure's unit; None if it is missing, with the reason in `note`.
     note
-        Information about the number: device, date, the reason why it is missing.
+        Information about the number, such as its device and date, or the reason why it is missing.
     about
-        All other data of the row, for the CSV and JSON files.
+        Other data of the row, for the JSON file.
     """
 
     series: str
@@ -86,28 +86,28 @@ class Point:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of one paper, or a table if it has no axis of numbers.
+    """A figure of one paper.
 
     Attributes
     ----------
     name
-        Its name, for ``--only`` and for its files.
+        Name of the figure, for ``--only`` and for its files.
     paper, title, caption
         The paper, the heading of the figure, and the text below it.
     x, y
         Labels of the axes, with units.
     rows
-        Returns the rows that it needs, for a quick run if the argument is true.
+        Returns the rows that the figure needs; those of a quick run if the argument is true.
     points
-        Returns its points from the results of these rows; rows without a result are omitted.
+        Returns the points of the figure from the results; rows without a result have no points.
     log_x, log_y
         Whether an axis is logarithmic.
     y_zero
-        Whether a linear axis begins at 0; else it begins a little below the smallest number.
+        Whether a linear y axis begins at 0; otherwise it begins at or just below the smallest number.
     stacked
-        Whether the series of a name are drawn as one stacked bar; the axes are then an axis of names and a linear one.
+        Whether the series of each name on the x axis are drawn as one stacked bar; the y axis is then linear.
     picture
-        Draws the figure as SVG if it is not a plot of points over two axes.
+        Returns the figure as SVG, or "" to draw the points; None if the figure is a plot of its points.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Predicted training steps of snnc's CUDA program on an H100, from kernel rates that were measured on an H100."""
+"""Predicted training steps of snnc's CUDA program on an H100, from kernel rates measured on an H100."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ class MeasuredStep:
     net
         Name of the network in ``snnc bench --suite cuda`` or ``--suite paper``.
     program
-        The measured program: ``"snnc"``, a framework, or ``"prototype"``, a hand-written program for this one network.
+        The measured program: ``"snnc"``, the name of a framework, or ``"prototype"``, a hand-written program for this network.
     ms
-        Milliseconds of a training step, median.
+        Median time of a training step, in milliseconds.
     device, date, commit
         The device, the date, and the commit of snnc.
     conditions

@@ -16,9 +16,9 @@ from snnc.frontends.dsl.network import Network
 from snnc.options.compile_options import options
 
 INPUTS, HIDDEN, CLASSES, STEPS = 784, 1000, 10, 25
-"""Sizes of the network and steps of a sequence: ``mnist`` of the public repository ``vinniesun/snntorch-ipu``."""
+"""Numbers of inputs, hidden neurons, classes and steps: ``mnist`` of the public repository ``vinniesun/snntorch-ipu``."""
 CHANNELS, KERNEL, STRIDE = 16, 5, 2
-"""Sizes of the convolution in the convolutional networks, whose input is an image of 28 x 28."""
+"""Number of channels, kernel size and stride of the convolution in the convolutional networks, whose input is an image of 28 x 28."""
 HALVES: Final = ("weights:stochastic,history,deltas", "history,deltas", "weights:stochastic,history", "history")
 """Values to store as float16 for precision "float16"; the first choice that snnc accepts for a network is used."""
 Recurrence: TypeAlias = Literal["", "one to one", "all to all"]
@@ -32,13 +32,13 @@ class Variant:
     Attributes
     ----------
     neuron
-        Makes the model.
+        Returns the model.
     recurrence
-        Kind of recurrent connection.
+        Kind of the recurrent connection; "" for none.
     gates
-        Whether each input port reads the recurrent values, as gates of an LSTM do.
+        Whether the recurrent connection reaches every input port, like the gates of an LSTM.
     convolution
-        Whether its connections are convolutions.
+        Whether the connections to the hidden layer are convolutions.
     """
 
     neuron: Callable[[], NeuronModel]
@@ -98,10 +98,10 @@ def _feedback(variant: Variant) -> Connection:
 
 
 def predict_neuron_model(model: str, batch: int, target: str = "gc200", precision: Precision = "float32") -> dict[str, Any]:
-    """Return the predicted training step of the network of `model`.
+    """Return the row of the network of `model`: its predicted training step, or an ``error``.
 
-    With precision "float16" the history, the deltas of dense connections, and their weights (rounded stochastically) are float16, as far as
-    the network allows (see :data:`HALVES`).
+    With precision "float16", the history, the deltas of dense connections and their weights (rounded stochastically) are stored as float16
+    where snnc accepts it for the network (see :data:`HALVES`).
     """
     named = {"model": model, "batch": batch, "precision": precision}
     refused = ""

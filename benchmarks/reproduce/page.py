@@ -23,7 +23,7 @@ COLUMNS: Final = ("series", "kind", "x", "y", "note")
 
 
 def write_reproduction(folder: Path, figures: Sequence[Figure], results: Results, about: dict[str, Any]) -> Path:
-    """Write every figure as SVG, CSV and JSON, and the page with all of them; return the page's path.
+    """Write each figure as SVG, CSV and JSON, the claims as JSON, and the page; return the page's path.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def write_reproduction(folder: Path, figures: Sequence[Figure], results: Results
     results
         Results of the finished rows.
     about
-        ``version``, ``date``, ``quick``, and the counts ``done`` and ``wanted`` of rows.
+        ``version``, ``date``, ``quick``, and the numbers ``done`` and ``wanted`` of rows.
     """
     view = []
     for figure in figures:

@@ -8,7 +8,7 @@ from snnc.report.rendering import environment
 
 
 def page_templates() -> jinja2.Environment:
-    """Return the templates; everything that they print is escaped."""
+    """Return the templates; they escape every value that they print."""
     found = environment(escape=True, folder="reproduction")
     found.filters["amount"] = lambda value: "" if value is None else f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
     return found

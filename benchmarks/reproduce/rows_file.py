@@ -1,4 +1,4 @@
-"""The file of results: one JSON object per line, written as each row ends, so that an interrupted run can be resumed."""
+"""The file of results: one JSON object per line, appended when a row ends, so that an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FILE: Final = "rows.jsonl"
 
 
 class RowsFile:
-    """Results by row, on disk and in memory.
+    """Results by row key, on disk and in memory.
 
     Parameters
     ----------
     folder
         The folder of the file.
     resume
-        Whether to keep results in the file, except those of failed rows; otherwise a file with results is refused.
+        Whether to continue a file that has results; those of failed rows are ignored. Otherwise such a file is refused.
 
     Raises
     ------
@@ -47,7 +47,7 @@ class RowsFile:
         self._end_line = bool(text) and not text.endswith("\n")
 
     def add(self, key: str, result: Mapping[str, Any]) -> None:
-        """Append one result; it is on disk when this returns."""
+        """Append one result and flush it to disk."""
         self.results[key] = result
         try:
             with self.path.open("a", encoding="utf-8") as stream:
@@ -60,7 +60,7 @@ class RowsFile:
 
 
 def _parsed(line: str) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the row and result of a line; None for an incomplete last line of a run that was killed."""
+    """Return the key and result of a line; None if the line is invalid, like the incomplete last line of a run that was killed."""
     try:
         entry = json.loads(line)
     except ValueError:

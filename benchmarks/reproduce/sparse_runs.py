@@ -1,4 +1,4 @@
-"""Read accuracies of sparse training by the published recipe from stored results of ``benchmarks/scripts/training/sparse_training.py``."""
+"""Read the accuracies of sparse training that ``benchmarks/scripts/training/sparse_training.py`` stored."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from snnc.benchmarks.reproduce.stored import stored_results
 DATA: Final = {"strokes": "strokes of a pen", "words": "spoken words in SHD's format"}
 """Label of each synthetic data set."""
 SHARES: Final = {"dense": 100.0, "10 %": 10.0, "5 %": 5.0, "1 %": 1.0}
-"""Capacity of each training by the published schedule, % of a hidden layer."""
+"""Capacity in % of a hidden layer, by name of the training setting; those with a capacity use the published schedule."""
 WIDTHS: Final = [1024, 512, 256]
-"""Neurons of the hidden layers that the figures show; rows without widths have these."""
+"""Numbers of neurons of the hidden layers in the figures; rows that do not state their widths have these."""
 NARROW: Final = "10 %, -0.1 from the start"
 DEFAULT_WEIGHTS: Final = "10 %, -0.1 from the start, default weights"
-"""Names of trainings whose second threshold is at -0.1 from the start, instead of on the published schedule."""
+"""Names of training settings whose second threshold is -0.1 from the start, instead of following the published schedule."""
 
 
 @dataclass(frozen=True)
 class TrainingRuns:
     """Runs of one training setting on one data set.
 
-    `accuracy` has the test accuracies [seed][epoch], 0 to 1, `dropped` the dropped spikes per sample and step.
+    `accuracy` has the test accuracies [seed][epoch], 0 to 1; `dropped` is the mean number of dropped spikes per sample and step; `origin`
+    is the learning rate, device, date and commit.
     """
 
     accuracy: tuple[tuple[float, ...], ...]
@@ -33,7 +34,7 @@ class TrainingRuns:
 
     @property
     def mean(self) -> tuple[float, ...]:
-        """Mean over seeds after each epoch, %."""
+        """Mean accuracy over seeds after each epoch, in %."""
         return tuple(100 * fmean(epoch) for epoch in zip(*self.accuracy, strict=True))
 
     @property
@@ -43,9 +44,10 @@ class TrainingRuns:
 
 
 def sparse_runs(data: str) -> dict[str, TrainingRuns]:
-    """Return the runs of each training on the test samples of a data set, with hidden layers of :data:`WIDTHS`.
+    """Return the runs of each training setting on a data set, tested on its test samples, with hidden layers of :data:`WIDTHS`.
 
-    Of several recipes, which differ in learning rate and bounds on rates, the one with the most seeds is used; of these, the latest.
+    A setting may have runs with several learning rates and factors of the regulariser. Of these recipes, the one with the most seeds is
+    used, and of equals the last one in the file.
     """
     stored = stored_results("sparse-training")
     groups: dict[str, dict[tuple[str, str], list[dict[str, Any]]]] = {}

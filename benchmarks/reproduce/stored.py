@@ -11,12 +11,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StoredResults:
-    """The lines of a file of results.
+    """The results in a file, and their origin.
 
     Attributes
     ----------
     rows
-        One object per line.
+        The objects of the file, one from each line.
     device, date, commit
         The device and date of the measurement, and the commit of snnc.
     """
@@ -33,7 +33,7 @@ class StoredResults:
 
 
 def stored_results(name: str) -> StoredResults:
-    """Return the results that table `name` of ``stored.toml`` describes."""
+    """Return the results of the file that table `name` of ``stored.toml`` describes."""
     about = tomllib.loads(files("snnc.benchmarks.reproduce").joinpath("stored.toml").read_text())[name]
     text = files("snnc.benchmarks").joinpath("results", about["file"]).read_text(encoding="utf-8")
     rows = tuple(json.loads(line) for line in text.splitlines())

@@ -12,7 +12,7 @@ from snnc.report.subject import Subject
 
 
 def map_tiles(name: str) -> dict[str, Any]:
-    """Map a benchmark network; return its map as SVG and, for each layer, its tiles and their memory."""
+    """Map a benchmark network; return its map as SVG and, for each layer, the number of its tiles and their mean and largest memory."""
     try:
         plan = mapped_plan(benchmark(name))
     except SnncError as error:

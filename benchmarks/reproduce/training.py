@@ -1,4 +1,4 @@
-"""Train small networks on this machine's CPU for figures of the papers, with synthetic pen strokes instead of N-MNIST and MNIST."""
+"""Train small networks on this machine's CPU for the figures, with synthetic pen strokes instead of N-MNIST and MNIST."""
 
 from __future__ import annotations
 
@@ -19,28 +19,30 @@ from snnc.frontends.dsl.sequential import sequential
 
 INPUTS: Final = 2 * SIDE * SIDE
 TEST: Final = 480
-"""Test samples."""
+"""Number of test samples."""
 WIDTH: Final = 256
-"""Neurons of a hidden layer."""
+"""Number of neurons of a hidden layer."""
 CODE_BATCH: Final = 64
-"""Samples per update in trainings on images."""
+"""Number of samples per update when training on images."""
 CURVE_STEPS: Final = 10
-"""Time steps of the learning curves."""
+"""Number of time steps of a sample in the learning curves."""
 EVENT_STEPS, EVENT_BATCH = 20, 48
-"""Time steps, and samples per update, in trainings on events."""
+"""Number of time steps, and number of samples per update, when training on events."""
 WIDE, NARROW = -99.0, -0.1
 """Lower end of the gradient window, relative to the threshold, at the start and at the end of the schedule of arXiv 2311.04386."""
 PRESSURE: Final = 3.0
-"""The regulariser that bounds rates has this factor, divided by the bound."""
+"""Factor of the regulariser that bounds firing rates, before it is divided by the bound."""
 
 
 def train_population_code(steps: int, group: int, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
-    """Train on images as constant values; the score of a class is the number of spikes of `group` output neurons.
+    """Train a network whose inputs are the constant values of an image.
+
+    The score of a class is the number of spikes of its `group` output neurons.
 
     Returns
     -------
     dict
-        ``accuracy`` of each seed, 0 to 1; ``update_ms``, the median of an update.
+        ``accuracy``: the test accuracy of each seed, 0 to 1; ``update_ms``: time of an update, median over epochs, then over seeds.
     """
     x, y = stroke_images(samples, 1)
     test_x, test_y = stroke_images(TEST, 2)
@@ -57,7 +59,13 @@ def train_population_code(steps: int, group: int, seeds: int, samples: int = 960
 
 
 def train_neuron_model(model: str, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
-    """Train a neuron model on images as constant values; return the test accuracy of each seed after each epoch, 0 to 1."""
+    """Train a network of a neuron model whose inputs are the constant values of an image.
+
+    Returns
+    -------
+    dict
+        ``accuracy``: the test accuracy [seed][epoch] after each epoch, 0 to 1.
+    """
     x, y = stroke_images(samples, 1)
     test_x, test_y = stroke_images(TEST, 2)
     curves = []
@@ -76,9 +84,9 @@ def train_neuron_model(model: str, seeds: int, samples: int = 960, epochs: int =
 
 
 def train_depth(layers: int, percent: float | None, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
-    """Train a network with `layers` hidden layers as arXiv 2311.04386 does; return an accuracy for each seed.
+    """Train a network with `layers` hidden layers as arXiv 2311.04386 does; return the test ``accuracy`` of each seed, 0 to 1.
 
-    In a step, at most `percent` % of the neurons of a layer send spikes (None: no limit).
+    In a step, at most `percent` % of the neurons of a hidden layer send spikes, and firing rates are bounded (None: neither).
     """
     x, y = strokes(samples, 1, EVENT_STEPS)
     test_x, test_y = strokes(TEST, 2, EVENT_STEPS)
@@ -98,15 +106,16 @@ def train_depth(layers: int, percent: float | None, seeds: int, samples: int = 9
 
 
 def spikes_over_training(bound: float | None, samples: int = 960, epochs: int = 10, layers: int = 2) -> dict[str, Any]:
-    """Train without a capacity and record the spikes of each layer; the largest number is the smallest capacity that drops no spike.
+    """Train without a capacity and count the spikes of each hidden layer in a batch of test samples, before training and after each epoch.
 
-    Unless `bound` is None, a regulariser bounds the rates to this share.
+    The largest number is the smallest capacity that drops no spike of these samples. Unless `bound` is None, a regulariser bounds the mean
+    firing rates to this fraction.
 
     Returns
     -------
     dict
-        ``largest`` and ``mean``: for each layer, the spikes per step and sample in % of its neurons, before training and after each epoch;
-        ``accuracy`` after each epoch.
+        ``largest`` and ``mean``: for each layer, the largest and mean number of spikes per step and sample, in % of its neurons.
+        ``accuracy``: the test accuracy. All are lists whose first element is before training.
     """
     x, y = strokes(samples, 1, EVENT_STEPS)
     test_x, test_y = strokes(TEST, 2, EVENT_STEPS)
@@ -130,7 +139,7 @@ def spikes_over_training(bound: float | None, samples: int = 960, epochs: int = 
 
 
 def _layer_counts(session: Any, inputs: Array) -> Mapping[str, Array]:
-    """Return the spikes [T, B] of each population by name, with the session's weights."""
+    """Return the number of spikes of each population in each step and sample [T, B] by name, with the session's weights."""
     program = session.program
     values = session.engine.get_parameters()
     parameters = {name: replace(p, value=values.get(name, p.value)) for name, p in program.parameters.items()}
@@ -145,7 +154,7 @@ def _hidden(layers: int) -> tuple[str, ...]:
 
 
 def _events_network(layers: int, seed: int, x: Array) -> Any:
-    """Return hidden layers that reset to 0 and a leaky readout; with the initial weights every layer fires at a low rate."""
+    """Return a network of LIF layers (reset to 0) and a leaky readout, whose initial weights make every layer fire at a low rate."""
     net = snnc.Network("sparse", seed=seed)
     populations = [net.input(INPUTS), *(net.population(WIDTH, snnc.LIF(0.95, reset="zero"), name=name) for name in _hidden(layers))]
     populations.append(net.population(KINDS, snnc.LI(0.95), name="readout"))

@@ -33,13 +33,13 @@ WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
     "depth": train_depth,
     "spikes over training": spikes_over_training,
 }
-"""Functions that compute rows; each takes the row's arguments by name and returns JSON types."""
+"""Functions that compute rows; each accepts the row's arguments by name and returns JSON types."""
 
 
 TIMED: Final = ("population code",)
-"""Work whose result contains a measured time; it runs alone."""
+"""Kinds of work whose result contains a measured time; they run alone."""
 _THREADS: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "SNNC_THREADS"), "1")
-"""Rows run in parallel, so each has one thread."""
+"""Environment of rows that run in parallel: one thread each."""
 
 
 def run_row(row: Row, seconds: float) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 The network has two convolutions of 16 channels over 16 x 16 and 7 x 7 values, 10 steps, 32 samples, with and without normalisation, on one
 thread. The script prints the CPU time of an update (the smallest of several, to reduce the influence of other work) and of its parts:
-forward passes, passes forward and backward, backward passes alone, and the rest, which is mostly the statistics in Python.
+forward passes, combined forward and backward passes, backward passes alone, and the rest, which is mostly the statistics in Python.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from snnc.backends.cpu.engine import CpuEngine
 
 STEPS, BATCH = 10, 32
 PARTS = {"forward": "forward", "gather_parts": "forward and backward", "gather_again": "backward"}
-"""Timed methods of the engine -> names of their passes in the output."""
+"""Names of passes in the output, by timed method of the engine."""
 
 
 def network(normalised: bool) -> snnc.Network:

@@ -1,9 +1,10 @@
-"""Train real tasks on a CPU in snnc and in snnTorch: ``python benchmarks/scripts/cpu_tasks.py --json tasks.json``.
+"""Train three classification tasks on a CPU in snnc and in snnTorch: ``python benchmarks/scripts/cpu_tasks.py --json tasks.json``.
 
 The network has LIF neurons (beta 0.9, reset to zero, fast sigmoid of slope 25) and a leaky readout; the loss is the cross entropy of the
 readout's mean. Both engines use the same initial weights, batches, order and number of epochs, Adam, and five seeds. Each run is a separate
-process, and the engines alternate. The output shows the accuracy on the test set (mean and standard deviation over the seeds), the wall
-time of all epochs, and the ratio of the two engines' times with the same seed. The rows list the time of the build separately.
+process, and the engines alternate. The output shows the accuracy on the test set (mean and standard deviation over the seeds), the
+wall-clock time of all epochs, and the ratio of the two engines' times with the same seed (both are medians over the seeds). The rows list
+the time of the build separately.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import task_data
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """A data set, and the settings of its training."""
+    """A data set, and the training settings for it."""
 
     data: Callable[[], tuple[Any, Any, Any, Any]]
     hidden: int
@@ -142,7 +143,7 @@ def in_process(*arguments: object) -> dict[str, Any]:
 
 
 def summary(name: str, rows: list[dict[str, Any]]) -> str:
-    """Return the line of a task: accuracies, seconds, and the median ratio of the two engines' times with the same seed."""
+    """Return a line for a task: accuracies, seconds, and the median ratio of the two engines' times with the same seed."""
     parts = []
     for engine in ENGINES:
         accuracy, seconds = ([r[key] for r in rows if r["engine"] == engine] for key in ("accuracy", "seconds"))
@@ -159,7 +160,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--run", nargs=4, metavar=("TASK", "ENGINE", "SEED", "TARGET"), help="one run, for the script itself")
+    parser.add_argument("--run", nargs=4, metavar=("TASK", "ENGINE", "SEED", "TARGET"), help="train once (used by the script itself)")
     chosen = parser.parse_args()
     if chosen.run:
         name, engine, seed, target = chosen.run

@@ -49,7 +49,7 @@ int main(int, char **argv) {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--vertices", type=int, default=1472)
-    parser.add_argument("--runs", type=int, default=2000, help="runs in one program")
+    parser.add_argument("--runs", type=int, default=2000, help="number of runs of the compute set in a round")
     parser.add_argument("--rounds", type=int, default=31)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +61,7 @@ def main() -> None:
     for kind, column in (("wall", 0), ("processor", 1)):
         times = [float(row[column]) for row in rows]
         least, middle = min(times), statistics.median(times)
-        print(f"{arguments.vertices} empty vertices, {kind} time: {least:.2f} us at least, {middle:.2f} us in the median (measured)")
+        print(f"{arguments.vertices} empty vertices, {kind} time: minimum {least:.2f} us, median {middle:.2f} us (measured)")
 
 
 if __name__ == "__main__":

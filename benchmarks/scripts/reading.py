@@ -1,8 +1,8 @@
-"""Measure how many samples per second snnc reads from a file of SHD and trains on: ``python benchmarks/scripts/reading.py``.
+"""Measure the samples per second that snnc reads from a file in SHD's format and trains on: ``python benchmarks/scripts/reading.py``.
 
 The script writes a file in the format of SHD and trains workload W1 (see ``w1.py``) on it, on the CPU. It measures the reader alone, the
 program on the same events in memory, and both together. Samples have as many events as those of W1 by default (``--events``); the
-official samples have about 8,000. Times are wall times; for the reader also the CPU time of its thread.
+official samples have about 8,000. Rates are computed from wall-clock time; for the reader also from the CPU time of its thread.
 """
 
 from __future__ import annotations

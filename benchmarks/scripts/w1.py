@@ -1,8 +1,8 @@
 """Measure a training step of workload W1 on the emulated IPU: ``python benchmarks/scripts/w1.py``.
 
 W1: T=100, B=64, 700 -> 256 recurrent LIF -> 20 leaky readout, input spikes with probability 5 %, cross entropy of the mean membrane,
-Adam. The emulator and the NumPy reference run training steps in turns. The script prints the wall and CPU seconds of a step of each, the
-largest differences of their losses and gradients, the peak memory, and the predicted and the emulated cycles. Both start each step from
+Adam. The emulator and the NumPy reference run training steps in turns. The script prints the wall-clock and CPU seconds of a step of each,
+the largest differences of their losses and gradients, the peak memory, and the predicted and the emulated cycles. Both start each step from
 the same weights: after different rounding, a neuron close to its threshold may spike in only one of the two engines, and a recurrent
 network amplifies this over many updates.
 """
@@ -36,7 +36,7 @@ def network() -> snnc.Network:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7, help="training steps of the emulator, and of the reference")
+    parser.add_argument("--rounds", type=int, default=7, help="number of training steps of the emulator and of the reference")
     parser.add_argument("--target", default="gc200")
     arguments = parser.parse_args()
     rounds, target = arguments.rounds, arguments.target

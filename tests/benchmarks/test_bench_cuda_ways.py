@@ -198,7 +198,7 @@ def test_a_workload_without_a_problem_is_lost_and_the_others_are_not(tmp_path):
     broken = replace(SMALL, name="broken", density=0.0)
     ready = prepare_workloads([(broken, []), (SMALL, [])], tmp_path, SETTINGS, print)
     assert set(ready.files) == {SMALL.label}
-    assert ready.lost["broken-0"].startswith("there is no problem: ")
+    assert ready.lost["broken-0"].startswith("its problem was not prepared: ")
 
 
 def test_versions_come_from_processes_and_what_is_missing_is_told(stub):

@@ -140,7 +140,7 @@ def test_the_suite_paper_compares_no_columns_under_different_conditions():
     moved = ipu | {"conditions": ipu["conditions"] | {"data": "another"}}
     found = paper.comparable(gpu, [ipu, moved])
     assert (found["kind"], found["ms"]) == (paper.NOT_COMPARED, None)
-    assert found["reason"].startswith("not compared with gc200: other data")
+    assert found["reason"].startswith("not compared with gc200: different data")
 
 
 def test_a_matched_row_is_planned_for_what_was_counted(monkeypatch):

@@ -299,7 +299,7 @@ def test_long_names_are_slanted_and_the_legend_is_below_them():
 def test_weak_scaling_is_the_ratio_of_two_predicted_steps():
     one, many = plan_row("shd-x1-n8-a5"), plan_row("shd-x16-n8-a5")
     found = verdicts({one.key: planned(one, 2.0), many.key: planned(many, 4.0)})
-    assert ["weak scaling keeps 50 %" in claim["why"] for claim in found if claim["figure"] == "scaling"] == [True]
+    assert ["an efficiency of weak scaling of 50 %" in claim["why"] for claim in found if claim["figure"] == "scaling"] == [True]
 
 
 def test_an_interrupted_run_keeps_its_rows_and_goes_on(tmp_path, monkeypatch):

@@ -26,11 +26,11 @@ CHUNK = 10
 
 
 WARM_STEPS = 3
-"""Training steps before the capture of a CUDA graph."""
+"""Number of training steps before the capture of a CUDA graph."""
 
 
 def load() -> None:
-    """Import the compiler, and run every kind of operation once."""
+    """Import PyTorch's compiler, and run a small training step with a convolution, pooling and a linear layer."""
     import torch._dynamo
     import torch._inductor.compile_fx
 
@@ -80,7 +80,7 @@ class TorchEngine(ABC):
 
     @abstractmethod
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
-        """Return the neurons as functions of a few time steps, passed through `wrap`, which compiles a function or returns it unchanged."""
+        """Return the neurons as functions of several time steps, passed through `wrap`, which may compile them."""
 
     def hidden(self, currents: torch.Tensor, recurrent: torch.Tensor | None) -> torch.Tensor:
         """Return the spikes of a layer from its currents, both [T, B, ...]."""

@@ -16,7 +16,7 @@ from snnc.compiler.ir.graph import Array
 
 VERSIONS = ("jax", "jaxlib")
 UNROLL = 5
-"""Time steps of one iteration of the loop in the variant "unrolled"."""
+"""Number of time steps in one iteration of the loop, in the variant "unrolled"."""
 _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
 Weights = dict[str, jax.Array]
 

@@ -1,4 +1,4 @@
-"""snnTorch: its Leaky neurons, with the products hoisted out of the loop."""
+"""snnTorch: its Leaky neurons; the products of the inputs of all steps are computed before the loop."""
 
 from __future__ import annotations
 

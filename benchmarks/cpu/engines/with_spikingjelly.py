@@ -1,6 +1,6 @@
 """SpikingJelly: LIFNode in multi-step mode without recurrence, else step by step.
 
-Its built-in surrogates run in its own operators, user-defined ones do not. SuperSpike is alpha / (1 + |x|)^2: with membrane
+Its built-in surrogates run in its own operators; user-defined surrogates do not. SuperSpike is alpha / (1 + |x|)^2: with membrane
 potentials in units of 1/25 and alpha = 1/25 it is exactly the surrogate of the benchmark's neuron.
 """
 

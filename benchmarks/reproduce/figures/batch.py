@@ -13,12 +13,12 @@ NET: Final = "shd-x{}-n2-a5-B{}"
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return a row for each batch size and number of IPUs; in a quick run only for one IPU."""
+    """Return a row for each batch size and number of IPUs; a quick run has one IPU only."""
     return tuple(plan_row(NET.format(x, b)) for x in ((1,) if quick else IPUS) for b in BATCHES)
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each number of IPUs."""
+    """Return the points of one line per number of IPUs."""
     found: list[Point] = []
     for x in IPUS:
         label = f"{x} IPU{'s' if x > 1 else ''}, snnc's program (predicted)"

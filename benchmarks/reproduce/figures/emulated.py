@@ -26,7 +26,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each program, machine and kind."""
+    """Return the points of one line per program, machine and kind."""
     found = []
     for chips in CHIPS:
         for dense, program in PROGRAMS.items():
@@ -46,10 +46,10 @@ FIGURE: Final = Figure(
     "emulated",
     "2311.04386",
     "Small networks: predicted and emulated steps",
-    "Cycles per training step of 200-96-96-10, T = 20, batch 12, on 48 tiles per chip. The emulator runs the emitted program and counts "
-    "the cycles of its loops, with the same instruction costs as the prediction. This shows that the program runs as planned, not the "
-    "speed of an IPU.",
-    "spikes per 100 inputs and steps",
+    "Cycles per training step of networks of 200-96-96-10 neurons, T = 20, batch 12, on 48 tiles per chip. The emulator runs the emitted "
+    "program and counts the cycles of its loops, with the same instruction costs as the prediction. This shows that the program runs as "
+    "planned, not the speed of an IPU.",
+    "inputs that spike in a step, %",
     "cycles per training step",
     rows,
     points,

@@ -1,7 +1,7 @@
 """Figure: joules of a training step on an IPU, a GPU and a CPU.
 
-Upper bounds are the power of a device times the time of a step. Other numbers are energies that a GPU's driver counted, or numbers of
-operations times their published energies at 45 nm.
+Upper bounds are the power limit of a device times the time of a step. The other numbers are energies that a GPU's driver counted, and
+counts of operations times their published energies at 45 nm.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ PROCESSOR: Final = "processor: products of spikes and their overhead, at energie
 
 
 def counts_row(net: str) -> Row:
-    """Return the row that counts products and moved words."""
+    """Return the row that counts the products and moved words of a network."""
     return Row("energy counts", {"name": net})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the rows of the networks that were measured on a GPU, and the rows that count their products and moved words."""
+    """Return two rows for each network: its predicted step on an IPU, and its numbers of products and moved words."""
     nets = QUICK_NETS if quick else ENERGY_NETS
     return (*map(matched_row, nets), *map(counts_row, nets))
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return, for each network, upper bounds from power and time, and energies of counted products."""
+    """Return, for each network, upper bounds from power and time, measured energies, and energies of counted operations."""
     found = [point for net in ENERGY_NETS for point in (*_upper(net, results), *_counted(net, results))]
     return tuple(found)
 
@@ -80,9 +80,9 @@ FIGURE: Final = Figure(
     "Joules, lower is better. All numbers are predicted, except those of GPUs whose driver counted the energy (NVML). Upper bounds: "
     "the power limit of a device times the duration of a step, predicted for the IPU and measured for the GPU; the IPU's share "
     "includes its machine, the GPU's excludes its host. Products: published energies of 32-bit additions, multiplications and "
-    "accesses to small memories at 45 nm times the products of dense connections, without neurons, optimiser and moved data. "
+    "accesses to small memories at 45 nm times the number of products in dense connections, without neurons, optimiser and data movement. "
     "Processor: the products of spikes with the energy of instructions (eight products share one), of a 1 MiB cache, and of main "
-    "memory for histories and the optimiser. Chips of newer processes need less energy, so these numbers are not bounds for them.",
+    "memory for histories and the optimiser. Chips in newer technologies need less energy, so these numbers are not bounds for them.",
     "network",
     "joules per training step",
     rows,

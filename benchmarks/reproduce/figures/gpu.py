@@ -14,7 +14,7 @@ from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 NETS: Final = ("w1-5", "w1-ff-5", "w3-5", "w2-5", "conv-3", "logged-h2-a5")
 QUICK: Final = ("w1-5", "w1-ff-5", "logged-h2-a5")
 OTHER: Final = ", other weights"
-"""Suffix of the name of a column whose numbers were measured with other weights, data or activity than the prediction's."""
+"""Suffix of the name of a column whose numbers were measured with other weights, data or activity than those of the prediction."""
 IPU: Final = "IPU, snnc's exact program (predicted)"
 
 
@@ -24,14 +24,14 @@ def matched_row(net: str) -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return two rows for each network that was measured on a GPU, which predict its step on an IPU and on a GPU."""
+    """Return two rows for each network: its predicted steps on an IPU and on a GPU."""
     return tuple(row for net in (QUICK if quick else NETS) for row in (matched_row(net), gpu_row(net)))
 
 
 def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> tuple[Point, ...]:
     """Return milliseconds per step: a series for each program and device; `measured` replaces the stored measured steps.
 
-    A measured step is in the column of a prediction only if both have the same weights, data and activity.
+    A measured step is in the column of the prediction only if both have the same weights and data, and similar activity.
     """
     found = []
     for net in NETS:
@@ -56,7 +56,7 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
 
 
 def problem_differs(step: MeasuredStep, results: Results) -> str:
-    """Return how the conditions of a measured step (weights, data, activity) differ from those of the prediction, as text.
+    """Return the difference between the conditions of a measured step (weights, data, activity) and of the prediction, as text.
 
     Without a prediction, they are compared with those of the network's first measurement.
     """
@@ -73,11 +73,11 @@ FIGURE: Final = Figure(
     "A training step on an IPU and on a GPU",
     "Milliseconds, lower is better. W1: one recurrent layer of 256 neurons, T = 100, batch 64; W1-ff without recurrence; W3 with batch "
     "1; W2: two recurrent layers of 1,024, T = 250, batch 64; conv: two convolutions; the number is the percentage of inputs that spike. "
-    "The last is the logged network with two hidden layers at 5 %. All numbers of a column have the same weights and data, and so the "
-    "same activity (hashes and activities are in the JSON file; the CPU has two cores); only the published program drops spikes. "
-    "snnc's measured GPU program is its first design, of the commit that the point names; the predicted one is that of this version. "
-    "Columns with other weights are separate: the prototype is a hand-written CUDA program for one network, which multiplies all values, "
-    "so its time does not depend on activity.",
+    "The last is the logged network with two hidden layers at 5 %. All predicted and measured numbers of a column have the same weights "
+    "and data, and so the same activity (hashes and activities are in the JSON file; the CPU has two cores). Only the published program "
+    "drops spikes. snnc's measured GPU program is its first design, of the commit that the point names; the predicted one is that of this "
+    "version. Columns with other weights are separate: the prototype is a hand-written CUDA program for one network, which multiplies all "
+    "values, so its time does not depend on activity.",
     "network",
     "ms per training step",
     rows,

@@ -13,13 +13,13 @@ from snnc.benchmarks.reproduce.gpu_steps import gpu_points, gpu_row
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 
 NETS: Final = {workload.label: float(workload.name.removeprefix("h3-a")) for workload in CURVE}
-"""The networks, and the activity in % for which their weights were scaled."""
+"""Activity of the hidden layers, in %, for which the weights of each network were scaled, by name of the network."""
 QUICK: Final = (1, 5, 20)
 BATCH: Final = CURVE[0].batch
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return two predictions for each network: for an IPU and for a GPU."""
+    """Return two rows for each network: its predicted steps on an IPU and on a GPU."""
     chosen = [net for net, percent in NETS.items() if percent in QUICK or not quick]
     return tuple(row for net in chosen for row in (matched_row(net), gpu_row(net)))
 
@@ -27,7 +27,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> tuple[Point, ...]:
     """Return samples/s over the counted activity: a series for each program and device; `measured` replaces the stored measured steps.
 
-    Steps that were measured with other weights or data than those of the prediction have no number.
+    Steps that were measured with other weights, data or activity than those of the prediction have no number.
     """
     found = []
     for net, percent in NETS.items():
@@ -47,7 +47,7 @@ def _counted(result: Mapping[str, Any], percent: float) -> float:
 
 
 def _mean(conditions: Conditions) -> float:
-    """Return the mean activity of the hidden layers in %, to three digits, as the axis shows it."""
+    """Return the mean activity of the hidden layers in %, rounded to three digits for the axis."""
     hidden = [rate for name, rate in conditions.activity.items() if name.startswith("hidden")]
     return float(f"{100 * sum(hidden) / len(hidden):.3g}")
 
@@ -75,7 +75,7 @@ FIGURE: Final = Figure(
     "2,312 inputs (2 % spike), three hidden layers of 978 neurons, T = 100, batch 48, Adam, as in the figure of the IPU's programs, but "
     "with exact gradients and no dropped spikes. Random weights are scaled for the activity, which is counted. All points of an activity "
     "have the same weights and data. snnc's program for GPUs multiplies all values, so its time does not depend on activity. "
-    "Frameworks are drawn once they are measured on a GPU.",
+    "Frameworks are added once they have been measured on a GPU.",
     "counted activity of the hidden layers, %",
     "samples/s",
     rows,

@@ -1,4 +1,4 @@
-"""Points of figures from the results of mapping networks: predicted throughput of a training step, by strategy."""
+"""Rows and points that several figures share: predicted training throughput of mapped networks, by strategy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SERIES: Final[dict[str, str]] = {
 
 
 def plan_row(net: str, strategy: str = SNNC, chips: int | None = None) -> Row:
-    """Return the row of a benchmark network mapped by one strategy, on its own number of chips or on `chips`."""
+    """Return the row of a benchmark network mapped by one strategy, on `chips` chips (None: the network's own number)."""
     return Row("plan", {"name": same_network(net), "strategy": strategy} | ({"chips": chips} if chips else {}))
 
 
@@ -54,10 +54,10 @@ BOUND: Final = "IPU, dense products alone at the peak of its matrix units (bound
 
 
 def dense_bound(net: str, x: float | str) -> Point:
-    """Return the samples/s of a step whose dense products run at the peak of the matrix units, everything else being free.
+    """Return the samples/s of a step whose dense products run at the peak of the matrix units; everything else takes no time.
 
-    Products per sample and step: each weight once forward, once for its gradient, and once for the gradient of its input (except
-    in the first layer, whose input needs no gradient).
+    Each weight has three products per sample and step: in the forward pass, for its gradient, and for the gradient of its input (not in the
+    first layer, whose input needs no gradient).
     """
     case = benchmark(net)
     assert case.published is not None

@@ -9,12 +9,12 @@ from snnc.benchmarks.reproduce.figures.sparse_bptt.convergence import no_rows
 from snnc.benchmarks.reproduce.stored import stored_results
 from snnc.benchmarks.sensitivity import BASE, FACTORS, GROUPS, RATIOS, by_key, ratio_of
 
-PREDICTED: Final = "as predicted (predicted)"
-LEAST, MOST = "least, with one group of costs 30 % up or down (predicted)", "most, with one group of costs 30 % up or down (predicted)"
+PREDICTED: Final = "unchanged coefficients (predicted)"
+LEAST, MOST = "smallest, one group 30 % up or down (predicted)", "largest, one group 30 % up or down (predicted)"
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return each ratio as predicted, and its extremes over the changes that were mapped."""
+    """Return each ratio with unchanged coefficients, and its smallest and largest value under the changes that were mapped."""
     del results
     stored = stored_results("sensitivity")
     known, found = by_key(stored.rows), []
@@ -37,9 +37,9 @@ FIGURE: Final = Figure(
     "sensitivity",
     "2311.04386",
     "Headline ratios under changed coefficients",
-    "Five groups of the cost model's coefficients (cycles of vertices, exchange rate, fragments, barriers, links and host), one at a "
-    "time 30 % higher and lower, and every network mapped again. docs/explanation/calibration.md has all numbers, and the ranking of "
-    "strategies.",
+    "One of five groups of the cost model's coefficients (cycles of vertices, exchange rate, fragments, barriers, links and host) is "
+    "30 % higher or lower at a time, and every network is mapped again. docs/explanation/calibration.md has all numbers, and the ranking "
+    "of strategies.",
     "ratio of two step times",
     "ratio",
     no_rows,

@@ -1,7 +1,8 @@
 """Seconds from ``snnc.compile`` to the end of the first training step: ``python first_step.py OUT.json``.
 
-W1 and the digits' network run in separate processes: with an empty cache, then with a cache of the kernels that all networks share, then
-with everything in the cache. ``imports_s`` is the time of ``import snnc``, which is not part of the others.
+Each run is a separate process, and all share one cache: a small network fills the empty cache with the kernels that all networks share,
+then W1 and the digits' network run with these kernels in the cache, and once more with everything in the cache. ``imports_s`` is the time
+of ``import snnc``, which is not part of the others.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from typing import Any, Final
 
 DIGITS: Final = Path(__file__).resolve().parents[3] / "examples" / "digits" / "digits.onnx"
 NETS: Final = ("warm", "w1", "digits")
-"""``warm`` is a network like W1 of other sizes: it compiles what does not depend on the network."""
+"""``warm`` is W1 with smaller layers; it compiles the kernels that do not depend on the network."""
 
 
 def timed(net: str) -> dict[str, float]:
-    """Compile a network, run one training step, and return the seconds of both parts."""
+    """Compile a network and run one training step; return the seconds of the import, of both parts, and of both parts together."""
     begin = time.perf_counter()
     import numpy as np
 

@@ -2,8 +2,8 @@
 
 Each part is a process with a time limit. OUT receives ``log.txt``, ``session.json`` (outcome and seconds of each part, rewritten after
 each), a file of rows for each measurement, rewritten after each row, and ``measured.toml``, the steps in the form of
-``benchmarks/reproduce/measured_gpu.toml``. Parts that no longer fit into ``--minutes`` are left out and named; ``--only`` runs them later.
-``--check`` tries the whole script without a GPU: the CPU replaces it, on few and small networks.
+``benchmarks/reproduce/measured_gpu.toml``. Parts for which less than 15 s of ``--minutes`` remain are left out and named; ``--only`` runs
+them later. ``--check`` tries the whole script without a GPU: the CPU replaces it, on few and small networks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parents[2]
 LOG: Final = "log.txt"
 SHORTEST_S: Final = 15.0
-"""A part is left out if less time remains."""
+"""Minimum remaining time for which a part is started, in seconds."""
 NETS: Final = "w1-5,w2-5,w1-b1024-5,conv-3,w3-5,w1-ff-5,open-4096-5,open-4096-1,open-4096-20"
 PEERS: Final = "spikingjelly,torch,jax"
 """Frameworks that were the fastest on some network (docs/explanation/gpu-bounds.md)."""
@@ -41,15 +41,15 @@ class Part:
     Attributes
     ----------
     name
-        For ``--only``.
+        Name of the part, for ``--only``.
     command
-        The process.
+        Command line of the process.
     seconds
-        Its time limit.
+        Time limit, in seconds.
     rows
-        The file of rows that it writes; "" if it writes none.
+        Name of the file of rows that the part writes; "" for none.
     expected
-        Text that its output must contain, so that a part whose tests are skipped does not count as passed.
+        Text that the output must contain, so that a part whose tests are skipped does not count as passed.
     """
 
     name: str

@@ -3,7 +3,7 @@
     python benchmarks/scripts/prediction/drawn_networks.py [--seed S] [--nets 30] [--first 0]
 
 Networks, machines, inputs and options are drawn at random from the seed: dense, sparse and convolutional layers, recurrence, delays,
-values and spikes, windowed gradients, one to four chips, one to two hundred tiles. Each is trained for two steps on the emulator. The
+values and spikes, windowed gradients, one to four chips, up to 238 tiles. Each is trained for two steps on the emulator. The
 script exits with 1 if, for any network, the predicted cycles of the second step differ by more than 5 % from the emulated ones, or the
 predicted bytes of the fullest tile by more than 1 %. The prediction is derived from the plan, and the emulated program counts its own
 cycles, both by the same model of the machine; neither was measured on hardware.
@@ -24,13 +24,13 @@ from snnc.compiler.errors import SnncError
 
 CYCLES: Final = 0.05
 BYTES: Final = 0.01
-"""Largest accepted deviations of predictions from the emulated numbers, relative to the emulated numbers."""
+"""Maximum accepted deviations of predicted from emulated cycles and bytes, relative to the emulated numbers."""
 SPACING: Final = 10_000
 """Distance between the first network numbers of consecutive seeds."""
 
 
 def drawn(seed: int, nets: int, first: int = 0) -> Iterator[tuple[str, dict[str, tuple[float, float]]]]:
-    """Yield the name and the (predicted, emulated) numbers of networks `first` to `nets` of a seed, alternately mixed and dense ones.
+    """Yield the name and the (predicted, emulated) numbers of networks `first` to `nets` - 1 of a seed: even ones mixed, odd ones dense.
 
     A network that does not fit its machine is skipped and not replaced.
     """

@@ -21,7 +21,7 @@ from snnc.benchmarks.published import PublishedNet
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, help="write all predictions there")
+    parser.add_argument("--json", type=Path, help="file for all predictions")
     arguments = parser.parse_args()
     runs = logged_runs()
     simulated = {run.name: simulated_net(run) for run in runs}

@@ -1,4 +1,4 @@
-"""Random networks with every kind of connection, to compare predictions with the emulator; prediction.py calls them ``mixed:SEED``."""
+"""Random networks with dense, sparse and convolutional connections, for comparing predictions with the emulator (``mixed:SEED``)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def spikes(program: StepProgram, steps: int, batch: int, density: float, seed: i
 
 
 def mixed_case(seed: int) -> Case:
-    """Draw a network: an image or a vector of spikes or values, one to four layers, recurrence, delays, skips, on up to four chips."""
+    """Draw a network: an image or a vector of spikes or values, up to five hidden layers, recurrence, delays, skips, up to four chips."""
     random = np.random.default_rng(seed)
     net = snnc.Network("net", seed=seed)
     kind = "spikes" if random.random() < 0.8 else "values"

@@ -26,7 +26,7 @@ from snnc.options.compile_options import CompileOptions, options
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print the table of partitioners and, for each target, that of predicted times."""
     reader = argparse.ArgumentParser(description="Sparse networks whole and in parts.")
     reader.add_argument("--net", default="clusters-10k")
     reader.add_argument("--targets", default="gc200,m2000")
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def cuts(parter: NetworkPartitioner, numbers: list[int], names: list[str]) -> None:
-    """Print the events between parts, imbalance and seconds, by partitioner."""
+    """Print the number of events between parts, the imbalance and the duration of partitioning, by partitioner and number of parts."""
     graph = parter.hypergraph()
     print(f"{'partitioner':12} {'parts':>5} {'events cut':>11} {'imbalance':>9} {'seconds':>8}   (events sent: {graph.rate.sum():.1f})")
     for name in names:

@@ -35,11 +35,11 @@ MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "vertices and tables": (("vertices", "tables"), ("vertex_state", "edge_lists", "constants")),
     "code and stack": (("code",), ("code", "control_code", "stack", "exchange_code")),
 }
-"""Categories of a plan's memory -> categories of the emulator."""
+"""Kinds of memory in the output: the categories of a plan and the categories of the emulator that each consists of."""
 
 
 def compare(case: Case) -> dict[str, Any]:
-    """Map, emit and emulate one network; return predicted and emulated cycles of every phase, and bytes."""
+    """Map, emit and emulate one network; return the row of :func:`row`."""
     seen = measure_activity(case.dropping or case.program, case.inputs, "the same inputs")
     measured = {"activity": seen.mean, **seen.measured}
     plan = make_plan(case.program, case.target, steps=case.steps, batch=case.batch, **measured, **dict(case.options))
@@ -54,7 +54,7 @@ def compare(case: Case) -> dict[str, Any]:
 
 
 def row(plan: Plan, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the predicted and the emulated cost of one step; the emulated cost is the difference of two profiles."""
+    """Return the predicted and the emulated cost of one step; the emulated cost of a phase is the difference of two profiles."""
     memory = {name: np.array(tiles) for name, tiles in after["per_tile"]["memory"].items()}
     # Variables and exchange buffers at the tile's peak.
     memory |= {name: np.array(after["per_tile"]["peak"][name]) for name in ("variables", "exchange_buffers", "total")}
@@ -91,7 +91,7 @@ def phases(plan: Plan, steps: list[dict[str, Any]]) -> dict[str, dict[str, dict[
 
 
 def show(name: str, found: Mapping[str, Any]) -> None:
-    """Print one comparison."""
+    """Print the comparison of one network, phase by phase."""
     print(f"\n{name}: {found['tiles']} tiles, replicas {found['replicas']}")
     print(f"  {'':42s}{'predicted':>14s}{'emulated':>14s}{'error':>9s}")
     _line("cycles", *found["cycles"])

@@ -1,4 +1,4 @@
-"""Networks whose predictions are compared with the emulator: the digits example, small networks of every kind, benchmarks, random ones."""
+"""Networks whose predictions are compared with the emulator: the digits example, small networks, benchmarks, and random networks."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def of_benchmark(name: str) -> Case:
 
 
 def random_case(seed: int) -> Case:
-    """Return a random network, machine and inputs: layers of any width, bursts, samples with different activity, drop or exact mode."""
+    """Return a random network, machine and inputs: dense layers of random width, bursts, samples of different activity, both modes."""
     random = np.random.default_rng(seed)
     widths = [int(n) for n in random.integers(20, 160, random.integers(2, 6))]
     steps, batch, classes = int(random.integers(5, 30)), int(random.integers(2, 33)), int(random.integers(2, 20))
@@ -161,13 +161,13 @@ SMALL: Final[Mapping[str, Callable[[], Case]]] = {
 }
 """The digits example and small networks, by name."""
 BENCHMARKS: Final = (*names("logged"), "w1", "w1-ff", "dvs-conv", "nmnist-h3-a1", "shd-n4-b3-a5", "shd-n8-b2-a2.5")
-"""Benchmarks that the emulator runs in a minute or two; other benchmarks differ only in size."""
+"""Benchmarks that the emulator runs in a minute or two."""
 RANDOM: Final = 8
-"""Random networks in the table; ``random:N`` names further ones."""
+"""Number of random networks in the table; ``random:SEED`` names further ones."""
 
 
 def all_names() -> tuple[str, ...]:
-    """Return the names of the table's networks."""
+    """Return the names of the networks in the table."""
     return (*SMALL, *BENCHMARKS, *(f"random:{seed}" for seed in range(RANDOM)))
 
 

@@ -95,7 +95,10 @@ class Match:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: cycles of a trip in the cost model, instructions of the shortest and longest path, and instructions in pairs."""
+    """A line of the table, for the trips of `match`: cycles in the cost model, and instructions on the shortest and on the longest path.
+
+    `paired` is the number of instructions weighted by :func:`weigher`, and `calls` the number of calls.
+    """
 
     match: Match
     cycles: float
@@ -226,7 +229,7 @@ def loops_of(program: StepProgram) -> dict[str, tuple[Loop, ...]]:
 
 
 def cycles_of(match: Match, found: Mapping[str, tuple[Loop, ...]]) -> float:
-    """Return the cycles of the cost model; KeyError if it has no such loop."""
+    """Return the cycles of the trips of `match` in the cost model; KeyError if it has no such loop."""
     by_name = {loop.name: loop for loop in found[match.vertex]}
 
     def cycles(amounts: Mapping[str, int]) -> float:
@@ -288,7 +291,7 @@ def kind_of(instruction: Instruction) -> str:
 
 
 def row_of(match: Match, found: Mapping[str, tuple[Loop, ...]], source: str, code: Mapping[str, list[Instruction]]) -> Row | None:
-    """Return the comparison, or None if the code has no such loop."""
+    """Return the line that compares `match`, or None if the code has no such loop."""
     if (loop := find(match, source, code)) is None:
         return None
     weights = weigher(match.paired)

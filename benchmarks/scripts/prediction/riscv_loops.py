@@ -1,4 +1,4 @@
-"""Find natural loops in disassembled code: output of ``objdump -dl`` -> loops with the instructions of a trip, by source line.
+"""Find natural loops in disassembled code (output of ``objdump -dl``), with the instructions of a trip and their source lines.
 
 A basic block ends at a branch or before the target of one. An edge to a block that dominates the edge's source closes a natural loop: the
 loop contains that block, and all blocks from which the edge can be reached without passing the block. Instructions of inner loops are not
@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import networkx as nx
 
 Graph: TypeAlias = "nx.DiGraph[int]"
-"""Addresses of blocks, and their successors."""
+"""Control-flow graph; its nodes are the addresses of blocks."""
 
 _FUNCTION: Final = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 _LINE: Final = re.compile(r"^(/\S+):(\d+)(?: \(discriminator \d+\))?$")
@@ -88,7 +88,7 @@ class CodeLoop:
 
     @property
     def calls(self) -> int:
-        """Calls among its own instructions."""
+        """Number of calls among its own instructions."""
         return sum(i.calls for block in self.own.values() for i in block)
 
     @property

@@ -1,8 +1,9 @@
 """Measure the effect of a gradient window on the accuracy, as a Markdown table: ``python benchmarks/scripts/training/gradient_window.py``.
 
-The network has two hidden layers and is trained on the digits of ``examples/digits``. For every lower end of the window, the table has the
-share of hidden neurons that receive a gradient, and the test accuracy of a network that was trained with the window from the start. It also
-compares the gradient of all weights with the gradient without a window, by cosine and relative error, with random and with trained weights.
+The network has two hidden layers and is trained on the digits of ``examples/digits``. For every lower end of the window, the table shows
+the share of hidden neurons that receive a gradient, and the test accuracy of a network that was trained with the window from the start. It
+also compares the gradient of all weights with the gradient without a window, by cosine and relative error, with random and with trained
+weights.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def trained(lowered, data, epochs: int):
 
 
 def compared(found: np.ndarray, expected: np.ndarray) -> str:
-    """Return the cosine and the relative error as text."""
+    """Return the cosine and the relative error of a gradient as text."""
     length = float(np.linalg.norm(found))
     cosine = float(found @ expected) / (length * float(np.linalg.norm(expected))) if length else 0.0
     return f"{cosine:.3f} / {np.linalg.norm(found - expected) / np.linalg.norm(expected):.2f}"

@@ -34,7 +34,7 @@ from snnc.driver.activity import measure_activity
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.npz"
 HIDDEN, CODE, BATCH, RATE = 128, 8, 32, 2e-3
-"""Hidden neurons, output neurons per class, samples of a batch, and learning rate."""
+"""Numbers of hidden neurons, of output neurons per class and of samples per batch, and learning rate."""
 SCALE = LossScale(2.0**10, dynamic=False)
 COLOURS = ("#222222", "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf")
 BEGIN, END = "<!-- half_precision.py: {} -->", "<!-- end -->"
@@ -49,7 +49,7 @@ class Way:
 
     @property
     def optimizer(self) -> Adam:
-        """Return the optimiser of the training."""
+        """Adam, with a loss scale if deltas are float16."""
         return Adam(RATE, loss_scale=SCALE if self.half is not None and self.half.deltas else None)
 
     def options(self, *, trains: bool) -> dict[str, object]:
@@ -142,7 +142,7 @@ def plan_of(steps: int, way: Way, x: np.ndarray, *, trains: bool, hidden: int, m
 def size_table(machine: str, inputs: int, hidden: int) -> str:
     """Return a table of memory and time of each choice on a machine, for a network with inputs that fire in a tenth of the steps.
 
-    Each column of bytes is a sum over all tiles, in the superstep in which this sum is largest.
+    The bytes, except those of the fullest tile, are sums over all tiles in the superstep in which the sum is largest.
     """
     head = ("weights", "optimiser", "gradients", "history")
     kinds = " | ".join(f"{name} KiB" for name in head)

@@ -1,9 +1,9 @@
 """Train with few spikes and a moving second threshold: ``python benchmarks/scripts/training/sparse_training.py --data strokes``.
 
 The script follows Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold
-that begins 99 below the threshold and moves half-way to 0.1 below it with each update. For comparison it also trains without a capacity,
-and in two runs with a second threshold of 0.1 below the threshold from the first update. A regulariser keeps the rates of hidden neurons
-near the capacity. The data are those of ``sparse_data.py``. Training runs on the CPU.
+that begins 99 below the threshold and moves half of the remaining way to 0.1 below it with each update. For comparison it also trains
+without a capacity, and in two settings with a second threshold of 0.1 below the threshold from the first update. With a capacity, a
+regulariser penalises rates of hidden neurons above it. The data are those of ``sparse_data.py``. The networks are trained on the CPU.
 
 The script prints a Markdown table of the test accuracy after each epoch, mean and range over seeds. With ``--results`` each run is stored
 as a line of JSON with its setting. Stored runs are not repeated, so several processes can share the work (``--only``).
@@ -33,7 +33,7 @@ program compiled with it gives dropped spikes no gradient, as the published code
 
 @dataclass(frozen=True)
 class Training:
-    """Settings of a training.
+    """A training setting: a row of the table.
 
     Attributes
     ----------
@@ -62,13 +62,13 @@ TRAININGS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings shared by the runs of a table."""
+    """Settings shared by all runs of a table."""
 
     epochs: int = 10
     pressure: float | tuple[float, ...] = 3.0
-    """The factor of the regulariser of a hidden layer is this number, divided by the capacity as a share of the neurons.
+    """Factor of the regulariser of a hidden layer, before division by the capacity as a share of its neurons.
 
-    One number for all layers, or one for each.
+    One number for all hidden layers, or one for each.
     """
     rate: str = "0.001"
     """Learning rate: a number or a schedule."""
@@ -78,7 +78,7 @@ class Setting:
     balanced: bool = False
     """Whether all hidden layers have the same capacity in spikes, with an unchanged total; otherwise in shares of their neurons."""
     average: int = 0
-    """Number of last epochs whose mean weights are also tested (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
+    """Number of last epochs; the mean of the weights after them is also tested (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def shares_of(share: float, setting: Setting) -> dict[str, float]:
 
 
 def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[str, Any]:
-    """Return the test accuracy after each epoch, and the mean number of dropped spikes of a sample and step."""
+    """Return the test accuracy after each epoch, and the mean number of dropped spikes per sample and step, in training and tests."""
     net: Any = network(data.x.shape[2], data.classes, seed, setting.widths)
     if training.fluctuating:
         net = snnc.initialise(net, snnc.FluctuationDriven(rate=0.01, xi=2, steps=STEPS), data=data.x[:BATCH].swapaxes(0, 1), seed=seed)
@@ -222,21 +222,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", choices=("strokes", "words"), default="strokes")
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--pressure", type=float, nargs="+", default=[3.0], help="factor of the bound times the share: one, or one a layer")
+    parser.add_argument("--pressure", type=float, nargs="+", default=[3.0], help="factor of the regulariser times the share (one or three)")
     parser.add_argument("--rate", default="0.001", help="learning rate of Adam, or a schedule: linear:0.002,0,epochs=10")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--samples", type=int, default=960)
-    parser.add_argument("--widths", type=int, nargs=3, default=list(Setting.widths), help="neurons of each hidden layer")
+    parser.add_argument("--widths", type=int, nargs=3, default=list(Setting.widths), help="numbers of neurons of the hidden layers")
     parser.add_argument("--only", choices=tuple(TRAININGS), nargs="+", default=list(TRAININGS))
-    parser.add_argument("--balanced", action="store_true", help="hidden layers send equally many spikes, not equal shares")
+    parser.add_argument("--balanced", action="store_true", help="give all hidden layers the same capacity in spikes, not in shares")
     parser.add_argument("--validation", action="store_true", help="measure on validation instead of test samples, to choose settings")
-    parser.add_argument("--average", type=int, default=0, metavar="EPOCHS", help="also measure the mean of the last weights")
+    parser.add_argument("--average", type=int, default=0, metavar="EPOCHS", help="also test the mean weights of the last EPOCHS epochs")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()
     widths = tuple(chosen.widths)
     if len(chosen.pressure) not in (1, len(HIDDEN)):
-        parser.error(f"--pressure takes 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
+        parser.error(f"--pressure needs 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
     pressure = tuple(chosen.pressure) if len(chosen.pressure) > 1 else chosen.pressure[0]
     setting = Setting(
         chosen.epochs, pressure, chosen.rate, chosen.validation, widths, chosen.samples, chosen.balanced, chosen.average
@@ -254,7 +254,7 @@ def main() -> None:
                     with chosen.results.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(done[key]) + "\n")
     epochs = " | ".join(f"epoch {e + 1}" for e in range(chosen.epochs))
-    print(f"| training | seeds | test accuracy after {epochs} | dropped spikes of a step |")
+    print(f"| training | seeds | test accuracy after {epochs} | dropped spikes per sample and step |")
     print("|---|" + "---|" * (chosen.epochs + 2))
     curves = {}
     for name in chosen.only:

@@ -14,7 +14,7 @@ SEEDS, QUICK_SEEDS = 3, 1
 
 
 def curve_row(model: str, seeds: int) -> Row:
-    """Return the row of a neuron model."""
+    """Return the row of a neuron model and number of seeds."""
     return Row("learning curve", {"model": model, "seeds": seeds})
 
 
@@ -24,7 +24,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each neuron model: test accuracy against epochs, mean of the seeds."""
+    """Return the points of one line per neuron model: test accuracy after each epoch, mean over seeds."""
     found: list[Point] = []
     for model in MODELS:
         known = first_result(results, partial(curve_row, model), (SEEDS, QUICK_SEEDS))

@@ -11,7 +11,7 @@ BATCHES: Final = (16, 32, 64, 128, 256)
 QUICK: Final = (32, 128)
 QUICK_MODELS: Final = tuple(model for model in MODELS if model not in ("Lapicque", "Alpha"))
 QUOTED: Final = 60_000
-"""Samples/s of Leaky at batch 128 in the paper's public repository."""
+"""Samples/s of Leaky at batch 128, from the history of the paper's public repository."""
 
 
 def neuron_row(model: str, batch: int, precision: Precision = "float32") -> Row:
@@ -25,7 +25,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each model, and the published point."""
+    """Return the points of one line per model, and the published point."""
     found = [
         Point(
             "Leaky, snnTorch for IPUs (published)",
@@ -50,8 +50,7 @@ FIGURE: Final = Figure(
     "2211.10725",
     "Training throughput of snnTorch's neuron models",
     "MNIST as constant values: 784 inputs, 1,000 hidden neurons of the model, 10 outputs, T = 25, Adam, float32, one IPU (GC200), "
-    "assumed activity 5 %. "
-    "Recurrent models feed back one to one, or all to all.",
+    "assumed activity 5 %. In recurrent models, each neuron feeds back to itself (one to one) or to all neurons (all to all).",
     "samples per batch",
     "samples/s",
     rows,

@@ -1,4 +1,4 @@
-"""Figures of population codes: accuracy and time of an update over the number of steps T and the number of neurons per class."""
+"""Figures of population codes: accuracy and time of an update over the number of steps T, for several numbers of neurons per class."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REGIME: Final = (
 
 
 def code_row(steps: int, group: int, seeds: int) -> Row:
-    """Return the row for a number of steps and a number of neurons per class."""
+    """Return the row for a number of steps, of neurons per class, and of seeds."""
     return Row("population code", {"steps": steps, "group": group, "seeds": seeds})
 
 
@@ -32,7 +32,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def _points(results: Results, number: Callable[[Mapping[str, Any]], float]) -> tuple[Point, ...]:
-    """Return a line for each number of neurons per class."""
+    """Return the points of one line per number of neurons per class; `number` reads y from a result."""
     found = []
     for group in GROUPS:
         for steps in sorted({*STEPS, *QUICK_STEPS}):
@@ -62,7 +62,7 @@ TIME: Final = Figure(
     "population-codes-time",
     "2211.10725",
     "Population codes: time over T",
-    REGIME + "Median of an update.",
+    REGIME + "Median time of an update.",
     "T, steps",
     "ms per update",
     rows,

@@ -11,7 +11,7 @@ from snnc.benchmarks.reproduce.neuron_models import MODELS, Precision
 
 BATCH: Final = 32
 QUICK: Final = ("Leaky", "Synaptic", "RLeaky one to one", "RLeaky all to all", "Leaky, convolution")
-"""Models of a quick run, without SLSTM and SConv2dLSTM, which take longest to map."""
+"""Models of a quick run; SLSTM and SConv2dLSTM, which take longest to map, are not among them."""
 PRECISIONS: Final[tuple[Precision, ...]] = ("float32", "float16")
 
 
@@ -21,7 +21,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def _points(results: Results, key: str, unit: float) -> tuple[Point, ...]:
-    """Return a series for each precision: `key` of the results, in `unit`."""
+    """Return the points of one series per precision: `key` of the results, divided by `unit`."""
     found = []
     for model in MODELS:
         for precision in PRECISIONS:
@@ -36,15 +36,15 @@ def _points(results: Results, key: str, unit: float) -> tuple[Point, ...]:
 
 
 CAPTION: Final = (
-    f"MNIST's size: 784 inputs, 1,000 hidden neurons (convolutions: 16 maps of 14 x 14), 10 outputs, T = 25, batch {BATCH}, Adam, one IPU "
-    "(GC200), assumed activity 5 %. float16: weights (rounded stochastically), histories and deltas, as far as the network "
+    f"Networks for MNIST: 784 inputs, 1,000 hidden neurons (convolutions: 16 maps of 14 x 14), 10 outputs, T = 25, batch {BATCH}, Adam, "
+    "one IPU (GC200), assumed activity 5 %. float16: weights (rounded stochastically), histories and deltas, as far as the network "
     "allows; sums are float32, and snnc's codelets do not use float16 arithmetic, so memory falls more than time. "
 )
 TIME: Final = Figure(
     "precision",
     "2211.10725",
     "Kinds of recurrence, float32 and float16: throughput",
-    CAPTION + "Recurrent models feed back one to one, or all to all.",
+    CAPTION + "In recurrent models, each neuron feeds back to itself (one to one) or to all neurons (all to all).",
     "neuron model",
     "samples/s",
     rows,
@@ -54,7 +54,7 @@ MEMORY: Final = Figure(
     "precision-memory",
     "2211.10725",
     "Kinds of recurrence, float32 and float16: memory",
-    CAPTION + "The fullest tile of 624 KiB.",
+    CAPTION + "Shown is the fullest tile; a tile has 624 KiB.",
     "neuron model",
     "KiB on the fullest tile",
     rows,

@@ -1,4 +1,4 @@
-"""Figure: accuracy at the end of training over the capacity, the largest share of a layer's neurons whose spikes are sent in a step."""
+"""Figure: accuracy at the end of training over the capacity, the maximum share of a layer's neurons whose spikes are sent in a step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.benchmarks.reproduce.sparse_runs import DATA, SHARES, sparse_runs
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each data set: the mean over seeds at the last epoch."""
+    """Return the points of one line per data set: the mean accuracy over seeds at the last epoch."""
     del results
     found = []
     for data, label in DATA.items():
@@ -27,7 +27,7 @@ FIGURE: Final = Figure(
     "accuracy",
     "2311.04386",
     "Accuracy after training over the capacity",
-    REGIME + "At 100 % training is dense: no capacity and no window.",
+    REGIME + "100 % is dense training: no capacity and no gradient window.",
     "capacity K, % of a layer",
     "test accuracy at the last epoch, %",
     no_rows,

@@ -14,14 +14,14 @@ NET: Final = "nmnist-h3-a{:g}"
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return rows of the sparse programs for each activity, and one row for each dense program, whose time does not depend on activity."""
+    """Return a row for each sparse program and activity, and one for each dense program, whose time does not depend on activity."""
     chosen = QUICK if quick else PERCENTS
     sparse = [plan_row(NET.format(p), strategy) for p in chosen for strategy in (SNNC, PUBLISHED)]
     return (*sparse, plan_row(NET.format(5), DENSE), gpu_row(NET.format(5)))
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each strategy; the lines of programs without events are horizontal."""
+    """Return the points of one line per program; the lines of programs without events are horizontal."""
     places = [(p, NET.format(p)) for p in PERCENTS]
     ends = [(p, NET.format(5)) for p in (PERCENTS[0], PERCENTS[-1])]
     bound = [dense_bound(net, p) for p, net in ends]
@@ -34,11 +34,10 @@ FIGURE: Final = Figure(
     "2311.04386",
     "Training throughput against activity",
     "N-MNIST inputs (2,312), three hidden layers of 978 neurons that fill one IPU, T = 100, batch 48, Adam. A hidden layer's "
-    "capacity K is the "
-    "given share of its neurons, and every window is full. A program without events moves and multiplies every value at any "
-    "activity; snnc's does not use the "
-    "IPU's matrix units, so the bound of a program that does is also drawn. snnc's GPU program multiplies every value, too. No GPU was "
-    "measured over these activities.",
+    "capacity K is the given share of its neurons, and every window is full. A program without events moves and multiplies every value at "
+    "any activity; snnc's does not use the IPU's matrix units, so the bound of a program that uses them is also drawn. snnc's GPU program "
+    "multiplies every value, too. No GPU was "
+    "measured at these activities.",
     "capacity K, % of a layer",
     "samples/s",
     rows,

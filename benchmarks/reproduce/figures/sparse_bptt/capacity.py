@@ -1,4 +1,4 @@
-"""Figure: the capacity that training would need to drop no spike, which is the largest number of spikes of a layer in a step, by epoch."""
+"""Figure: smallest capacity that drops no spike (the largest number of spikes of a layer in a step), over the epochs of training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EPOCHS, QUICK_EPOCHS = 20, 8
 
 
 def capacity_row(bound: float | None, epochs: int) -> Row:
-    """Return the row of a training run with or without a bound on rates."""
+    """Return the row of a training run of `epochs` epochs; `bound` is the bound on firing rates (None: no bound)."""
     return Row("spikes over training", {"bound": bound, "epochs": epochs})
 
 
@@ -22,7 +22,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each training run, layer, and largest or mean number of spikes."""
+    """Return the points of two lines per training run and layer: the largest and the mean number of spikes."""
     found: list[Point] = []
     for bound in BOUNDS:
         known = first_result(results, partial(capacity_row, bound), (EPOCHS, QUICK_EPOCHS))
@@ -30,7 +30,7 @@ def points(results: Results) -> tuple[Point, ...]:
             continue
         _, result = known
         limit = "rates not bounded" if bound is None else f"rates bounded to {100 * bound:g} %"
-        for what, word in (("largest", "most in a step"), ("mean", "mean")):
+        for what, word in (("largest", "largest"), ("mean", "mean")):
             for layer, percents in result.get(what, {}).items():
                 series = f"{layer}, {limit}: {word} (measured)"
                 found += [
@@ -46,10 +46,10 @@ FIGURE: Final = Figure(
     "capacity",
     "2311.04386",
     "Required capacity during training",
-    "Spikes of a hidden layer per step and sample, in % of its 256 neurons, over 48 test samples after each epoch; epoch 0 is before "
-    "training. A capacity K below the largest number drops spikes. Two hidden layers on pen strokes, T = 20, no capacity in "
-    "training, with and without the bound on rates of the published recipe. snnc's program for the CPU, on this machine; spikes "
-    "counted by the reference.",
+    "Largest and mean number of spikes of a hidden layer per step and sample, in % of its 256 neurons, over 48 test samples after each "
+    "epoch; epoch 0 is before training. A capacity K below the largest number drops spikes. Two hidden layers on pen strokes, T = 20, no "
+    "capacity in training, with and without the bound on rates of the published recipe. snnc's program for the CPU, on this machine; "
+    "spikes counted by the reference.",
     "epoch",
     "spikes per step, % of the layer",
     rows,

@@ -18,23 +18,23 @@ SCHEDULES: Final = {
     NARROW: "10 %, schedule off: at its end value from the start",
     DEFAULT_WEIGHTS: "10 %, schedule off, PyTorch's default weights",
 }
-"""Labels of the training runs with and without the schedule."""
+"""Labels of the training settings with and without the schedule."""
 CAPACITIES: Final = {training: "dense" if training == "dense" else f"at most {training} of a layer" for training in SHARES}
-"""Labels of the training runs by capacity."""
+"""Labels of the training settings by capacity."""
 REGIME: Final = (
-    "Test accuracy after each epoch, mean of the seeds; the range is in the table. Four layers of weights (hidden layers of 1,024, 512 and "
+    "Test accuracy after each epoch, mean over seeds; the range is in the table. Four layers of weights (hidden layers of 1,024, 512 and "
     "256), 960 training samples, T = 50, batch 48, Adam. N-MNIST and SHD were not available: the data are synthetic. "
 )
 
 
 def no_rows(quick: bool) -> tuple[Row, ...]:
-    """Return no rows: the runs took hours and are stored."""
+    """Return no rows: the runs took hours, and their results are stored."""
     del quick
     return ()
 
 
 def _points(results: Results, data: str, names: Mapping[str, str]) -> tuple[Point, ...]:
-    """Return a line for each training in `names`, with its label."""
+    """Return the points of one line per training setting in `names`, which has the labels."""
     del results
     runs = sparse_runs(data)
     return tuple(
@@ -50,8 +50,8 @@ def _figure(data: str) -> Figure:
         f"convergence-{data}",
         "2311.04386",
         f"Convergence for each capacity: {DATA[data]}",
-        REGIME + "Each hidden layer sends at most the given share of its neurons' spikes in a step, and the second threshold moves "
-        "half-way from -99 to -0.1 with each update.",
+        REGIME + "In a step, at most the given share of a hidden layer's neurons send spikes. The second threshold starts at -99 and "
+        "moves half of the remaining way to -0.1 with each update.",
         "epoch",
         "test accuracy, %",
         no_rows,

@@ -1,4 +1,4 @@
-"""Figure: accuracy against the number of hidden layers, dense and with a capacity."""
+"""Figure: test accuracy against the number of hidden layers, without and with a capacity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEEDS, QUICK_SEEDS = 3, 1
 
 
 def depth_row(layers: int, percent: float | None, seeds: int) -> Row:
-    """Return the row for a number of hidden layers and a capacity."""
+    """Return the row for a number of hidden layers, a capacity in % of a layer (None: dense) and a number of seeds."""
     return Row("depth", {"layers": layers, "percent": percent, "seeds": seeds})
 
 
@@ -27,7 +27,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each capacity."""
+    """Return the points of one line per capacity."""
     found = []
     for percent in PERCENTS:
         series = "dense (measured)" if percent is None else f"at most {percent:g} % of a layer (measured)"

@@ -16,7 +16,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each network and program, %; x is the number of IPUs."""
+    """Return the points of one line per network and program, in %; x is the number of IPUs."""
     found: list[Point] = []
     for n in scaling.SIZES:
         for strategy, who in ((SNNC, "snnc's program"), (PUBLISHED, "the paper's program, by a model of it")):
@@ -43,8 +43,9 @@ FIGURE: Final = Figure(
     "efficiency",
     "2311.04386",
     "Scaling efficiency",
-    "For the two figures above; the smallest number of IPUs with a prediction has 100 %. Weak: the step time of its network divided by "
-    "that of the larger network. Strong: its step time divided by the step time on more IPUs, and by the ratio of the numbers of IPUs.",
+    "For the two figures above; the smallest number of IPUs with a prediction has 100 %. Weak: the step time on that number divided by "
+    "the step time of the larger network on more IPUs. Strong: the same ratio for one network, divided by the ratio of the numbers of "
+    "IPUs.",
     "IPUs",
     "efficiency, %",
     rows,

@@ -1,4 +1,4 @@
-"""Figure: the 12 timings of the published log, and the predictions for snnc's program and for the published one."""
+"""Figure: throughput of the 12 runs of the published log, and predictions for snnc's program and for the published one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOG: Final = "IPU, the paper's program (published log)"
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return two rows for each logged network: mapped by snnc, and by the model of the published program."""
+    """Return two rows for each logged network: predicted for snnc's program, and for the published program."""
     nets = QUICK if quick else tuple(run.name for run in logged_runs())
     return tuple(plan_row(net, strategy) for net in nets for strategy in (SNNC, PUBLISHED))
 
@@ -41,8 +41,8 @@ FIGURE: Final = Figure(
     "2311.04386",
     "Training throughput against layers and activity: the published log",
     "N-MNIST inputs, 2 to 5 hidden layers (h) that fill one IPU, capacity 1, 5 and 10 % (a), T = 100, batch 48, Adam. The log "
-    "records neither its "
-    "clock nor its activity: snnc's rows use the activity of a simulation with the logged weight limits, and 1.33 GHz.",
+    "records neither its clock nor its activity: the predictions use the activity of a simulation with the logged weight limits, and 1.33 "
+    "GHz.",
     "hidden layers and capacity",
     "samples/s",
     rows,

@@ -1,4 +1,4 @@
-"""Figure: the memory of a whole IPU by kind of data."""
+"""Figure: memory of all tiles of an IPU by category of data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each kind of data, MiB."""
+    """Return the points of one series per category of data, in MiB."""
     found = []
     for net in NETS:
         result = results.get(plan_row(net).key, {})
@@ -30,7 +30,7 @@ FIGURE: Final = Figure(
     "memory",
     "2311.04386",
     "Memory of one IPU by category",
-    "Sum over all tiles for snnc's program. An IPU (GC200) has 897 MiB.",
+    "Bytes of snnc's program, summed over all tiles (predicted). An IPU (GC200) has 897 MiB.",
     "network",
     "MiB",
     rows,

@@ -19,7 +19,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each strategy."""
+    """Return the points of one line per strategy, and of the bound for dense programs."""
     places = [(float(n), NET.format(n)) for n in SIZES]
     lines = [point for strategy in STRATEGIES for point in throughput(results, places, strategy)]
     return (*lines, *(dense_bound(net, n) for n, net in places))

@@ -8,7 +8,7 @@ from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
 from snnc.benchmarks.reproduce.figures.plans import SNNC, plan_row, throughput
 
 NETS: Final = {"shd-n8-b3-a5": (1, 2, 4, 8, 16), "shd-x4-n8-a5": (4, 8, 16, 32, 64)}
-"""Numbers of IPUs for each network; the first is the network's own number in the paper's grid."""
+"""Numbers of IPUs for each network; the first is that of the network in the paper's grid."""
 QUICK: Final = {"shd-n8-b3-a5": (1, 4, 16)}
 
 
@@ -18,12 +18,12 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def strong_row(net: str, ipus: int) -> Row:
-    """Return the row of a network on a number of IPUs; on its own number of IPUs, it shares the row with other figures."""
+    """Return the row of a network on a number of IPUs; on the network's own number, other figures use the same row."""
     return plan_row(net, SNNC, None if ipus == NETS[net][0] else ipus)
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each network, and a line of perfect scaling from its first point."""
+    """Return the points of one line per network, and of a line of perfect scaling from its first point."""
     found: list[Point] = []
     for net, ipus in NETS.items():
         own = [
@@ -39,7 +39,7 @@ def points(results: Results) -> tuple[Point, ...]:
 
 
 def named(net: str) -> str:
-    """Return the label of the network: its hidden layers and neurons."""
+    """Return the label of the network: the number of its hidden layers and their size."""
     layers = 48 if "-x4-" in net else 12
     return f"snnc's program, {layers} hidden layers of about 980"
 
@@ -49,7 +49,7 @@ FIGURE: Final = Figure(
     "2311.04386",
     "Strong scaling over 1 to 64 IPUs",
     "SHD inputs, T = 100, batch 24, SGD, capacity 5 %: the network that fills one IPU with 8 neurons per tile, and the one that fills "
-    "four, on this number of IPUs or more. If IPUs wait for each other's spikes, more IPUs do not help.",
+    "four, each on that number of IPUs or more. If IPUs wait for each other's spikes, more IPUs do not help.",
     "IPUs",
     "samples/s",
     rows,

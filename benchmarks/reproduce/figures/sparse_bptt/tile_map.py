@@ -11,7 +11,7 @@ ROW: Final = Row("tile map", {"name": NET})
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return the tiles of each layer, and the memory of the fullest."""
+    """Return the number of tiles of each layer; the note has their mean and largest memory."""
     result = results.get(ROW.key)
     if result is None:
         return ()
@@ -28,7 +28,7 @@ def points(results: Results) -> tuple[Point, ...]:
 
 
 def picture(results: Results) -> str:
-    """Return the drawing of the row; "" if it has none."""
+    """Return the drawing in the row's result; "" if there is none."""
     return str(results.get(ROW.key, {}).get("svg", ""))
 
 
@@ -37,7 +37,7 @@ FIGURE: Final = Figure(
     "2311.04386",
     "Tile map of one IPU",
     "Three hidden layers of 978 neurons and the readout on the 1,472 tiles of a GC200 (N-MNIST inputs, capacity 5 %, T = 100, batch 48): "
-    "a colour for each layer, darker with more memory (predicted). Point at a tile for its number, neurons and bytes.",
+    "a colour for each layer, darker with more memory (predicted). Hover over a tile to see its number, neurons and bytes.",
     "layer",
     "tiles",
     lambda _: (ROW,),
