@@ -37,8 +37,9 @@ def as_graph(
 ) -> Graph:
     """Turn any model into a new graph.
 
-    `steps` replaces the model's number of steps, and `input_kind` (``"spikes"`` or ``"values"``) the kind of its inputs. With `lenient`, a
-    project whose trained weights cannot be used gets its compiled weights instead. For `dt`, `dialect` and `detach` see :func:`load_model`.
+    `steps` replaces the number of steps of a model that defines one, and `input_kind` (``"spikes"`` or ``"values"``) the kind of its
+    inputs. With `lenient`, a project whose trained weights cannot be used gets its compiled weights instead. For `dt`, `dialect` and
+    `detach` see :func:`load_model`.
 
     Raises
     ------
@@ -123,7 +124,7 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
 
 
 def has_seconds(path: str | Path) -> bool:
-    """Return whether a model is in continuous time, like NIR files."""
+    """Return whether a model is in continuous time, that is, a NIR file."""
     from snnc.frontends.load import is_nir
 
     return Path(path).is_file() and is_nir(Path(path))

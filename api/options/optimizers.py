@@ -32,7 +32,7 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
     Raises
     ------
     UnknownOptimizerError
-        The name or the numbers do not belong to an optimiser.
+        The name is unknown, or a setting or a group is invalid.
     OptionValueError
         A number is out of range.
 

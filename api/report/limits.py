@@ -28,7 +28,7 @@ MOVED: Final[Mapping[str, str]] = {
     "update: replicas": "new weights",
     "update: weight copies": "weights to copies",
 }
-"""Kind of traffic that precedes each phase."""
+"""Kind of traffic in the exchange before each phase, by name of the phase."""
 LINKED: Final = 0.9
 """Links are reported as the bottleneck of an exchange if they are busy for at least this share of its time."""
 

@@ -1,4 +1,4 @@
-"""Record the spikes of a few samples for reports, in every spiking layer."""
+"""Record the spikes of a few samples in every spiking layer, for reports."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def emulate(
         list[Path] | None, typer.Argument(help="The host program, then codelets and further host code.", metavar="FILE…")
     ] = None,
     include: Annotated[list[Path] | None, typer.Option("-I", "--include", help="A folder for #include; may be repeated.")] = None,
-    define: Annotated[list[str] | None, typer.Option("-D", "--define", help="NAME or NAME=VALUE; may be repeated.")] = None,
+    define: Annotated[list[str] | None, typer.Option("-D", "--define", help="A macro, NAME or NAME=VALUE; may be repeated.")] = None,
     flag: Annotated[
         list[str] | None, typer.Option("--flag", help="A flag for the C++ compiler, such as --flag=-lm; may be repeated.")
     ] = None,

@@ -1,4 +1,4 @@
-"""Supersteps on a time axis: all supersteps of the step, and one run of each part, such as the backward pass."""
+"""Supersteps on a time axis: those of a whole training step or forward pass, and one run of each of its parts, such as "backward"."""
 
 from __future__ import annotations
 
