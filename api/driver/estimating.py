@@ -193,6 +193,6 @@ def estimate_lines(found: Estimate) -> list[str]:
     return [
         f"bounds    {data['bound_cycles']:,.0f} cycles if all work and bytes were spread evenly over all tiles "
         f"({100 * data['balance']:.0f} % of the prediction)",
-        f"          {data['ideal_cycles']:,.0f} cycles with ideal event loops, each id moved once, and one barrier per time step and direction",
+        f"          {data['ideal_cycles']:,.0f} cycles with ideal event loops, each id moved once, one barrier per step and direction",
         f"strategy  {data['strategy']}; planned in {data['compile_s']:.2f} s; nothing was written",
     ]

@@ -11,7 +11,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.report.recording import Recording, Train
 
 MAX_ROWS, MAX_COLUMNS, MIN_ROWS = 128, 400, 16
-"""Size limits of a raster in bins: maximum number of rows and of columns, and the smallest limit on rows if a page has many rasters."""
+"""Size limits of a raster in bins: rows, columns, and the smallest limit on rows if a page has many rasters."""
 MAX_BINS: Final = 1_000_000
 """Maximum number of bins of all rasters on a page together."""
 MARGIN: Final = 0.1
