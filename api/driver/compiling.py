@@ -86,9 +86,9 @@ def compile(
         ``(low, high)``, or `low` alone. Restrict every surrogate derivative to ``low < x < high`` (x: membrane potential minus threshold).
         Neurons outside receive no gradient, so machines move less data. This changes the gradient, see the page on the gradient window.
     recompute
-        Whether a sequence is divided into segments, of which only one has its states stored at a time; the other segments run forward
-        again before they run backward. ``"auto"``: if the states of all steps do not fit; ``"off"``: never; a number: always, with this
-        many iterations per segment. Results do not change.
+        Whether a sequence is divided into segments. Then the states of all steps are stored for one segment at a time, and the other
+        segments run forward again before they run backward. ``"auto"``: if the states of all steps do not fit; ``"off"``: never; a
+        number: always, with this many iterations per segment. Results do not change.
     streaming
         Data that a training step may store outside the tiles if it does not fit otherwise. ``"off"``: none; ``"inputs"``: the host sends
         inputs segment by segment; ``"boundaries"``: streaming memory also stores the first states of segments; ``"history"``: streaming

@@ -62,7 +62,7 @@ class Recording:
 
 
 def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mapping[str, Array], initial: Initial) -> Recording:
-    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes; every exact backend computes the same spikes.
+    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes; targets in float32 compute the same ones.
 
     Raises
     ------

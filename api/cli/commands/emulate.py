@@ -15,7 +15,7 @@ from snnc.errors import CommandLineError, OptionConflictError
 
 IPUS = ("ipu1", "ipu2", "ipu21", "none")
 OF_RUNS = ("ipu", "check_bounds", "check_undefined", "check_workers", "lenient_memory", "profile")
-"""Options that only affect a run of the program."""
+"""Parameters that only affect a run of the program."""
 REST = "snnc.emulate.arguments"
 """Key in the command's context for the arguments after ``--``."""
 

@@ -79,8 +79,8 @@ class TrainArguments:
         typer.Option(
             "--capacity",
             metavar="SPIKES",
-            help="Maximum number of spikes that a source sends in a step, for projects compiled with --mode drop: numbers, shares or "
-            "schedules, such as '5 %; hidden=linear:64,14,epochs=10'.",
+            help="Maximum number of spikes that a source sends in a step, for projects compiled with --mode drop and --capacity: numbers, "
+            "shares or schedules, such as '5 %; hidden=linear:64,14,epochs=10'.",
         ),
     ] = None
     accumulate: Annotated[
@@ -190,13 +190,13 @@ _SETTINGS: Final = (
     *("epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience", "min_delta"),
     *("best", "restore_best", "log", "tensorboard", "checkpoint_every"),
 )
-"""Options that set how ``fit`` trains."""
+"""Options that become arguments of ``fit``, and ``checkpoint_every``."""
 _FIT_NAMES: Final = {"lr": "learning_rate"}
 """Arguments of ``fit`` by option, where their names differ."""
 
 
 def _settings(given: TrainArguments) -> dict[str, Any]:
-    """Return the settings of the recipe and the options by argument of ``fit``; options take precedence."""
+    """Return the settings of the recipe and the options, by names of the arguments of ``fit``; options take precedence."""
     from snnc.backends.folders.manifest import BEST
     from snnc.recipe import number_or_text, read_recipe
 
@@ -211,7 +211,7 @@ def _settings(given: TrainArguments) -> dict[str, Any]:
 
 
 def _interval(chosen: dict[str, Any]) -> str:
-    """Remove the time between two checkpoints from the settings, check it and return it."""
+    """Return the checked time between two checkpoints, removed from the settings."""
     from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
 
     every: str = chosen.pop("checkpoint_every", EVERY)

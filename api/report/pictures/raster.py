@@ -25,7 +25,8 @@ class LayerActivity:
     Attributes
     ----------
     measured, assumed
-        Mean number of spikes per neuron (or element of an input) and step, in the recording and as assumed by the plan (None without a plan).
+        Mean number of spikes per neuron (or element of an input) and step, in the recording, and as assumed by the plan (None without
+        a plan).
     peak, capacity
         Maximum number of spikes in one step of one sample, and capacity of one window (None if spikes are not sent in windows).
     silent, constant
