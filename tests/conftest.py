@@ -34,7 +34,9 @@ AS_FOR_USERS = ("end_to_end", "backends/emulator", "golden")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--wide", action="store_true", help="run the wide cases too: more of the same kind, for changes to the code they test")
+    parser.addoption(
+        "--wide", action="store_true", help="run the wide cases too: more of the same kind, for changes to the code they test"
+    )
     parser.addoption("--quick", action="store_true", help="start no test after 40 seconds, and leave out tests that took long before")
     parser.addoption("--budget", type=float, metavar="SECONDS", help="start no test after this many seconds; skip the others")
 
