@@ -16,7 +16,13 @@ ModelArgument: TypeAlias = Annotated[Path, typer.Argument(help="An ONNX or NIR f
 ProjectArgument: TypeAlias = Annotated[Path, typer.Argument(help="A folder from snnc compile.", metavar="DIR")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else on stdout.")]
 DtOption: TypeAlias = Annotated[float | None, typer.Option("--dt", help="Time step in seconds, for models in continuous time (NIR files).")]
-DialectOption: TypeAlias = Annotated[str | None, typer.Option("--dialect", help="Framework whose NIR conventions apply.")]
+DialectOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect",
+        help="Framework whose conventions apply to a NIR file: nir (the format's own, default), snntorch, norse, spikingjelly or spyx.",
+    ),
+]
 DetachOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--detach", help="Rule for where gradients stop inside neurons, for model files: reset (default), none or all."),
@@ -35,7 +41,7 @@ PercentileOption: TypeAlias = Annotated[
     ),
 ]
 ConvertedStepsOption: TypeAlias = Annotated[
-    int | None, typer.Option("--steps", help="With --ann2snn: time steps of the spiking network (default 64).")
+    int | None, typer.Option("--steps", help="With --ann2snn: number of time steps of the spiking network (default 64).")
 ]
 StepsOption: TypeAlias = Annotated[int | None, typer.Option("--steps", help=help_of("steps"))]
 InputKindOption: TypeAlias = Annotated[str | None, typer.Option("--input-kind", help="Kind of the inputs: spikes (0 or 1) or values.")]

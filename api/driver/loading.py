@@ -87,7 +87,8 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     dt
         Seconds per time step, for models in continuous time.
     dialect
-        Framework whose NIR conventions apply.
+        Framework whose conventions apply to a NIR file: ``"nir"`` (the format's own, default), ``"snntorch"``, ``"norse"``,
+        ``"spikingjelly"`` or ``"spyx"``.
     detach
         Where gradients stop inside neurons, which model files do not define. ``"reset"`` (default): the neuron's own spike is a constant
         in its reset, as in snnTorch. ``"none"``: nowhere, as by default in SpikingJelly. ``"all"``: wherever the neuron reads its own

@@ -85,9 +85,9 @@ RULES: Final[Mapping[str, Rule]] = {
         targets=("reference", "cpu", "cuda", "machine"),
     ),
     "learnable": Rule(
-        "neuron parameters that are trained", "Neuron parameters to train: beta,threshold.", "NAMES", everywhere="with a loss"
+        "neuron parameters that are trained", "Neuron parameters to train, such as beta,threshold.", "NAMES", everywhere="with a loss"
     ),
-    "surrogate": Rule("derivative of a spike", "Derivative of a spike: atan (default), fast_sigmoid:25 …"),
+    "surrogate": Rule("surrogate derivative of a spike", "Surrogate derivative of a spike: atan (default), fast_sigmoid:25 …"),
     "gradient_window": Rule(
         "neurons that receive a gradient", "Only neurons with LOW < membrane - threshold < HIGH receive a gradient.", "LOW[,HIGH]"
     ),

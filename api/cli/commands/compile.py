@@ -51,7 +51,8 @@ class CompileArguments:
         str, typer.Option("--strategy", help="With --estimate-only: snnc, or a baseline: linear, random, metis, greedy.")
     ] = "snnc"
     activity: Annotated[
-        float | None, typer.Option("--activity", help="With --estimate-only: assumed spikes per neuron and step (default 0.05).")
+        float | None,
+        typer.Option("--activity", help="With --estimate-only: assumed activity, in spikes per neuron and step (default 0.05)."),
     ] = None
     run: Annotated[bool, typer.Option("--run", help="Build the project, run one batch and compare its outputs with the reference.")] = False
     dump_after: Annotated[

@@ -49,7 +49,11 @@ def emulate(
         bool, typer.Option("--check-undefined", help="Stop with an error if a vertex reads elements undefined since WriteUndef.")
     ] = False,
     check_workers: Annotated[
-        bool, typer.Option("--check-workers", help="Stop with an error if workers write the same 32-bit word.")
+        bool,
+        typer.Option(
+            "--check-workers",
+            help="Stop with an error if two workers of a MultiVertex change the same 32-bit word or depend on each other.",
+        ),
     ] = False,
     lenient_memory: Annotated[bool, typer.Option("--lenient-memory", help="Only warn if a tile's memory overflows.")] = False,
     profile: Annotated[Path | None, typer.Option("--profile", help="JSON file for the profile of the run.")] = None,

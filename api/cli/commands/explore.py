@@ -34,7 +34,8 @@ class ExploreArguments:
     )
     batch: Annotated[str, typer.Option("--batch", help="Batch sizes, separated by commas.")] = "32"
     activity: Annotated[
-        str | None, typer.Option("--activity", help="Assumed spikes per neuron and step, separated by commas (default 0.05).")
+        str | None,
+        typer.Option("--activity", help="Assumed activities, in spikes per neuron and step, separated by commas (default 0.05)."),
     ] = None
     options: dict[str, Any] = field(
         default_factory=dict,
