@@ -110,7 +110,7 @@ class Backend(Generic[Own]):
     Attributes
     ----------
     name
-        Name for ``--target``.
+        Name; for a backend that is a single target, also its value of ``--target``.
     about
         Description in ``snnc targets``; empty if each target is described by a file.
     options
@@ -191,7 +191,7 @@ class Backend(Generic[Own]):
         return False
 
     def limit(self, options: Own) -> SpikeLimit | None:
-        """Return the spike limit of the step program; None for machines, whose plan contains the limit."""
+        """Return the spike limit of the step program; None if there is no limit, or for machines, whose plan contains the limit."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
         return limit_of(options.mode, options.capacity, options.drop, options.seed) if isinstance(options, SequenceOptions) else None
@@ -200,7 +200,7 @@ class Backend(Generic[Own]):
         """Raise a coded error if this backend cannot run `program`."""
 
     def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
-        """Return the program to emit; `graph` was lowered to `program`."""
+        """Return the program to emit, with its mapping if the target has tiles; `graph` was lowered to `program`."""
         return PlacedProgram(program)
 
     def emit(self, placed: PlacedProgram, options: Own, folder: Path) -> None:

@@ -150,7 +150,10 @@ class BackendSession:
         return {o.label: found[o.id] if o.layout.batch_axis is not None or batch > 1 else found[o.id][0] for o in self.program.outputs}
 
     def reset(self, batch: int | None = None, initial: Mapping[str, npt.ArrayLike] | None = None) -> None:
-        """Set all states to their initial values before the next :meth:`step`; `initial` as in :meth:`run`."""
+        """Set all states to their initial values before the next :meth:`step`; `initial` is as in :meth:`run`.
+
+        `batch` is the number of samples. By default, it is 1 if `initial` is given, and else that of the next inputs.
+        """
         engine = self._stepping_engine()
         if batch is not None and batch < 1:
             raise BatchSizeError(f"the batch is {batch}; it must be at least 1.")
@@ -214,7 +217,8 @@ class BackendSession:
             Number of epochs already trained by an earlier :meth:`fit` with the same data and seed. Order and learning rate continue after
             them, so training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) equals training in one.
         batch
-            Samples per update; by default the batch for which the network was compiled, or 64. An iterable of batches determines its own.
+            Number of samples per update; by default the batch for which the network was compiled, or 64. If `x` is an iterable of batches,
+            each of them is one update.
         learning_rate
             A number, a schedule of :mod:`snnc.schedules` or its text, or another function of the number of updates (including those of the
             `first_epoch` earlier epochs); by default the rate of the optimiser.
@@ -222,12 +226,13 @@ class BackendSession:
             The lower end of the gradient window, or both ends. Each is a number, a schedule or another function of the number of updates,
             and lies inside the compiled window. By default the window does not change.
         capacity
-            Spikes that a source sends in a step, at most the compiled capacity: a number, a schedule (rounded) or another function of
-            the number of updates; a share, ``"5 %"`` or ``"linear:10,5,epochs=8 %"``; or one of these for each input or population, as a
-            dictionary by name (``"*"``: all others) or as text, ``"5 %; hidden=20"``. For programs that were compiled with mode "drop".
+            Maximum number of spikes that a source sends in a step, up to the compiled capacity; for programs that were compiled with mode
+            "drop". It is a number, a schedule (rounded) or another function of the number of updates; or a share of the neurons, such as
+            ``"5 %"`` or ``"linear:10,5,epochs=8 %"``; or one of these for each input or population, as a dictionary by name (``"*"``: all
+            others) or as text, such as ``"5 %; hidden=20"``.
         shuffle, seed
-            Order of the samples: a new permutation in each epoch, or the given order. By default, the seed is the one given to ``compile``.
-            An iterable of batches keeps its order.
+            Whether the samples are in a new random order in each epoch, and the seed of these orders; by default, the seed is the one given
+            to ``compile``. An iterable of batches keeps its order.
         accumulate
             Number of parts into which the batch of an update is split. The parts run one after another and their gradients are summed, so
             a step needs the memory of one part only. The update equals that of the whole batch, up to rounding. An engine that was compiled
@@ -237,8 +242,8 @@ class BackendSession:
             together evaluate a share each.
         metrics
             Metrics besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``, or functions of scores
-            [samples, classes] and labels. ``"spikes"``: the mean spikes of a sample in each layer, ``spikes_<label>``, counted in the
-            first 16 samples by the NumPy reference.
+            [samples, classes] and labels. ``"spikes"``: the mean number of spikes per sample in each layer, ``spikes_<label>``, counted in
+            the first 16 samples by the NumPy reference.
         monitor
             Quantity that determines the best epoch: the validation ``"loss"``, or the ``"accuracy"``.
         patience, min_delta
@@ -293,7 +298,7 @@ class BackendSession:
         return history
 
     def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
-        """Return the samples per update, for the arguments of :meth:`fit`; None: it depends on the number of samples."""
+        """Return the number of samples per update, for the arguments of :meth:`fit`; None: it depends on the number of all samples."""
         return batch
 
     def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
@@ -371,7 +376,7 @@ class BackendSession:
         self.engine.set_parameters(by_name(self.program, values, strict))
 
     def save(self, path: str | os.PathLike[str], optimizer: bool = False) -> None:
-        """Write the parameters to a safetensors file; with `optimizer`, also the moments and the number of updates, to continue training.
+        """Write the parameters to a safetensors file; with `optimizer`, also the state of the optimiser, to continue training.
 
         Raises
         ------
@@ -380,7 +385,7 @@ class BackendSession:
         WeightNotFiniteError
             A value is NaN or infinite; the file is unchanged.
         OptimizerValuesError
-            `optimizer` is True, but the network was compiled without an optimiser.
+            `optimizer` is True, but the network was compiled without an optimiser, or the target does not expose its state.
         """
         self._check_open()
         moments = optimizer_by_label(self.program, self.engine) if optimizer else {}

@@ -63,14 +63,14 @@ def _levels(config):
 
 @pytest.fixture(scope="module", autouse=True)
 def _short_searches(request):
-    """Improve plans by six changes, not eighty, and search one second, not three, for remedies if a plan does not fit.
+    """Do not improve plans (in `compiler/tiles`: by six changes, not eighty); search one second, not three, for remedies of a misfit.
 
     Not in `AS_FOR_USERS`, and not if a test requests more.
     """
     folder = request.path.parent.relative_to(ROOT / "tests").as_posix()
     with pytest.MonkeyPatch.context() as patch:
         if folder not in AS_FOR_USERS and not request.config.getoption("--wide"):
-            patch.setattr(mapper, "EFFORT", 1)
+            patch.setattr(mapper, "EFFORT", int(folder.startswith("compiler/tiles")))
             patch.setattr(remedies, "SECONDS", 1.0)
         yield
 

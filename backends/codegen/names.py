@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 MAX_COMMENT: Final = 80
+"""Maximum number of characters of a name in a comment."""
 
 
 def comment_text(text: str) -> str:
-    """Return `text` as printable ASCII that cannot end a comment, continue a line, or form a trigraph.
+    """Return the start of `text` as printable ASCII that cannot end a comment, continue a line, or form a trigraph.
 
     Examples
     --------
@@ -22,7 +23,7 @@ def comment_text(text: str) -> str:
 
 
 def c_string(text: str) -> str:
-    """Return `text` as a C string literal: ASCII, with every other byte as a three-digit octal escape.
+    """Return `text` as a C string literal; bytes other than ASCII letters, digits and ``_-.,:()[]`` or space become octal escapes.
 
     Examples
     --------

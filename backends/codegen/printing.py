@@ -22,7 +22,7 @@ _MATH: Final[Mapping[str, str]] = {"abs": "fabs", "min": "fmin", "max": "fmax"}
 
 
 def c_literal(value: float, real: Real = "float") -> str:
-    """Return the shortest literal whose value in the type `real` is `value`."""
+    """Return the shortest literal of `value`, rounded to the type `real`."""
     if real == "float":
         with np.errstate(over="ignore"):
             value = float(np.float32(value))

@@ -42,7 +42,7 @@ def safetensors(arrays: Mapping[str, Array]) -> Iterator[Chunk]:
 def mapped(path: Path, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
     """Return the arrays of a file that :func:`safetensors` wrote, memory-mapped: unread arrays need no memory.
 
-    Writes to them stay in memory and do not change the file. None: the file is missing, or contains other arrays.
+    Writes to them stay in memory and do not change the file. The result is None if the file is missing or contains other arrays.
     """
     header, _ = safetensors_header(arrays)
     sizes = [array.size for array in arrays.values()]

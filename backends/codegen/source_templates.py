@@ -12,7 +12,9 @@ from snnc.backends.codegen.names import c_string, comment_text
 
 
 def source_templates() -> jinja2.Environment:
-    """Return the Jinja environment of emitted sources: an undefined name is an error, and names of a model become comments or strings.
+    """Return the Jinja environment of emitted sources: an undefined name is an error.
+
+    The filters ``comment`` and ``c_string`` print names of a model as safe comments and strings.
 
     An environment compiles a template when it first prints it, which takes longer than printing. Callers therefore keep their environment.
     """

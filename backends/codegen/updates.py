@@ -24,7 +24,7 @@ class PrintedRule:
     moments
         Arrays in which the optimiser stores one value for each parameter element.
     rates
-        Names of the numbers shared by the parameters of a group.
+        Names of the numbers shared by the parameters of a group, such as step sizes and bias corrections.
     shares
         Name -> beta of the bias correction ``1 - beta^n``, as a literal of ``double``.
     settings

@@ -1,4 +1,4 @@
-"""Build of emitted projects for this processor; objects and libraries are cached by content."""
+"""Builds emitted projects for this processor; objects and libraries are cached by content."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ PLAIN: Final = (
 """All other sources that projects share."""
 SOURCES: Final = (*HOT, *PLAIN)
 OWN: Final = ("network.cpp", "neurons.cpp", "optimizer.cpp", "loss.cpp")
-"""Sources that differ between projects; networks that are trained in the same way share the last two."""
+"""Sources that differ between projects; the last two are the same for all networks that are trained in the same way."""
 HEADERS: Final = ("convolution.hpp", "cpu_session.hpp", "dense.hpp", "maximum.hpp", "readout.hpp", "wiring.hpp")
-"""Headers that ``network.cpp`` includes in every project; they are precompiled with g++."""
+"""Headers that ``network.cpp`` includes in every project; if the compiler is g++, they are precompiled."""
 WITH_HEADERS: Final = ("network.cpp", "optimizer.cpp", "loss.cpp")
-"""Sources that use the precompiled headers, which include all headers of these sources."""
+"""Sources compiled with the precompiled headers, which contain most of the headers that these sources include."""
 FLAGS: Final = ("-fno-math-errno", "-fno-trapping-math")
 MARCH: Final = "SNNC_MARCH"
 """Environment variable with the value of ``-march``, such as x86-64-v3; the default is this processor."""

@@ -1,8 +1,8 @@
 """Collapse of a linear readout into a single product in training, if the loss reads only the mean of its output.
 
-The sum of the readout's outputs over time is linear in the spikes. Therefore the spikes of each source neuron are summed with a weight
-for each step, and the weight matrix is multiplied once by these sums. The adjoint is the same small product in the other direction, scaled
-for each step. Outside of training, the readout runs step by step.
+The sum of the readout's outputs over time is linear in the spikes. Therefore the spikes of each source neuron are summed, each multiplied
+by a factor that depends on its step, and the weight matrix is multiplied once by these sums. In the backward pass, the transposed matrix
+is multiplied once, and the result is scaled by the factor of each step. Outside of training, the readout runs step by step.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
     into = [op for op in program.forward if not isinstance(op, NeuronStep | Record) and op.target == step.currents[0]]
     fills, products = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, DenseProduct)]
     counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.stored(op.source.buffer).listed for op in products)
-    # Sources whose dropped spikes receive no gradient cannot be collapsed.
+    # If dropped spikes of a source receive no gradient, the readout runs step by step: its collapsed adjoint goes to all neurons.
     returns = without_returns(program).isdisjoint(op.source.buffer for op in products)
     if not returns or len(fills) != 1 or not products or len(fills) + len(products) != len(into) or not counted:
         return None

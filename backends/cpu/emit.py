@@ -30,22 +30,23 @@ from snnc.compiler.lowering.halves import Halves, check_dense, check_past
 CONSTANTS: Final = (
     *file_names(TABLES),
     CppConstant("std::size_t", "LINE", LINE, "Float32 values per cache line."),
-    CppConstant("std::size_t", "PANEL", PANEL, "Maximum number of outputs in a panel of a dense weight."),
-    CppConstant("std::size_t", "MAX_PACKED", PACKED, "Maximum number of columns of a packed matrix."),
-    CppConstant("std::size_t", "MAX_CHUNK", CHUNK, "Maximum number of bfloat16 values in a chunk."),
+    CppConstant("std::size_t", "PANEL", PANEL, "Maximum number of outputs in a panel (part of a dense weight)."),
+    CppConstant("std::size_t", "MAX_PACKED", PACKED, "Maximum number of columns in a panel of a packed matrix."),
+    CppConstant("std::size_t", "MAX_CHUNK", CHUNK, "Maximum number of bfloat16 values in a chunk (part of a panel's row)."),
     CppConstant("std::size_t", "LISTED_PART", LISTED_PART, "An input is stored as lists if at most one in this many values is nonzero."),
     CppConstant("std::size_t", "ROOM_PART", ROOM_PART, "Growing lists reserve 1 / ROOM_PART more memory than they need."),
-    CppConstant("int", "BLOCK_ROWS", BLOCK_ROWS, "Rows of deltas per block; those of one panel of neurons should fit in the L2 cache."),
-    CppConstant("int", "FEW_STEPS", FEW_STEPS, "Minimum number of steps per block if threads share gradients."),
+    CppConstant("int", "BLOCK_ROWS", BLOCK_ROWS, "Intended number of rows of deltas (one per step and sample) in a block of steps."),
+    CppConstant("int", "FEW_STEPS", FEW_STEPS, "Minimum number of steps in a block if threads share gradients; see block_length()."),
 )
 """Constants shared by the program and snnc, printed into ``constants.hpp``."""
 OWN: Final = ("network.cpp", "neurons.hpp", "neurons.cpp", "CMakeLists.txt", "README.txt")
-"""Files that are printed for a network; :func:`~snnc.backends.native.project_files.runtime_files` are the same in every project."""
+"""Files printed for each network; those of :func:`~snnc.backends.native.project_files.runtime_files` are the same in every project."""
 LOSS: Final = "loss.cpp"
 TRAINING: Final = ("loss.hpp", "cross_entropy.hpp", "optimizer.hpp", "optimizer.cpp")
 """Sources of projects that train, in addition to the source of the loss."""
 HALVES: Final = {"float16": "float16.hpp", "half_weights": "half_weights.hpp", "half_states": "half_states.hpp"}
-"""Sources of projects with float16 numbers, by the key of the template data that says whether there are such numbers."""
+"""Headers for float16 numbers. A project contains a header if the entry of the template data with its key is true; ``float16.hpp`` is also
+in projects with one of the others."""
 
 
 def emit_cpu(
@@ -58,13 +59,13 @@ def emit_cpu(
 ) -> Path:
     """Write the project of `program` to `folder`, completely or not at all.
 
-    `steps` and `batch` are the initial sizes of a session, which accepts any number of either. `precision` applies to the histories for the
-    backward pass, of all layers or of the layers in `half`; bfloat16 also applies to the dense weights that connections read. Sums are
-    float32.
+    `steps` and `batch` are the initial sizes of a session, which accepts any number of either. `precision` is the type of the histories
+    for the backward pass, of all layers or only of the layers that `half` names. With bfloat16, connections also read a bfloat16 copy of
+    dense weights. Sums are float32.
 
     Raises
     ------
-    ProjectFolderError
+    OutputFolderError
         The folder cannot be written.
     NothingRoundedError
         The program contains nothing that would be rounded: no histories and, with bfloat16, no dense weights.
@@ -82,7 +83,7 @@ def emit_cpu(
 
 
 def render(context: dict[str, Any]) -> dict[str, str]:
-    """Return all text files by name."""
+    """Return the contents of all text files, by file name."""
     trains, halves = context["training"], [file for key, file in HALVES.items() if context[key]]
     more = {HALVES["float16"], *halves} if halves else set()
     names = (*(n for n in runtime_files("cpu", TRAINING) if n not in {*HALVES.values()} - more), *OWN, *(TRAINING if trains else ()))

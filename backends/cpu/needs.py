@@ -1,4 +1,4 @@
-"""Memory that the emitted program allocates, buffer by buffer; ``native/memory.py`` computes totals from it, and chooses checkpoints."""
+"""Memory that an emitted program allocates, buffer by buffer. From it, ``native/memory.py`` computes totals and chooses checkpoints."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from snnc.compiler.ir.step_operations import (
 from snnc.compiler.losses.update_rules import moments
 
 SPIKING: Final = 0.08
-"""Assumed fraction of neurons that spike in a step, until it has been observed in a sequence."""
+"""Assumed fraction of neurons that spike in a step, until a sequence has been observed."""
 IN_SUPPORT: Final = 0.25
-"""Assumed fraction of neurons inside the support of the surrogate, if only these receive a gradient."""
+"""Assumed fraction of neurons inside the support of the surrogate. It is used if only these neurons receive a gradient."""
 LISTED_PART: Final = 4
 SPARSE: Final = 1 / LISTED_PART
 """An input is stored as lists if at most one in ``LISTED_PART`` values is nonzero."""
 PACKED: Final = 64
-"""Maximum number of columns of a packed matrix; processors with narrower vectors use fewer."""
+"""Maximum number of columns in a panel of a packed matrix; processors with narrower vectors use fewer."""
 PANEL: Final = 128
-"""Maximum number of outputs in a panel (a range of columns of a dense weight that is stored contiguously)."""
+"""Maximum number of outputs in a panel of a dense weight (a range of outputs whose weights are stored contiguously)."""
 CHUNK: Final = 32
 """Maximum number of bfloat16 values in a chunk, a part of a panel's row."""
 SESSION: Final = 1 << 16
@@ -92,7 +92,7 @@ def _shape(storage: SequenceStorage, op: DenseProduct | DenseInputGradient | Den
 
 
 def _omitted_copies(storage: SequenceStorage, stages: Stages, trains: bool) -> OmittedCopies:
-    """Return the copies of weights that are not made with checkpoints, and the memory needed instead."""
+    """Return the memory of the copies of weights that a program with checkpoints does not make, and the memory needed instead."""
     backward = [op for op in storage.program.backward if trains and isinstance(op, DenseInputGradient) and is_large(storage, op)]
     shapes = [_shape(storage, op) for op in backward]
     copies = sum(4 * (-(-inputs // PACKED) * PACKED) * outputs for outputs, inputs in shapes)
@@ -114,7 +114,7 @@ def _numbers(storage: SequenceStorage, parameter: str) -> int:
 
 
 def _choices(storage: SequenceStorage) -> int:
-    """Return the bytes per step and sample that store which input each maximum selected."""
+    """Return the bytes, per step and sample, that are needed to store which input each maximum selected."""
     found = 0
     for op in storage.program.backward:
         if isinstance(op, PoolingGradient | ReduceGradient) and is_maximum(op) and not storage.reads_lists(op):
@@ -151,7 +151,7 @@ def _copies(storage: SequenceStorage, trains: bool) -> int:
 
 
 def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
-    """Return the needs of the lists that inputs and populations store."""
+    """Return the memory needs of the lists that inputs and populations store."""
     program, found = storage.program, []
     for info in program.inputs:
         name = f"{info.id}_in"
@@ -170,7 +170,7 @@ def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
 
 
 def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str, int], ...]:
-    """Return the lists that a thread transposes for a block of steps, by name, and the bytes of a transposed entry."""
+    """Return the name of each list that a thread transposes for a block of steps, with the bytes of a transposed entry."""
     inputs = {f"{info.id}_in": info.id for info in storage.program.inputs}
     found: dict[str, int] = {}
     for op in storage.program.forward:
@@ -191,7 +191,7 @@ class _Scratch:
 
     @property
     def bytes(self) -> int:
-        """Bytes, without the part that grows with events."""
+        """Bytes, without the transposed entries, whose number depends on the activity."""
         program = self.storage.program
         inputs = max((_shape(self.storage, op)[1] for op in program.forward if isinstance(op, DenseProduct)), default=0)
         columns = 8 * (1 + inputs)  # where each column of the transposed lists begins
@@ -219,11 +219,11 @@ class _Convolution:
     Attributes
     ----------
     packed
-        Copy of the weights for the backward pass.
+        Size of the copy of the weights for the backward pass.
     rooms
-        The three temporary arrays of a thread (``Scratch::rooms``); each is used for different data in the forward and the backward pass.
+        Sizes of the three temporary arrays of a thread (``Scratch::rooms``); the forward and the backward pass store different data there.
     outer, values
-        Output channels of a group, and input values of a channel.
+        Number of output channels in a group, and number of input values in a channel.
     """
 
     packed: int
@@ -235,8 +235,8 @@ class _Convolution:
 def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
     """Return the sizes of a convolution.
 
-    If it is regular (stride 1, and no dilation along a row), the stored rows of windows have a margin, and further rows lie above the first
-    one: then a row of taps adds to a contiguous range, which no end of a row cuts.
+    If the convolution is regular (stride 1, and no dilation along a row), each temporary output row has a margin, and extra rows precede
+    the first one. Then the products with a row of taps are added to one contiguous range, which no end of a row interrupts.
     """
     op = next(op for op in storage.program.forward if isinstance(op, Convolve) and op.connection == connection)
     windows, pool = op.windows, storage.pooled.get(connection)

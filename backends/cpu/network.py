@@ -1,4 +1,4 @@
-"""Data from which the templates of a CPU project print a network."""
+"""Template data of the network of a CPU project."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
 
 
 def _halves(storage: SequenceStorage) -> Context:
-    """Return which kinds of numbers are rounded to float16."""
+    """Return whether histories (``float16``), states and weights are rounded to float16."""
     return {
         "float16": storage.precision == "float16",
         "half_states": any(p.kernel.halves for p in storage.program.populations),
@@ -143,7 +143,7 @@ def _rounding_setup(program: StepProgram, name: str, shape: str) -> list[str]:
 
 @dataclass
 class _Block:
-    """Statements of a stage: before a block of steps, in each step, and after a backward block."""
+    """Statements of a stage: before a block of forward steps, in each step of a pass, and after a block of backward steps."""
 
     before: list[BlockStatement] = field(default_factory=list)
     forward: list[Statement] = field(default_factory=list)
@@ -165,12 +165,12 @@ class _Block:
 
 
 def _sender_stage(op: BackwardOp, stages: Stages) -> int:
-    """Return the stage of the population whose output is the source of `op`, an adjoint of a readout."""
+    """Return the stage of `op`, a backward operation of a readout: if it returns a gradient to a population, that population's stage."""
     return stages.level[stages.owner[op.source.buffer]] if isinstance(op, DenseInputGradient) else stages.of(op)
 
 
 def _cut(storage: SequenceStorage) -> list[str]:
-    """Return the statements that clear the gradients passed to earlier steps, for truncated backpropagation."""
+    """Return the statements that clear the adjoints passed to earlier steps, for truncated backpropagation."""
     states = [state for op in storage.program.backward if isinstance(op, NeuronAdjoint) for state in op.states]
     slots = [(n, k) for n, slots in storage.adjoint_slots.items() for k in range(slots)]
     return [f"d_{s}.clear(w, 0);" for s in states] + [f"d_{n}.clear(w, {k});" for n, k in slots]
@@ -194,7 +194,7 @@ def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
 
 
 def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> dict[str, Slots]:
-    """Return the stored rows of each output's adjoint: a block of steps if a later stage writes it, else the longest delay plus one."""
+    """Return the number of stored rows of each output's adjoint: the longest delay, plus a block if a later stage writes it, else 1."""
     found = storage.adjoint_slots.items() if trains else ()
     reads = [op for op in storage.program.backward if isinstance(op, InputGradient)]
     from_later = {op.source.buffer for op in reads if stages.of(op) > stages.level.get(stages.owner.get(op.source.buffer, ""), 0)}
@@ -232,7 +232,7 @@ def _members(statements: Statements) -> list[dict[str, Any]]:
             states = zip(info.kernel.states, op.states, strict=True)
             lines += [f"History {n}_history{{{storage.size(n)}, 1}};" for s, n in states if s in rounded]
             if op.population in adjoints:
-                # The adjoints of the currents of a block share the rows of the currents, which have been read by then.
+                # In a block, the adjoints of these currents overwrite the currents, which have been read by then.
                 lines += [f"Rows &d_{n} = {n};" for n in op.currents if n in filled]
                 own = (n for n in (*op.currents, *op.states, *op.outputs) if n not in filled)
                 lines += [f"Rows d_{n}{{{storage.size(n)}, 0}};" for n in own]

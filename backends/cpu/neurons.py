@@ -24,9 +24,9 @@ class Function:
     Attributes
     ----------
     name, arguments, comment
-        Its name, the declarations of its arguments, and a comment.
+        Name of the function, declarations of its arguments, and a comment.
     width, pitch
-        Neurons in a row, and distance between two rows, both padded to whole cache lines.
+        Number of neurons in a row, and distance between two rows in values, both padded to whole cache lines.
     scalars
         Statements before the loop over neurons.
     lines
@@ -49,7 +49,7 @@ class Function:
 
 @dataclass(frozen=True)
 class ShortNumbers:
-    """C++ names for a 16-bit type: the type, and functions that round to it, widen from it, and store the states before the first step."""
+    """C++ names of a 16-bit type, and of functions that round to it, convert from it to float32, and store states before the first step."""
 
     type: str
     rounded: str
@@ -62,7 +62,7 @@ SHORT: Final[Mapping[Precision, ShortNumbers]] = {
     "bfloat16": ShortNumbers("BFloat16", "rounded", "widened", "keep_rounded"),
     "float16": ShortNumbers("Float16", "half_of", "float_of", "keep_halves"),
 }
-"""The 16-bit type of each precision; the entry of float32 is not used."""
+"""The 16-bit type of each precision; nothing is stored in 16 bits if the precision is float32."""
 
 
 def forward_function(
@@ -75,7 +75,8 @@ def forward_function(
 ) -> Function:
     """Return ``<id>_forward``.
 
-    Its arguments are parameters, inputs, old states, new states, outputs, saved values, and flags of neurons that receive a gradient.
+    Its arguments are parameters, inputs, old states, new states, outputs, saved values stored as float32, flags of neurons that receive a
+    gradient, and the states and saved values stored in 16 bits.
 
     Parameters
     ----------
@@ -86,8 +87,8 @@ def forward_function(
     scalars
         For each parameter, whether all neurons share one value.
     near
-        Outputs whose neurons receive a gradient only in the support of the surrogate (:mod:`snnc.compiler.lowering.gradient_support`):
-        the function stores 1 for neurons that receive a gradient, else 0.
+        Outputs whose neurons receive a gradient only in the support of the surrogate (:mod:`snnc.compiler.lowering.gradient_support`).
+        For each, the function stores flags: 1 for a neuron that receives a gradient, else 0.
     rounded
         States and saved values that are stored in 16 bits, each with the offset that is subtracted first
         (:mod:`snnc.compiler.neurons.rounded_values`).

@@ -61,9 +61,9 @@ WiredInputGradient: TypeAlias = (
 )
 
 SHARED: Final = 1 << 20
-"""Minimum bytes of a weight whose gradient is shared by all threads; for smaller ones, a parallel region per block does not pay off."""
+"""All threads share one gradient of a weight with more than this many bytes; for less, a parallel region per block does not pay off."""
 COPIED: Final = 1 << 20
-"""Maximum bytes of a weight for which backward products always read a copy. If memory is bounded, they read larger weights in place and
+"""Maximum bytes of a weight for which backward products always read a copy. With checkpoints, they read larger weights in place and
 interleave the samples at each step instead."""
 ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | ConvolveInputGradient
 
@@ -99,15 +99,15 @@ class Statements:
     shared: dict[str, str] = field(default_factory=dict)
     """Parameter -> statement with which a worker adds its part to a gradient shared by all threads, after a block of steps."""
     readout: CollapsedReadout | None = None
-    """The readout that is computed before the loss of each worker's samples; None: the loss reads the record."""
+    """The collapsed readout, which a worker computes before the loss of its samples; None: the loss reads the record."""
     scored: dict[str, str] = field(default_factory=dict)
-    """Rows that the loss reads instead of the record, and their number of steps."""
+    """Rows that the loss reads instead of the record, and their number of steps; empty: it reads the record."""
     start: list[str] = field(default_factory=list)
     finish: list[str] = field(default_factory=list)
     row_buffers: list[RowBuffer] = field(default_factory=list)
     """Row buffers in addition to those of populations and records."""
     sums: dict[str, int] = field(default_factory=dict)
-    """Sums that each thread keeps separately, and their sizes."""
+    """Name -> size of each array of sums that every thread has."""
     tables: list[Table] = field(default_factory=list)
     weights: dict[str, str] = field(default_factory=dict)
     """Connection -> C++ expression of its weights."""
@@ -146,7 +146,7 @@ class Statements:
 
     @add.register
     def _wired(self, op: Wired) -> None:
-        """Add a connection that is defined by a table of its wires: a maximum or a sum."""
+        """Add a connection that is defined by a table of wires: a maximum or a sum."""
         c = op.connection
         found = wires_of(op, self.storage)
         first = len(self.tables)
@@ -334,7 +334,7 @@ class Statements:
 
     @add.register
     def _convolve_gradient(self, op: ConvolveGradient) -> None:
-        """The first operation of a connection computes all of its gradients, because they read the same cache lines."""
+        """Add the gradients of a convolution. Its first backward operation computes all of them, because they read the same cache lines."""
         own = [o for o in self.storage.program.backward if isinstance(o, ConvolveGradient) and o.connection == op.connection]
         if op is not own[0]:
             return
@@ -349,7 +349,7 @@ class Statements:
                     self.store_packed(gradient)
                     found["adjoint"] = f"&d_{gradient.source.buffer}"
                     near = gradient.source.buffer in self.storage.outputs_with_support and c not in self.storage.pooled
-                    # Only dense connections return no gradient to dropped spikes.
+                    # The list lacks neurons whose spikes were dropped. Convolutions, unlike dense connections, return gradients to them.
                     if near and gradient.source.buffer not in limited_sources(self.storage.program):
                         found["near"] = f"&{gradient.source.buffer}_near"
         forward = next(o for o in self.storage.program.forward if isinstance(o, Convolve) and o.connection == c)
@@ -378,5 +378,5 @@ class Statements:
 
 
 def is_large(storage: SequenceStorage, op: DenseInputGradient) -> bool:
-    """Return whether backward products read the weight without a copy if memory is bounded."""
+    """Return whether backward products read the weight without a copy if there are checkpoints."""
     return storage.precision != "bfloat16" and 4 * storage.size(op.weight) > COPIED

@@ -29,7 +29,7 @@ from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.neurons.library.stateless import Relay
 
 CHOICES: Final = 256
-"""Maximum number of taps in a window: the index of the chosen one is stored in a byte."""
+"""Maximum number of taps in a window: the index of the selected tap is stored in one byte."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class _Pair:
 
 
 def with_pooled_convolutions(program: StepProgram) -> tuple[StepProgram, Mapping[str, Windows]]:
-    """Return `program` with fused convolutions, and the pooling windows of each, by connection."""
+    """Return `program` with fused convolutions, and a mapping from the connection of each to its pooling windows."""
     pairs = [pair for op in program.forward if isinstance(op, Convolve) and (pair := _pair(program, op)) is not None]
     if not pairs:
         return program, {}
@@ -58,7 +58,7 @@ def with_pooled_convolutions(program: StepProgram) -> tuple[StepProgram, Mapping
 
 
 def _pair(program: StepProgram, convolve: Convolve) -> _Pair | None:
-    """Return the operations around a convolution whose only reader is a maximum, else None."""
+    """Return a convolution with its relay population and its maximum if they can be fused, else None."""
     into = [op for op in program.forward if not isinstance(op, NeuronStep) and op.target == convolve.target]
     relay = next(op for op in program.forward if isinstance(op, NeuronStep) and convolve.target in op.currents)
     info = next(p for p in program.populations if p.id == relay.population)

@@ -1,7 +1,7 @@
-"""Stages: layers that run a block of steps before the next layer does, so that the weights between them are read once per block.
+"""Divides the layers into stages: each runs a block of steps before the next one, so that weights between stages are read once per block.
 
 Reading weights that do not fit in the L2 cache takes longer than adding them. Unless it is in a loop, a layer does not depend on later
-layers, so it may run a whole block of steps before the next layer begins. In the backward pass, the next layer runs its block first.
+layers, so it may run a whole block of steps before the next layer begins. In the backward pass, the later stage runs its block first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from snnc.compiler.ir.step_operations import (
 from snnc.compiler.ir.step_program import StepProgram
 
 HEAVY: Final = 1 << 19
-"""Minimum bytes of a weight for which reading it once per block pays off: half of an L2 cache."""
+"""Bytes of half an L2 cache; for larger weights, reading them once per block pays off."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ def stages_of(storage: SequenceStorage, excluded: Callable[[ForwardOp], bool]) -
     from_inputs = frozenset(op.connection for op in connections if op.connection in heavy and op.source.buffer not in owner)
     level = _levels(program, owner, connections, heavy)
     between = [op for op in connections if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]
-    # Lists of spikes are stored for all steps, but rows only for a few; truncation clears buffers of a single step.
+    # Several stages need lists of spikes, which are stored for all steps; rows are stored for only a few. Truncation clears the adjoints
+    # between two steps, which requires that all layers run the same step.
     if program.truncate or any(is_maximum(op) or not storage.stored(op.source.buffer).listed for op in between):
         return Stages(owner, dict.fromkeys(level, 0), from_inputs, frozenset())
     ahead = frozenset(op.connection for op in between if op.connection in heavy)
@@ -95,7 +96,7 @@ def _bytes(op: DenseProduct, program: StepProgram) -> int:
 
 
 def _levels(program: StepProgram, owner: Mapping[str, str], connections: Sequence[ConnectionOp], heavy: set[str]) -> dict[str, int]:
-    """Return the stage of each population: the maximum number of heavy connections on a path to it; connections in loops do not count."""
+    """Return the stage of each population: the maximum number of heavy connections on a path to it, without those inside loops."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(p.id for p in program.populations)
     pairs = [(owner[op.source.buffer], owner[op.target], op.connection in heavy) for op in connections if op.source.buffer in owner]

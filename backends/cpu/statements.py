@@ -1,4 +1,4 @@
-"""Building blocks of statements in ``network.cpp``: block statements, the collapsed readout, and expressions of steps and gradients."""
+"""Parts of the statements in ``network.cpp``: block statements, the collapsed readout, and expressions for steps and gradients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CollapsedReadout:
     Attributes
     ----------
     population, states, width
-        The readout, its number of states, and the padded width of its output row.
+        Id of the readout population, its number of states, and the padded width of its output row.
     parameters
         C++ expressions of the readout's parameters.
     current, output, mean
@@ -54,7 +54,7 @@ def to_earlier_step(source: BufferValue, statement: str) -> Statement:
 
 
 def earlier_step(step: str, source: BufferValue) -> str:
-    """Return the C++ expression of the step that is read."""
+    """Return the C++ expression of the step of `source` that is read at `step`."""
     return f"{step} - {source.delay}" if source.delay else step
 
 

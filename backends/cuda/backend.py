@@ -48,7 +48,7 @@ class CudaBackend(Backend[CudaOptions]):
         return options.precision == "tf32" or (options.precision == "float16" and options.half is None)
 
     def check(self, program: StepProgram, options: CudaOptions) -> None:
-        """Raise an error if only histories or deltas are to be stored as float16.
+        """Raise an error if `half` names histories or deltas; programs for GPUs round these only together with factors of products.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class CudaBackend(Backend[CudaOptions]):
             )
 
     def emit(self, placed: PlacedProgram, options: CudaOptions, folder: Path) -> None:
-        """Write the program, its tables and weights; raise an error for a memory bound that cannot be met."""
+        """Write the program, its tables and weights; raise an error if the memory bound cannot be met."""
         from snnc.backends.cuda.emit import emit_cuda
         from snnc.backends.native.memory import check_bound
 

@@ -86,7 +86,7 @@ RESOURCES: Final = "resources.txt"
 
 @dataclass(frozen=True)
 class KernelResources:
-    """Resources that a kernel uses on a multiprocessor, as reported by ``ptxas -v``."""
+    """Number of registers of a thread of a kernel, and its bytes of spills and stack, as reported by ``ptxas -v``."""
 
     name: str
     registers: int
@@ -148,8 +148,8 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
 def source_groups(sources: Sequence[str], processors: int) -> list[tuple[str, ...]]:
     """Return groups of sources, each compiled by one call of nvcc.
 
-    The kernels of a network share at most ``processors - 2`` groups; each other source has its own group. Two processors are left for
-    the host part and for the other work of the machine.
+    The kernels of a network form at most ``processors - 2`` groups, but at least one; each other source has its own group. Two processors
+    are left for the host part of the network and for the other work of the machine.
     """
     kernels = [name for name in sources if name in NETWORK_SOURCES and name.endswith(".cu")]
     count = max(1, min(len(kernels), processors - 2))
@@ -184,7 +184,7 @@ def _target(architecture: str) -> list[str]:
 
 
 def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
-    """Return the library of the same sources built for the CPU, where each CUDA thread is a fiber: slow, meant for checks only.
+    """Return the library of the project in `folder` built for the CPU, where each CUDA thread is a fiber: slow, meant for checks only.
 
     Raises
     ------

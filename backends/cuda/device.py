@@ -14,13 +14,13 @@ DEVICE: Final = "SNNC_CUDA_DEVICE"
 LOCAL_RANK: Final = "LOCAL_RANK"
 """Environment variable of ``torchrun``: index of the process on this machine."""
 MIN_CAPABILITY: Final = (7, 5)
-"""The oldest supported devices (sm_75)."""
+"""Minimum compute capability of a device (sm_75)."""
 _DRIVER: Final = "libcuda.so.1"
 _MAJOR: Final = 75
 _MINOR: Final = 76
 """Attribute numbers of the driver API (CUdevice_attribute in cuda.h)."""
 _HELP: Final = (
-    f"A project is emitted without one (snnc compile --target cuda -o FOLDER); set {CHECK_ON_HOST}=1 to run its kernels on the CPU, "
+    f"Emitting a project needs no device (snnc compile --target cuda -o FOLDER). Set {CHECK_ON_HOST}=1 to run its kernels on the CPU, "
     "slowly, as a check, or train with --target cpu."
 )
 

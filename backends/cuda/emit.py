@@ -24,7 +24,7 @@ CONSTANTS: Final = (
 )
 """Constants shared by the program and snnc, printed into ``constants.hpp``."""
 OWN: Final = ("network.hpp", "network_neurons.cuh", "network_loops.cuh", *NETWORK_SOURCES, "CMakeLists.txt", "README.txt")
-"""Files that are printed for a network; :func:`~snnc.backends.native.project_files.runtime_files` are the same in every project."""
+"""Files printed for each network; those of :func:`~snnc.backends.native.project_files.runtime_files` are the same in every project."""
 LOSS: Final = "loss.hpp"
 TRAINING: Final = ("cross_entropy.hpp", "optimizer.hpp")
 """Sources of projects that train, in addition to the source of the loss."""
@@ -36,12 +36,13 @@ def emit_cuda(
     """Write the project of `program` to `folder`, completely or not at all; needs neither nvcc nor a device.
 
     `steps` and `batch` are the initial sizes of a session, which accepts any number of either. In precision ``"tf32"``, the weights of
-    forward products of spikes outside the time loop have 11 bits. In ``"bfloat16"``, the factors of dense backward products and the deltas
-    have 16 bits; in ``"float16"``, also the factors of forward products and the histories. Sums, running states and parameters are float32.
+    forward products of spikes outside the time loop are rounded to 11 significant bits. In ``"bfloat16"``, the factors of dense backward
+    products and the deltas have 16 bits; in ``"float16"``, also the factors of forward products and the histories. Sums, running states
+    and parameters are float32.
 
     Raises
     ------
-    ProjectFolderError
+    OutputFolderError
         The folder cannot be written.
     NothingRoundedError
         The program contains no dense weight, and the precision is tf32, or it is float16 and the program does not train.

@@ -31,21 +31,22 @@ class Sent:
 
 
 class CudaEngine(SequenceEngine):
-    """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
+    """Runs the shared library of a project, with any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
-    Inputs may already be in device memory: arrays of torch, CuPy or JAX (DLPack, or ``__cuda_array_interface__``), float32,
-    [steps, batch, *shape], are read in place.
+    Inputs may already be in device memory: contiguous float32 arrays [steps, batch, *shape] of torch, CuPy or JAX (DLPack or
+    ``__cuda_array_interface__``). The program reads them there; they are not copied to the host.
 
     Parameters
     ----------
     library, folder
-        The result of :func:`~snnc.backends.cuda.build.build_cuda` or :func:`~snnc.backends.cuda.build.build_host_check`, and the project.
+        The library from :func:`~snnc.backends.cuda.build.build_cuda` or :func:`~snnc.backends.cuda.build.build_host_check`, and the
+        project's folder.
     team_blocks
-        Thread blocks in a team (blocks that work on the same samples); None leaves the choice to the program.
+        Number of thread blocks in a team (blocks that work on the same samples); None leaves the choice to the program.
     tile
         Number of samples for which a block reads each weight once: 1 or 8; None leaves the choice to the program.
     memory
-        Maximum bytes of a training step. If it would need more, checkpoints are used, and histories cover one segment at a time.
+        Maximum bytes of a training step. If it would need more, checkpoints are used, so that histories cover one segment at a time.
     device_memory
         Bytes of device memory; None: kernels use the memory of the host, as in a check on the CPU.
     device
@@ -66,11 +67,11 @@ class CudaEngine(SequenceEngine):
         self.device = device
         self._device_memory = device_memory
         self._offered: Mapping[str, Any] | None = None
-        """Offered values, to be sent while the next batch runs."""
+        """Offered inputs, which are sent to the device while the next batch runs."""
         self._sending: tuple[Sent, list[Array]] | None = None
-        """Values that are being sent while a batch runs, and their source arrays."""
+        """Inputs that are being sent while a batch runs, and the arrays that contain them."""
         self._there: Sent | None = None
-        """Values that were sent while the last batch ran."""
+        """Inputs that were sent while the last batch ran."""
         self._stream: int | None = None
         """The caller's stream, once it has been set."""
         for name, value in (("team_blocks", team_blocks), ("tile", tile)):
@@ -145,7 +146,7 @@ class CudaEngine(SequenceEngine):
         self._sending = None if offered is None else self._send(offered)
 
     def _send(self, inputs: Mapping[str, Any]) -> tuple[Sent, list[Array]] | None:
-        """Pass the addresses of the next inputs to the program, which reads them while it runs this batch."""
+        """Pass the addresses of the next inputs to the program, which copies them while this batch runs; None: they are not sent ahead."""
         shapes = self._shapes()
         given = {name: inputs[name] for name in shapes}
         if any(not isinstance(a, np.ndarray) or a.size != math.prod(shapes[name]) for name, a in given.items()):
@@ -221,7 +222,7 @@ def load_engine(library: Path, folder: Path, memory: int | None = None, number: 
 
 @contextmanager
 def _named(number: int | None) -> Iterator[None]:
-    """Set the environment variable of the device number, if one is given, while the block runs."""
+    """Set the environment variable of the device number to `number`, if it is given, while the block runs; then restore it."""
     before = os.environ.get(DEVICE)
     if number is not None:
         os.environ[DEVICE] = str(number)

@@ -1,4 +1,4 @@
-"""Data from which the templates of a CUDA project print a network."""
+"""Template data of the network of a CUDA project."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ Group = dict[str, Any]
 
 
 class SequenceBuffer(NamedTuple):
-    """A buffer of a sequence: name, values per row, steps before the first, type of a row, and number of stored steps (`slots`) as C++."""
+    """A buffer of a sequence.
+
+    Its fields are its name, the number of values in a row, the number of steps before the first, the type of a row, and a C++ expression
+    of the number of stored steps (`slots`).
+    """
 
     name: str
     size: int
@@ -176,11 +180,11 @@ def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], r
 
 
 def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
-    """Return the launches in order: pack the batch, prepare weights, run forward and backward, update parameters."""
+    """Return the launches in order: pack inputs, clear, prepare weights, forward pass, loss, backward pass, weight gradients, update."""
     storage, program, described = steps.storage, steps.program, Launches(steps)
     packed = [FLOAT * storage.size(f"{i.id}_in") for i in program.inputs if i.kind == "spikes"]
     found = [Launch("pack", "once", "inputs", sum(packed))] if packed else []
-    # Their bytes are those of a few steps.
+    # The cleared steps are few, so their bytes are not counted.
     found.append(Launch("clear", "once", "steps before the sequence"))
     forward = [launch for launch in plan.launches if launch.way == "forward"]
     if not trains:
@@ -204,7 +208,7 @@ def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
 
 def _preparations(steps: Steps, plan: LaunchPlan) -> list[Launch]:
     """Return the launches that copy the weights, after each update, into the forms that kernels read."""
-    # Cores, which are chosen where their weights fit, read weights themselves.
+    # If the weights of all cores fit on chip, cores read the weights themselves, and no kernel reads the copies.
     on_chip = bool(plan.spare_copies) and all(core.size <= MAX_NEURONS for core in plan.cores)
     copied = 0 if on_chip else 2 * sum(copy.bytes for copy in steps.connections.copies.values())
     found = [Launch("prepare", "once", "copies", fixed_bytes=copied)] if copied else []
@@ -212,7 +216,7 @@ def _preparations(steps: Steps, plan: LaunchPlan) -> list[Launch]:
 
 
 def _kernel_numbers(launches: Sequence[Launch]) -> dict[str, int]:
-    """Return C++ constants with which the session numbers timed kernels: the first launch of each pass, the loss and the update."""
+    """Return C++ constants for the numbers of timed kernels: indices of the first launch of each pass, of the loss and of the update."""
     ways = [launch.way for launch in launches]
     numbers = {f"{way.upper()}_KERNELS": ways.index(way) if way in ways else 0 for way in ("forward", "backward", "gradient")}
     kinds = [launch.kind for launch in launches]
@@ -220,7 +224,7 @@ def _kernel_numbers(launches: Sequence[Launch]) -> dict[str, int]:
 
 
 class Buffers:
-    """The sequence buffers of a program: the view that kernels get, the session's buffers, and their sizes."""
+    """The sequence buffers of a program: as kernels see them (``Net``), as the session allocates them, and their sizes."""
 
     def __init__(self, steps: Steps, gradients: Gradients, trains: bool, plan: LaunchPlan) -> None:
         self.steps = steps
@@ -291,12 +295,12 @@ class Buffers:
         return watched(self.program)
 
     def ahead(self, current: str) -> int:
-        """Return the number of steps of the next segment whose deltas of `current` are read: the longest delay of its gradients."""
+        """Return the number of steps of the next segment whose deltas of `current` are read: the longest delay of its connections."""
         reading = [op for op in self.program.backward if isinstance(op, InputGradient) and op.target == current]
         return max((op.source.delay for op in reading), default=0)
 
     def deltas(self) -> list[tuple[str, int]]:
-        """Deltas that the previous segment reads, and the number of steps that it reads."""
+        """Return the name of each buffer of deltas that the previous segment reads, with the number of steps that it reads."""
         found = [(f"d_{n}", self.ahead(n)) for op in self.steps_back() for n in op.currents]
         shown = {f"d_{n}" for n in self.shown().values()}
         return [(name, ahead) for name, ahead in found if ahead and name not in shown]
@@ -307,7 +311,7 @@ class Buffers:
         return {op.population: op.currents[0] for op in self.steps_back() if labels[op.population] in self.watched_populations}
 
     def steps_back(self) -> list[NeuronStep]:
-        """The forward operations of populations that have an adjoint."""
+        """Return the forward operations of populations that have an adjoint."""
         return [op for op in self.program.forward if isinstance(op, NeuronStep) and op.population in self.adjoints]
 
     def _source(self, name: str, slots: str) -> SequenceBuffer:
@@ -315,7 +319,7 @@ class Buffers:
         return SequenceBuffer(name, self.storage.size(name), self.storage.stored(name).past, "spikes" if spikes else "numbers", slots)
 
     def _sent(self, name: str) -> list[SequenceBuffer]:
-        """Return the buffer of the spikes that connections receive from a source with a limited number of spikes."""
+        """Return the buffer of the spikes that connections receive from a source, if its number of spikes is limited."""
         if name not in self.steps.limits.sources:
             return []
         past = self.storage.stored(name).past
@@ -325,7 +329,7 @@ class Buffers:
         return SequenceBuffer(name, self.storage.size(name.removeprefix("d_")), past, "numbers", slots)
 
     def fields(self) -> list[Group]:
-        """Members of ``Net``."""
+        """Return the members of ``Net``."""
         found = []
         for comment, rows in self.groups:
             lines = [f"{row.kind} {row.name};" for row in rows]
@@ -333,7 +337,7 @@ class Buffers:
         return found
 
     def members(self) -> list[Group]:
-        """Members of the session."""
+        """Return the members of the session."""
         found = []
         for comment, rows in self.groups:
             lines = []
@@ -356,7 +360,7 @@ class Buffers:
         return lines
 
     def bytes_per_step(self) -> int:
-        """Bytes per step and sample; buffers whose size does not depend on the number of steps are not counted."""
+        """Return the bytes per step and sample; buffers whose size does not depend on the number of steps are not counted."""
         kept = [row.bytes for row in self.rows if not row.slots or "steps" in row.slots or "kept" in row.slots]
         return sum(kept) + 4 * self.plan.scratch.training + self._staged
 
@@ -375,12 +379,12 @@ class Buffers:
         return max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs if i.kind == "spikes"), default=0)
 
     def forgotten(self) -> list[str]:
-        """Statements that clear the gradients of later states, for truncated backpropagation."""
+        """Return the statements that clear the adjoints of states between two steps, for truncated backpropagation."""
         states = [n for op in self.adjoints.values() for n in op.states]
         return [f"moves.clear(d_{n}.data.data(), d_{n}.data.size());" for n in states]
 
     def start(self) -> list[str]:
-        """Statements that set the adjoints of states and the sums to 0 before the backward pass."""
+        """Return the statements that set the adjoints of states and the sums of gradients to 0 before the backward pass."""
         lines = []
         for op in self.adjoints.values():
             held = [*(f"d_{n}" for n in op.states), *(f"{g}_sums" for g in op.gradients)]
@@ -424,7 +428,7 @@ def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterabl
 
 
 def _of_full_sequence(slots: str) -> bool:
-    """Return whether a buffer has slots for the whole sequence, or for all of its steps that are read."""
+    """Return whether a buffer's number of slots depends on the length of the sequence; that of an input (``""``) does."""
     return not slots or "steps" in slots
 
 

@@ -28,6 +28,7 @@ COMPUTE_ELSEWHERE = re.compile(
 OWN_CONSTANT = re.compile(r"expected unqualified-id before .*\n[^\n]*\bM_[A-Z0-9_]+\s*[={(]")
 """Compiler error for a codelet's own constant with a name such as `M_PI`, which <cmath> defines here, but not on an IPU."""
 OWN_CONSTANTS = "-DSNNC_OWN_MATH_CONSTANTS"
+"""Flag without which <cmath> defines these constants."""
 ASSEMBLY = re.compile(r"\b(?:asm|__asm__|__asm)\b")
 MAX_ATTEMPTS = 24
 

@@ -80,7 +80,7 @@ def fallback_dir() -> Path:
 
 
 def library_flags() -> tuple[str, ...]:
-    """Return the flags of the libraries: ``$SNNC_LIBRARY_FLAGS``, else optimisation and warnings."""
+    """Return the compiler flags of the emulator's libraries: ``$SNNC_LIBRARY_FLAGS``, else those for optimisation and warnings."""
     return tuple(shlex.split(os.environ.get("SNNC_LIBRARY_FLAGS", DEFAULT_FLAGS)))
 
 
@@ -111,7 +111,7 @@ def _prefix(command: tuple[str, ...], chosen: tuple[str, ...], _cache: str) -> P
 def complete_prefix() -> Path:
     """Return an install prefix that also has PopLibs (``lib/libpopops.so`` and others) and ``bin/popc``.
 
-    It is built once, like `prefix`, which it uses.
+    It is built once, like :func:`prefix`, whose ``libpoplar.so`` it links to.
     """
     return _complete_prefix(tuple(compiler()), library_flags(), str(cache_dir()))
 
@@ -176,7 +176,7 @@ def _write_command(path: Path, text: str) -> None:
 
 
 def _contents(*folders: str) -> list[bytes]:
-    """Return names and contents of all files that determine the prefix."""
+    """Return names and contents of all files in some folders of the emulator."""
     files = sorted(p for folder in folders for p in (EMULATOR / folder).rglob("*") if p.is_file())
     return [part for p in files for part in (str(p.relative_to(EMULATOR)).encode(), p.read_bytes())]
 
@@ -253,7 +253,7 @@ def compile_program(
     Raises
     ------
     BuildError
-        The program does not compile; the message has the compiler's first errors.
+        The program does not compile; the message contains the compiler's first errors.
     """
     command = compiler()
     link = [*link_flags(complete), *libraries]

@@ -15,7 +15,7 @@ CLASS_TAGS = ("DW_TAG_class_type", "DW_TAG_structure_type")
 WRAPPERS = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type")
 DIRECTIONS = {"poplar::Input": "input", "poplar::Output": "output", "poplar::InOut": "inout"}
 CODE_BYTES = "code_bytes"
-"""Name, or first part of the name, of static constants with which a class states bytes of its code."""
+"""Name, or first part of the name, of the static constants in which a class states the size of its code in bytes."""
 BASES = {"poplar::Vertex": "vertex", "poplar::MultiVertex": "multi", "poplar::SupervisorVertex": "supervisor"}
 # By DWARF's encoding and size; `char` is recognised by its name.
 SCALARS = {
@@ -63,6 +63,8 @@ class VertexField:
         Name, offset in the class in bytes, and element type.
     kind
         ``value`` (a plain member), ``scalar``, ``vector``, ``list`` (edges), ``state`` (a vector without direction).
+    direction
+        ``input``, ``output``, ``inout``, or ``none``.
     layout, alignment
         ``VectorLayout`` and alignment, in bytes, of the vector's declaration.
     """
@@ -164,7 +166,7 @@ class _DwarfReader:
         return VertexType(self.name(die), kind, _number(die, "DW_AT_byte_size"), address, bytes_, fields, stated)
 
     def code_bytes(self, die: DIE) -> Iterator[tuple[str, int]]:
-        """Return the bytes of code that a class states in static constants."""
+        """Yield names and values of the static constants in which a class states the size of its code."""
         for child in die.iter_children():
             name = _text(child, "DW_AT_name")
             if (

@@ -22,7 +22,7 @@ __all__ = ["BuiltProgram", "Checks", "build_program", "run_program"]
 
 
 FALLBACK_LIBRARIES = ("boost_program_options", "boost_timer", "boost_chrono", "boost_system")
-"""Libraries with a header-only replacement."""
+"""Libraries that headers in :func:`fallback_dir` can replace."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def build_program(
     Raises
     ------
     BuildError
-        A source does not exist or does not compile; the message has the compiler's first errors.
+        A source does not exist or does not compile; the message contains the compiler's first errors.
     ToolMissingError
         This machine has no C++ compiler.
     """
@@ -133,7 +133,7 @@ def _sort(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _checked(codelet: Path, flags: Sequence[str]) -> Path:
-    """Compile a codelet file, so that its errors are reported before anything runs; return it."""
+    """Compile a codelet file, so that its errors are reported before anything runs; return the path of the source."""
     compile_codelets(codelet, library().resolve(), flags)
     return codelet
 

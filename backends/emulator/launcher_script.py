@@ -44,7 +44,7 @@ def without_outputs(command: Sequence[str]) -> list[str]:
 
 
 def main(command: Sequence[str]) -> int:
-    """Run the command on preprocessed sources in which lambdas outside of functions capture nothing; return its exit code."""
+    """Run the command and return its exit code; a source whose lambdas it rejects is replaced by a preprocessed, corrected copy."""
     named = [word for word in command if word.endswith(SOURCES)]
     plain, sources = [word for word in without_outputs(command) if word not in named], load_sources()
     with tempfile.TemporaryDirectory(prefix="snnc-launcher-") as folder:

@@ -1,8 +1,8 @@
 """Compile codelets to shared libraries and a table of their vertex types: the replacement of Graphcore's ``popc``.
 
 ``python -m snnc.backends.emulator.popc codelets.cpp -o codelets.gp`` writes the table, and next to it the library and the object file;
-without ``-o`` these go to the cache. Several sources, and tables that popc wrote before, are linked into one library. It accepts the usual
-flags (``-O3 -g -I -D -std=… --target ipu2``). The last line printed is ``table: <path>``.
+without ``-o`` these go to the cache. Several sources, and tables that popc wrote before, are linked into one library. popc accepts the
+usual flags (``-O3 -g -I -D -std=… --target ipu2``). The last line printed is ``table: <path>``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ AS_HARDWARE = ("-D__IPU__", "-include", "math.h")
 """Flags that imitate compilation for an IPU: ``__IPU__`` is defined, and `sin(x)` of a float is a float, whichever header declares it."""
 
 API_VERSION = "3.3.0"
-"""Poplar's version whose documented interface the emulator follows; ``poplar::versionString()`` returns it."""
+"""Version of Poplar whose documented interface the emulator follows; ``poplar::versionString()`` returns it."""
 HALF_VECTORS = re.compile(r"\bhalf[24]\b")
 INCLUDE_PATHS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
 HARMLESS = ("-D", "-O", "-W", "-f", "-m", "-g", "-std=")
@@ -52,7 +52,7 @@ HARMLESS = ("-D", "-O", "-W", "-f", "-m", "-g", "-std=")
 CLANG_VERSION = re.compile(r"clang version (\d+)")
 FIRST_CLANG_WITH_HALVES = 16
 TARGETS = ("cpu", "ipu1", "ipu2", "ipu21")
-"""Names of targets in Poplar; all codelets run on this machine."""
+"""Names of Poplar's targets, for ``--list-targets``; popc compiles all codelets for this machine."""
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
 FIRST_GCC_WITH_EXCESS_PRECISION = 13
 DECLARED_VERTEX = re.compile(r"\b(?:class|struct)\s+(\w+)\s*:\s*[^{;]*?\b(?:Multi|Supervisor)?Vertex\b")
@@ -68,7 +68,9 @@ FIRST_WORD = b"popc\t"
 
 
 def codelet_compiler() -> list[str]:
-    """Return the compiler of codelets: ``$SNNC_CODELET_CXX``, ``$CXX``, ``clang++`` as in Graphcore's popc, or the compiler of host code.
+    """Return the compiler of codelets: ``$SNNC_CODELET_CXX``, ``$CXX``, ``clang++`` as in Graphcore's popc, or the host's compiler.
+
+    ``clang++`` is used if ``$CXX`` is not set and its version is at least :data:`FIRST_CLANG_WITH_HALVES`.
 
     Raises
     ------
@@ -96,7 +98,8 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     library
         ``libpoplar.so`` to link against.
     flags
-        Flags of the program (``-D``, ``-I``, …), added after the default ones and ``$SNNC_CODELET_FLAGS``.
+        Flags of the program (``-D``, ``-I``, …), added after ``$SNNC_CODELET_FLAGS`` (by default :data:`DEFAULT_FLAGS`) and
+        ``$SNNC_CODELET_EXTRA_FLAGS``.
 
     Raises
     ------
@@ -122,7 +125,7 @@ def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = 
 
 
 def _joined(objects: Sequence[Path], library: Path, flags: Sequence[str] = ()) -> Path:
-    """Link objects and return the path of their joint table; of vertices of the same name, the first object's counts."""
+    """Link objects and return the path of their joint table; if several have a vertex of the same name, the first one is used."""
     command, chosen = compiler(), [*_chosen_flags(), *flags]
     key = digest([*(made.read_bytes() for made in objects), *command, compiler_version(command), *chosen, str(library), _text_of_file()])
 
@@ -197,7 +200,7 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
 
 
 def _with_hardware_vertices(source: Path, made: Path, compile_as_hardware: Callable[[], Path], library: Path) -> Path:
-    """Add to a table the vertices that exist only with ``__IPU__`` defined; the rest keeps its meaning without."""
+    """Return a table that also contains the vertices that exist only with ``__IPU__`` defined; the others stay compiled without it."""
     missing = set(DECLARED_VERTEX.findall(source.read_text(errors="replace"))) - _names(made)
     if not missing:
         return made
@@ -206,7 +209,7 @@ def _with_hardware_vertices(source: Path, made: Path, compile_as_hardware: Calla
     try:
         other = compile_as_hardware()
         if missing & _names(other):
-            # What both variants define is that of the first, except where the compiler inlined it in the second.
+            # Functions that both variants define are those of the first, except where the compiler inlined them in the second.
             return _joined([made.with_name(OBJECT), other.with_name(OBJECT)], library, ["-Wl,--allow-multiple-definition"])
     except BuildError:
         pass  # the program may use only the vertices that compile

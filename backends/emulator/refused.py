@@ -44,7 +44,7 @@ struct snnc_refused {
 
 
 def is_refused(errors: str) -> bool:
-    """Whether a compiler's errors are about instructions that only an IPU has.
+    """Return whether a compiler's errors are about instructions that only an IPU has.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def is_refused(errors: str) -> bool:
 
 
 def unknown_builtins(errors: str) -> set[str]:
-    """Return the names of the builtins that a compiler does not know.
+    """Return the names of the builtins of an IPU that a compiler's errors report as unknown.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
 
 
 def _replace_assembly(reader: _Reader, match: re.Match[str]) -> int:
-    """Replace one piece of assembly, or leave it, and return where it ends."""
+    """Replace one assembly statement, or leave it unchanged; return the position after it."""
     opening = QUALIFIERS.match(reader.text, match.end())
     if opening is None:
         return match.end()
@@ -156,7 +156,7 @@ def _replace_assembly(reader: _Reader, match: re.Match[str]) -> int:
 
 
 def _closing(text: str, at: int) -> int:
-    """Return the place after the parenthesis that closes the one before `at`."""
+    """Return the position after the parenthesis that closes the one before `at`."""
     depth = 1
     while depth and (match := TOKEN.search(text, at)) is not None:
         at = match.end()

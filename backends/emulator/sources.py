@@ -28,7 +28,7 @@ NEEDS_PREPROCESSOR = re.compile(
 
 
 def portable(text: str) -> str:
-    """Return codelets without constructs that only an IPU's compiler accepts; line numbers do not change.
+    """Return the text of codelets without constructs that only an IPU's compiler accepts; line numbers do not change.
 
     `long` has 32 bits on an IPU, so it becomes `int`; attributes that choose between worker and supervisor code are
     removed; Clang's vector types become classes.
@@ -74,7 +74,7 @@ def portable_copy(source: Path, folder: Path) -> Path:
 
 
 def without_comments(text: str, headers: Path, own: Path) -> str | None:
-    """Return codelets without comments and empty lines: codelets with equal results compile to equal code.
+    """Return the text of codelets without comments and empty lines: texts with equal results compile to equal code.
 
     Parameters
     ----------

@@ -15,14 +15,14 @@ from snnc.backends.folders.manifest import TRAINED, digest_of
 
 @dataclass(frozen=True)
 class RetainedFiles:
-    """Files retained from a replaced folder, as paths in the new one.
+    """Files of a replaced folder that were moved aside, as paths in the new one.
 
     Attributes
     ----------
     trained
-        The old project's trained weights, moved; None: there were none, or they were not requested.
+        Trained weights of the old project; None if there were none, or if they were dropped.
     edited
-        Files that snnc wrote and the user changed, moved.
+        Files that snnc wrote and the user changed.
     dropped
         Whether trained weights existed and were dropped.
     """
@@ -33,7 +33,7 @@ class RetainedFiles:
 
 
 def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> RetainedFiles:
-    """Copy to `new` all contents of `old` that snnc did not write; `old` does not change.
+    """Copy to `new` the files of `old` that the user added or changed, and the trained weights; `old` does not change.
 
     A file that snnc did not write keeps its path. Changed files, trained weights, and files whose path is taken in the new project go
     to ``before-1/`` (``before-2/`` …). Links are not followed. Files become hard links if possible.

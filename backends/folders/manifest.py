@@ -28,13 +28,13 @@ LOCK: Final = ".snnc.lock"
 PART: Final = "model/.trained.safetensors.part"
 """Temporary file of trained weights, renamed when complete."""
 TRAINED_LOCK: Final = "model/.trained.safetensors.lock"
-"""Lock file of the training that writes the trained weights."""
+"""Lock file of the training run that writes the trained weights."""
 BEST: Final = "model/best.safetensors"
 """Weights of the epoch with the best validation result, in the format of the trained weights."""
 BEST_PART: Final = "model/.best.safetensors.part"
 """Temporary file of the best weights, renamed when complete."""
 BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART, TRAINED_LOCK, BEST, BEST_PART)
-"""Files that snnc writes into a folder without listing them, and can regenerate."""
+"""Files that snnc writes into a folder and does not list in the manifest; a new project that replaces the folder does not retain them."""
 _MODEL: Final = ("model/graph.json", "model/arrays.npz", "model/options.json", "model/orders.json", "model/parts.npz")
 """Model files of a project without a manifest."""
 _MAX_BYTES: Final = 1 << 24
@@ -57,7 +57,7 @@ def write_manifest(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, str] | None:
-    """Return the files that snnc wrote into `folder`, relative to it, with their digests; None if it has no manifest."""
+    """Return the files that snnc wrote into `folder`, relative to it, with their digests; None without a valid manifest."""
     return _files(_json(folder / MANIFEST), FORMAT)
 
 
@@ -90,7 +90,7 @@ def written_files(folder: Path) -> dict[str, str | None] | None:
 
 
 def _is_model(folder: Path) -> bool:
-    """Return whether the three files of a compiled model exist and have snnc's format."""
+    """Return whether a folder contains a compiled model: options and graph in snnc's format, and a file of arrays."""
     options, graph = _json(folder / "model" / "options.json"), _json(folder / "model" / "graph.json")
     known = isinstance(options, dict) and options.get("version") == 1 and isinstance(options.get("target"), str)
     nodes = isinstance(graph, dict) and "nodes" in graph and "edges" in graph

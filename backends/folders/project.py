@@ -64,7 +64,7 @@ def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     ForeignFolderError
         The folder exists and is not empty, but is not a project.
     FolderInUseError
-        Another process trains in it.
+        Another process trains in it or replaces it.
     DiskFullError, OutputFolderError
         The files cannot be written; no new files remain, and an older project is unchanged.
     """
@@ -104,7 +104,7 @@ def check_replaceable(folder: Path) -> None:
     ForeignFolderError
         `folder` is a file, or a folder that snnc did not write.
     FolderInUseError
-        Another process trains in it.
+        Another process trains in it or replaces it.
     OutputFolderError
         `folder` cannot be read, or is read-only.
     """
@@ -123,7 +123,7 @@ def check_replaceable(folder: Path) -> None:
 
 
 def _put_in_place(temporary: Path, target: Path, keep_trained: bool) -> None:
-    """Rename `temporary` to `target`; an older project there is moved to `temporary`."""
+    """Rename `temporary` to `target`; if there is an older project, the two folders change places."""
     if not target.exists() or not any(target.iterdir()):
         temporary.rename(target)
         return

@@ -15,7 +15,7 @@ _STEPS = {
     "max": ("step_of_maximum", "First step with the maximum."),
     "first_spike": ("first_spike", "First step with a spike; the last step if there is none."),
 }
-"""Statistic -> C++ function that returns its step, and the function's comment."""
+"""Statistic -> name of the C++ function that returns the step at which the output is read, and the function's comment."""
 
 
 def composed_context(loss: Composed) -> dict[str, Any]:
@@ -42,14 +42,18 @@ def composed_context(loss: Composed) -> dict[str, Any]:
 
 
 def target_setup(loss: Loss | None, classes: int) -> str:
-    """Return the statement that registers the targets of a loss: one of `classes` classes per sample, or those of a composed loss."""
+    """Return the statement that registers the targets of a loss: one of `classes` labels per sample, or the targets of a composed loss."""
     if isinstance(loss, Composed) and not loss.plain_targets:
         return f"add_targets({target_form(loss)});"
     return f"add_labels({classes});"
 
 
 def target_form(loss: Composed) -> str:
-    """Return the form of a loss's targets as a C++ initialiser: columns, classes, whether per step, whether with lengths."""
+    """Return the form of a loss's targets as a C++ initialiser.
+
+    Its members are the number of columns, the number of classes (0 for targets that are values), whether there is a target for each step,
+    and whether the length of each sample is given.
+    """
     of_classes = loss.targets in ("class", "step_classes")
     flags = ["true" if flag else "false" for flag in (loss.targets.startswith("step"), loss.lengths)]
     return f"{{{loss.columns}, {loss.width(0) if of_classes else 0}, {', '.join(flags)}}}"

@@ -15,7 +15,7 @@ Context = dict[str, Any]
 
 
 def training_context(loss: Loss | None, optimizer: Optimizer | None, holder: str = "") -> Context:
-    """Return the loss and its constants (``settings.hpp``), and the equations of the optimiser (``optimizer.hpp``).
+    """Return the template data of the loss and its constants (``settings.hpp``), and of the optimiser's equations (``optimizer.hpp``).
 
     See :func:`~snnc.backends.codegen.updates.printed_rule` for `holder`.
     """

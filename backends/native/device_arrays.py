@@ -45,7 +45,7 @@ class DeviceArray:
     shape
         Shape of the array.
     kind
-        ``"float32"``, or another element type.
+        Type of the elements: ``"float32"``, or a description of another type.
     contiguous
         Whether it is dense and row-major.
     owner
@@ -72,7 +72,8 @@ def device_array(given: Any, stream: int = 0) -> DeviceArray | None:
     given
         An array, for example of torch, CuPy or JAX.
     stream
-        Address of the program's stream. It waits for pending work of the array's library on the array, as the array API requires.
+        Address of the program's stream; 0: the default stream. With DLPack, the stream waits for pending work of the array's library on the
+        array.
     """
     on = getattr(given, "__dlpack_device__", None)
     if on is not None and hasattr(given, "__dlpack__"):

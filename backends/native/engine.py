@@ -38,14 +38,14 @@ class NativeEngine(ABC):
     ----------
     draw_masks
         Function that draws the masks of dropout layers for a training step, from the number of the update, the position of the step's
-        first sample in the batch of the update, and the number of samples.
+        first sample in the batch of the update, and the number of samples; None: the network has no dropout layers.
     """
 
     def __init__(self, library: Path, folder: Path) -> None:
         self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
         self.session = NativeSession(library, folder)
         self._defaults: dict[str, Array] = {}
-        """Original values of the initial states that were set for the last sequence."""
+        """The project's initial values of the states and outputs that were set for the last sequence only."""
         self.draw_masks: Callable[[int, int, int], Initial] | None = None
         self._first_sample = 0
         """Position of the first sample of a training step in the batch of its update."""
@@ -58,7 +58,7 @@ class NativeEngine(ABC):
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         if not self.description["training"]:
-            raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; give a loss and an optimiser to train it.")
+            raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; compile it with a loss and an optimiser.")
         self._set_batch(inputs, target)
         self._set_initial(self._masks(len(target)))
         self.session.set("lr", np.array([learning_rate], dtype=np.float32))
@@ -137,7 +137,7 @@ class NativeEngine(ABC):
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None: ...
 
     def _set_initial(self, initial: Initial) -> None:
-        """Set the initial values of this sequence; values that were set only for the previous sequence are reset to the file's values."""
+        """Set the initial values of this sequence; values that were set only for the previous sequence are reset to the project's."""
         wanted = {_initial_tensor(population, place): value for (population, place), value in initial.items()}
         for name, value in self._defaults.items():
             if name not in wanted:

@@ -6,17 +6,17 @@ from enum import IntEnum
 
 
 class Gather(IntEnum):
-    """Values of the setting ``gather`` of a program: the part of an update that its next training step (or run) performs."""
+    """Values of the setting ``gather`` of a program: what its next training step (or run) computes."""
 
     ALONE = 0
     """The complete update."""
     BEGINS = 1
-    """Gradients, which replace earlier ones."""
+    """Only gradients, which replace earlier ones."""
     GOES_ON = 2
-    """Gradients, which are added to earlier ones."""
+    """Only gradients, which are added to earlier ones."""
     CHANGES = 3
-    """The update of the parameters from the gradients."""
+    """Only the update of the parameters, from the gradients computed before."""
     AGAIN = 4
-    """The backward pass of the last sequence, after a change of parameters that only this pass reads."""
+    """The gradients of the last sequence once more, after a change of parameters that only the backward pass reads."""
     MEASURES = 5
-    """A forward run that computes the statistics of normalisations."""
+    """A forward run that computes the statistics of batch normalisations."""

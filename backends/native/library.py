@@ -31,11 +31,11 @@ _MAX_RANK: Final = 8
 
 
 class NativeError(SnncError, code="SNNC-E415"):
-    """A call of an emitted program failed; the message comes from the program."""
+    """A call of an emitted program failed, or was given a wrong tensor name or size."""
 
 
 class NativeLibraryError(SnncError, code="SNNC-E416"):
-    """A shared library cannot be loaded, was not emitted by snnc, or belongs to a different version."""
+    """A shared library cannot be loaded, or a project was emitted by an incompatible version of snnc."""
 
 
 class Role(IntEnum):
@@ -56,7 +56,7 @@ class Role(IntEnum):
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """Name, meaning, type and shape of a tensor of the ABI."""
+    """Name, role, element type and shape of a tensor of the ABI."""
 
     name: str
     role: Role
@@ -107,7 +107,7 @@ class NativeSession:
         return {name: info for name, info in self.tensors.items() if info.role == role}
 
     def set(self, name: str, values: Array) -> None:
-        """Copy an array into a tensor of the same shape; numbers are converted to the tensor's type."""
+        """Copy an array into a tensor with the same number of elements; numbers are converted to the tensor's type."""
         info = self._info(name)
         array = np.ascontiguousarray(values, dtype=info.dtype)
         if array.size != math.prod(info.shape):
@@ -121,11 +121,11 @@ class NativeSession:
         self._check(self._library.snnc_set_events(self._open(), name.encode(), given, len(begins) - 1, listed, len(found)))
 
     def set_from(self, name: str, address: int, elements: int) -> None:
-        """Let the program copy a tensor from host or device memory that contains values of the tensor's type."""
+        """Let the program copy a tensor from `address` in host or device memory, where values of the tensor's type are stored."""
         self._copy(self._library.snnc_set_tensor, name, address, elements)
 
     def get_into(self, name: str, address: int, elements: int) -> None:
-        """Let the program copy a tensor to host or device memory, as values of the tensor's type."""
+        """Let the program copy a tensor to `address` in host or device memory, as values of the tensor's type."""
         self._copy(self._library.snnc_get_tensor, name, address, elements)
 
     def _copy(self, function: Callable[..., int], name: str, address: int, elements: int) -> None:

@@ -1,4 +1,4 @@
-"""Prediction of the memory of a training step, and the checkpoint interval that keeps it within a bound."""
+"""Predicts the memory of a training step, and chooses the checkpoint interval that keeps it within a bound."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ ROOM: Final = 1 + 1 / ROOM_PART
 BUSY: Final = 2.0
 """Assumed activity of the busiest block of steps, relative to the activity in the whole sequence."""
 BLOCK_ROWS: Final = 512
-"""Rows of deltas that a block of steps should have (``CpuSession::block_length``)."""
+"""Intended number of rows of deltas (one per step and sample) in a block of steps: of all threads if they share gradients, else per thread.
+
+The rows of one panel of neurons should fit in the L2 cache. See ``CpuSession::block_length``.
+"""
 FEW_STEPS: Final = 4
-"""Minimum steps of a block if threads share gradients, unless its rows would exceed `BLOCK_ROWS` in a thread."""
+"""Minimum number of steps in a block if threads share gradients, unless a thread would have more than `BLOCK_ROWS` rows."""
 FILLED: Final = 16
-"""Spare entries at the end of a list."""
+"""Number of spare entries at the end of a thread's lists."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,13 @@ class ListNeeds:
     name
         Name of the listed buffer.
     neurons, past
-        Values in a row, and rows before the start of the sequence.
+        Number of values in a row, and number of rows before the start of the sequence.
     share
         Assumed fraction of values that are listed, until a sequence has been observed.
     width
         Bytes of an entry.
     row
-        Bytes of the dense row that replaces a list if most values of an input are nonzero; 0: always lists.
+        Bytes of the dense row that replaces a list if too many values of an input are nonzero (``LISTED_PART``); 0: always lists.
     """
 
     name: str
@@ -57,14 +60,15 @@ class ListNeeds:
 
 @dataclass(frozen=True)
 class OmittedCopies:
-    """Copies of weights that a training step with checkpoints does not need. Sizes are in bytes.
+    """Copies of weights that a training step with checkpoints does not make. Sizes are in bytes.
 
     Attributes
     ----------
     copies
         Size of all these copies, included in ``Needs.fixed``.
     sample
-        Size per sample of the memory that replaces them, padded to whole cache lines for each thread.
+        Size, per sample or per sample and step (see `length`), of the memory that replaces them. The number of samples and steps of a
+        thread is rounded up to a multiple of the number of values in a cache line.
     length
         ``number``: `sample` is needed once. ``block``: it is needed for each step of a block.
     """
@@ -81,9 +85,9 @@ class Needs:
     Attributes
     ----------
     fixed
-        Parameters, moments, tables and copies of weights.
+        Parameters, moments, tables, copies of weights, initial values, and gradients that threads share.
     thread
-        Per thread: gradients, sums and temporary values.
+        Per thread: gradients that are not shared, sums and temporary values.
     rows
         Per sample: once (``number``), and for each step of the sequence (``steps``), of a ``segment`` and of a ``block``.
     checkpoint
@@ -91,13 +95,13 @@ class Needs:
     lists
         Lists of nonzero values.
     events
-        Names of the lists that a thread transposes for a block of steps, and bytes of a transposed entry.
+        Name of each list that a thread transposes for a block of steps, with the bytes of a transposed entry.
     blocks
         Whether steps run in blocks.
     shares
-        Whether threads share gradients after a block.
+        Whether threads share some gradients, which they compute together after each block.
     spared
-        Copies of weights that are not needed with checkpoints.
+        Copies of weights that are not made with checkpoints.
     """
 
     fixed: int
@@ -140,9 +144,9 @@ class ObservedActivity:
     Attributes
     ----------
     shares
-        List name -> largest fraction of its values that were listed in a sequence.
+        Name of a list -> maximum, over sequences, of the fraction of its values that were listed.
     dense
-        Inputs stored as dense rows.
+        Inputs that were stored as dense rows in some sequence.
     """
 
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -169,11 +173,11 @@ def predicted_bytes(
     description
         ``project.json`` of the project.
     steps, batch
-        Steps and samples of the sequence.
+        Numbers of steps and samples of the sequence.
     segment
-        Steps between two checkpoints; `steps` or more: no checkpoints.
+        Number of steps between two checkpoints; `steps` or more: no checkpoints.
     threads
-        Threads of the session.
+        Number of threads of the session.
     activity
         Activity observed so far.
     """
@@ -181,7 +185,7 @@ def predicted_bytes(
 
 
 def least_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
-    """Return the bytes of a training step at the segment length that needs the least memory."""
+    """Return the predicted bytes of a training step at the segment length that needs the least memory."""
     return _predicted(Needs.of(description), steps, batch, least_segment(description, steps, batch, threads, activity), threads, activity)
 
 
@@ -196,7 +200,7 @@ def least_segment(description: Mapping[str, Any], steps: int, batch: int, thread
 
 
 def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
-    """Return the maximum bytes of a run without a backward pass, including the gradients and moments that training allocates."""
+    """Return the predicted bytes of a run without a backward pass, including the gradients and moments that training allocates."""
     needs, training = Needs.of(description), bool(description["training"])
     alone = replace(needs, checkpoint=0, spared=OmittedCopies()) if training else needs
     return _predicted(alone, steps, batch, 1 if training else steps, threads, activity)
@@ -216,7 +220,7 @@ def busiest(needs: Needs) -> ObservedActivity:
 
 
 def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
-    """Raise an error if not even one sample of the project in `folder` fits in `most` bytes, and warn if a batch does not fit.
+    """Raise an error if not even one sample of the project in `folder` fits in `most` bytes, and warn if a training batch does not fit.
 
     Raises
     ------
@@ -232,9 +236,10 @@ def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
 
 
 def check_least(description: Mapping[str, Any], steps: int | None, batch: int | None, most: int) -> str:
-    """Raise an error, before anything runs, if not even one sample fits in `most` bytes; return a warning if a batch does not fit, else "".
+    """Raise an error, before anything runs, if not even one sample fits in `most` bytes.
 
-    `description` is the project's ``project.json``; `steps` and `batch` are None if they are unknown.
+    `description` is the project's ``project.json``; `steps` and `batch` are None if they are unknown. The result is a warning if a training
+    step of a batch does not fit, else "".
 
     Raises
     ------
@@ -277,7 +282,7 @@ def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int,
 
 
 def _block(needs: Needs, batch: int, own: int, segment: int) -> int:
-    """Return the steps of a block, as ``CpuSession::block_length`` does; `own` is the number of samples of a thread."""
+    """Return the number of steps in a block, as ``CpuSession::block_length`` does; `own` is the maximum number of samples of a thread."""
     most = max(1, BLOCK_ROWS // own) if needs.blocks else 1
     return min(segment, max(BLOCK_ROWS // batch, min(FEW_STEPS, most)) if needs.shares else most)
 

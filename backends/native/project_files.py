@@ -41,7 +41,7 @@ class MemoryNeeds:
     Attributes
     ----------
     per_step
-        Size per step and sample without checkpoints.
+        Bytes per step and sample without checkpoints.
     parts
         :class:`snnc.backends.native.memory.Needs` as data.
     """
@@ -56,7 +56,7 @@ def session_sizes(program: StepProgram, steps: int | None, batch: int | None) ->
 
 
 def initial_values(program: StepProgram) -> dict[str, Array]:
-    """Return parameters, the initial states of a sample, and the learning rate, by ABI name."""
+    """Return, by ABI name, the parameters, the initial states and delayed outputs of a sample and, if it trains, the learning rate."""
     found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in program.parameters.items()}
     delayed = {op.source.buffer for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.delay}
     for population in program.populations:
@@ -78,16 +78,18 @@ def _templates() -> Environment:
 
 
 def runtime_files(target: str, training: Collection[str]) -> list[str]:
-    """Return the plain source files of a target, except losses and the files in `training`."""
+    """Return the names of a target's source files that are the same in every project, except losses and the files in `training`."""
     folder = files("snnc.templates") / target / "runtime"
     names = sorted(file.name for file in folder.iterdir() if file.is_file())
     return [name for name in names if name not in training and not name.startswith("loss_")]
 
 
 def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], loss: str, constants: Sequence[CppConstant]) -> dict[str, str]:
-    """Return the text files of a target: `names`, the constants, the files of the ABI and, with training, the settings and `loss`.
+    """Return the contents of the text files of a project, by file name.
 
-    `loss` is the name of the file that contains the loss; its template has the name of the loss, such as ``loss_ce_rate.cpp``.
+    The files are `names`, the constants, the sources of the ABI and of the session's base class, the header for updates of float16 weights
+    if there are any and, if the program trains, the settings and the file named `loss`. The template of the latter is named after the
+    loss, for example ``loss_ce_rate.cpp``.
     """
     environment = _templates()
     paths = {n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}
@@ -140,7 +142,7 @@ def write_project_files(
 
 
 def _description(program: StepProgram, target: str, sizes: Mapping[str, int], memory: MemoryNeeds) -> dict[str, Any]:
-    """Return ``project.json``: the kind of the project, and the meaning of each ABI tensor."""
+    """Return the members of ``project.json``: properties of the project, memory needs, and the model's names of the ABI tensors."""
     learned = {u.parameter for u in program.update}
     return {
         "format": PROJECT_FORMAT,

@@ -16,7 +16,7 @@ def padded(numbers: int) -> int:
 
 
 def pitch(numbers: int) -> int:
-    """Return the distance between two rows in values, as in ``vectors.hpp``."""
+    """Return the distance between two rows in values, as in ``vectors.hpp``: whole cache lines, but no multiple of 8 lines."""
     lines = padded(numbers)
     return lines + LINE if lines % (8 * LINE) == 0 else lines
 
@@ -49,9 +49,9 @@ class RowBuffer:
     name
         Name of the buffer in the program.
     size
-        Values in a row, without the padding to whole cache lines.
+        Number of values in a row, without the padding to whole cache lines.
     in_training, in_inference
-        Rows per sample with and without a backward pass; `in_inference` is None if only the backward pass uses the rows.
+        Number of rows per sample with and without a backward pass; `in_inference` is None if only the backward pass uses the rows.
     width
         Bytes of a value.
     """

@@ -25,14 +25,15 @@ from snnc.backends.runtime.events import InputValues
 class SequenceEngine(NativeEngine):
     """Runs the shared library of a project with any number of steps and samples, within a bound on memory.
 
-    See :class:`snnc.backends.runtime.engine.Engine`. If the loss of the project is an ``ExternalLoss``, autograd computes the loss.
+    See :class:`snnc.backends.runtime.engine.Engine`. If the loss of the project is an ``ExternalLoss``, the caller (for example PyTorch's
+    autograd) computes the loss between :meth:`run_forward` and :meth:`run_backward`.
 
     Attributes
     ----------
     device
-        Number of the GPU whose memory addresses it accepts; None: host addresses only.
+        Number of the GPU whose memory addresses the engine accepts; None: host addresses only.
     segment
-        Requested steps between two checkpoints; 0: no checkpoints; None: chosen so that the memory bound is met.
+        Requested number of steps between two checkpoints; 0: no checkpoints; None: chosen so that the memory bound is met.
     activity
         Activity observed so far.
 
@@ -41,7 +42,7 @@ class SequenceEngine(NativeEngine):
     library, folder
         Shared library of the project, and the project's folder.
     memory
-        Maximum bytes of a training step. If it would need more, checkpoints are used, and histories cover one segment at a time.
+        Maximum bytes of a training step. If it would need more, checkpoints are used, so that histories cover one segment at a time.
     """
 
     accepts_events = True
@@ -61,7 +62,7 @@ class SequenceEngine(NativeEngine):
         self._segments: dict[tuple[int, int, int], int] = {}
         self.activity = UNOBSERVED
         self._kept: Array | None = None
-        """Gradients of earlier parts of an update, one after another."""
+        """Sum of the gradients of earlier parts of an update: one vector with the gradients of all parameters."""
         self._training = False
         """Whether the current sequence will run backward."""
 
@@ -119,7 +120,7 @@ class SequenceEngine(NativeEngine):
     # ---- sequences ----------------------------------------------------------------------------------------------------
 
     def _setting(self, name: str, value: int) -> None:
-        """Change a setting; tensors whose size depends on it are reset to the file's initial values."""
+        """Change a setting; tensors whose size depends on it are reset to the project's initial values."""
         if self._sizes.get(name) == value:
             return
         self.session.set(name, np.array([value], dtype=np.int32))
@@ -163,7 +164,7 @@ class SequenceEngine(NativeEngine):
             self._training = False
 
     def _observe_sequence(self, inputs: Mapping[str, InputValues], steps: int, batch: int) -> None:
-        """Run forward, at the segment length that needs the least memory, to observe the sizes of the lists."""
+        """Run forward, at the segment length that needs the least memory, to observe how many values the lists contain."""
         self._check_memory(steps, batch)
         self._segments = {(steps, batch, self.memory or 0): least_segment(self.description, steps, batch, self._threads())}
         self._set_inputs(inputs)
@@ -174,7 +175,7 @@ class SequenceEngine(NativeEngine):
         self._segments = {}
 
     def _depends_on_activity(self, steps: int, batch: int) -> bool:
-        """Return whether the highest activity would exceed the memory bound, and no activity has been observed yet."""
+        """Return whether a training step could exceed the memory bound at maximum activity, and no activity has been observed yet."""
         if self.memory is None or not self.description["training"] or self._segments or self.activity.shares:
             return False
         most = busiest(Needs.of(self.description))
@@ -275,10 +276,10 @@ class SequenceEngine(NativeEngine):
         return {"steps": steps, "batch": batch, "segment": self._segment(steps, batch)}
 
     def _segment(self, steps: int, batch: int) -> int:
-        """Return the steps between two checkpoints; 0: no checkpoints.
+        """Return the number of steps between two checkpoints; 0: no checkpoints.
 
-        The first value follows from an assumed activity. It is reduced between sequences if the bound would be exceeded at the observed
-        activity.
+        For each size of sequence, the number is chosen once, from the activity that was observed or is assumed until then. It is reduced
+        between sequences if the bound would be exceeded at the observed activity.
         """
         if self.segment is not None:
             return self.segment
@@ -296,7 +297,15 @@ class SequenceEngine(NativeEngine):
         return 0 if chosen == steps else chosen
 
     def _fitting(self, steps: int, batch: int, memory: int) -> int:
-        """Return a segment that meets the bound. If training began within the bound and now exceeds it, warn and use the least memory."""
+        """Return the longest segment that meets the bound; if training began within the bound and none does now, warn and return the best.
+
+        The best segment is the one with which a training step needs the least memory.
+
+        Raises
+        ------
+        MemoryNeededError
+            No segment meets the bound, and none did for an earlier sequence of at least this size.
+        """
         sizes = (self.description, steps, batch)
         try:
             return segment_for(*sizes, memory, self._threads(), self.activity)
@@ -319,7 +328,7 @@ class SequenceEngine(NativeEngine):
         return least_bytes(self.description, steps, batch, self._threads(), self.activity)
 
     def _observe_activity(self) -> None:
-        """Record the list sizes of the last sequence."""
+        """Add the last sequence to the observed activity."""
         self.activity = self.activity.with_sequence(Needs.of(self.description), self._listed())
 
     def _threads(self) -> int:
@@ -332,7 +341,7 @@ class SequenceEngine(NativeEngine):
 
     @abstractmethod
     def _available_memory(self) -> tuple[int, str]:
-        """Return the maximum bytes of a sequence, and the owner of this memory."""
+        """Return the bytes of memory that are available for a sequence, and the name of their owner for messages."""
 
     def _check_memory(self, steps: int, batch: int) -> None:
         """Raise an error, before allocating, for a sequence without checkpoints that does not fit in memory."""

@@ -43,13 +43,13 @@ class StoredBuffer:
     past
         Number of steps before the first one that are read: the longest delay.
     listed
-        Whether lists of nonzero values are stored, because the values are spikes and some connection reads them.
+        Whether lists of spikes are stored: the values are spikes, and some connection reads lists.
     ring
         Number of rows of the ring buffer if only the forward pass reads them.
     history
         Whether the backward pass reads rows of all steps.
     rows
-        Whether some reader needs rows although lists are stored.
+        Whether a record or a maximum over values reads the buffer: these readers need rows even if lists are stored.
     """
 
     past: int
@@ -74,7 +74,7 @@ class SequenceStorage:
     pooled
         Connection of a convolution -> windows of the max pooling that is the only reader of its result.
     precision
-        Precision of the histories for the backward pass, and of the dense weights that connections read.
+        Precision of the histories for the backward pass and, if it is bfloat16, of the dense weights that connections read.
     half
         Layers whose histories have this precision; None: all.
     """
@@ -106,7 +106,10 @@ class SequenceStorage:
 
     @cached_property
     def outputs_with_support(self) -> dict[str, tuple[str, str]]:
-        """Outputs read by products whose input gradient reaches only few neurons: buffer -> (population, canonical name of the output)."""
+        """Outputs to which dense connections or convolutions return gradients only in the surrogate's support.
+
+        Maps the output's buffer to its population and its canonical name.
+        """
         found = {}
         reading = [op for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)]
         # Most gradients that a maximum returns are 0: skipping them costs less than listing neurons.
@@ -120,7 +123,7 @@ class SequenceStorage:
 
     @cached_property
     def rounded(self) -> dict[str, dict[str, Expression]]:
-        """Population -> the states and saved values stored in 16 bits, by canonical name, with the offset that is subtracted."""
+        """Population -> canonical name of each state and saved value stored in 16 bits -> offset that is subtracted before rounding."""
         adjoints = {op.population for op in self.program.backward if isinstance(op, NeuronAdjoint)}
         rounds = self.precision != "float32" and self.program.optimizer is not None
         chosen = {p.id for p in self.program.populations if self.half is None or "history" in self.half.of(p.label)}
@@ -141,7 +144,7 @@ class SequenceStorage:
         return pitch(self.size(buffer))
 
     def bytes_per_step(self) -> int:
-        """Maximum bytes of a sequence per step and sample, including the adjoint of a record; lists of nonzero values are not counted."""
+        """Bytes of a sequence without checkpoints, per step and sample; lists, padding and rounding to 16 bits are not considered."""
         program = self.program
         whole = [b.name for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("state", "saved", "record", "input")]
         whole += [o for op in program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.stored(o).history]
@@ -150,7 +153,7 @@ class SequenceStorage:
 
     @cached_property
     def adjoint_slots(self) -> dict[str, int]:
-        """Slots of the adjoint of each output: the longest delay of a gradient that returns to it, plus one."""
+        """Number of stored steps of the adjoint of each output: the longest delay of a gradient that returns to it, plus one."""
         delays: dict[str, int] = {}
         for op in self.program.backward:
             if isinstance(op, NeuronAdjoint):

@@ -24,9 +24,9 @@ class Wires:
     Attributes
     ----------
     begin
-        First entry of each source (target), then the number of entries.
+        Index of the first entry of each source (for a maximum, of each target); the last element is the number of entries.
     entries
-        Target and index of the weight for each entry (for a maximum, the source).
+        Target and index of the weight of each entry (for a maximum, its source).
     constants
         Weights if the connection has no weight parameter, else None.
     bias
@@ -87,7 +87,7 @@ def _begin(sorted_ids: npt.NDArray[np.integer], count: int) -> Table:
 
 
 def table_file(tables: Sequence[Table]) -> Iterator[Chunk]:
-    """Yield the file of all tables: their number, then the rows, columns and values of each."""
+    """Yield the contents of the file: the number of tables, then the numbers of rows and columns, and the values, of each table."""
     yield struct.pack("<I", len(tables))
     for table in tables:
         array = np.ascontiguousarray(table, dtype="<u4")

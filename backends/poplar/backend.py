@@ -90,7 +90,7 @@ class TileBackend(Backend[Own]):
     def prepare(self, graph: Graph, options: Own) -> Graph:
         """Make sparse weights dense where this reduces the memory on tiles.
 
-        For training in mode "drop", they stay sparse, because a dense connection returns a gradient only to sent spikes.
+        For training in mode "drop", they stay sparse, because a dense connection returns no gradient to dropped spikes.
         """
         from snnc.compiler.passes.fill_sparse import FillSparse
 
@@ -110,11 +110,9 @@ class TileBackend(Backend[Own]):
         Raises
         ------
         UnknownTargetError
-            No machine has this name.
+            No machine has this name. For errors in the file of a machine, see :func:`snnc.compiler.machines.load_target`.
         StepsNeededError
             The number of steps is not given.
-        UnsupportedOnPoplarError
-            No codelet computes the loss.
         """
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
@@ -168,7 +166,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         return BuiltProject(folder, build_poplar(folder))
 
     def open(self, placed: PlacedProgram, options: PoplarOptions, built: BuiltProject | None) -> Engine:
-        """Load the program; the engine accepts and returns divided or reordered populations in the author's form."""
+        """Load the program; if the plan divides or reorders populations, the engine still uses the author's order."""
         del options
         from snnc.backends.poplar.engine import PoplarEngine
         from snnc.backends.runtime.engine_of_parts import EngineOfParts

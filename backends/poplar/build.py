@@ -1,4 +1,4 @@
-"""Build of emitted projects against the emulator, without CMake; results are cached by content."""
+"""Builds emitted projects against the emulator, without CMake; results are cached by content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ The graph is then small, and compiling without optimisation takes half the time,
 
 
 def build_poplar(folder: Path) -> Path:
-    """Return the shared library of the project in `folder`, built if its sources were never built on this machine.
+    """Return the shared library of the project in `folder`, built unless the cache contains a build of the same sources.
 
     Weights and tables are read when the library is opened, so projects that differ only in these share it.
 

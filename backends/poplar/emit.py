@@ -70,6 +70,7 @@ POPLAR: Final = (
     "CMakeLists.txt",
     "README.txt",
 )
+"""Files of every project, except those that other targets share."""
 NORMS: Final = "norms.hpp"
 """Additional file of programs that clip gradients to a norm."""
 CONSTANTS: Final = (
@@ -96,17 +97,18 @@ GROUPS: Final = {
     "statistics": ("add_statistics", "N1: mean and squared distances of the values of a batch normalisation."),
     "start": ("add_start", "Set currents to zero before the first step."),
 }
+"""Section of the program -> C++ function that adds its vertices, and the comment of this function."""
 
 
 def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
-    """Write the project of `program` mapped by `plan` to `folder`, completely or not at all.
+    """Write to `folder` the project of `program` as mapped by `plan`, completely or not at all.
 
     Raises
     ------
-    PlanMismatchError, UnsupportedOnPoplarError
+    PlanMismatchError, UnsupportedOnPoplarError, HalfDeltasError
         Program and plan do not match, or use a feature that the emitter does not support.
-    ProjectFolderError
-        The folder cannot be written.
+    OutputFolderError, FolderInUseError
+        The folder cannot be written or replaced.
     """
     net = PoplarNetwork(without_limits(program), plan, limits_of(program))
     net.check()
@@ -142,7 +144,7 @@ def _templates(instruction_bytes: int) -> Environment:
 
 
 def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
-    """Return the constants (name, bytes) from which the emulator reads the size of a codelet's code; `each`: bytes of an instruction."""
+    """Return the constants (name, bytes) with which a codelet tells the emulator the size of its code; `each`: bytes of an instruction."""
     loops = [(f"code_bytes_{name}", each * number) for name, number in cost.loops]
     return [("code_bytes", each * cost.instructions), *loops]
 
@@ -171,7 +173,7 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
 
 
 def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
-    """Add the forward and backward pass; return the template data of their codelets without fields."""
+    """Add the forward and backward pass; return the template data of the codelets of the window test, if there is one."""
     for store in net.stores.values():
         add_relays(net, assembly, store)
     add_parameters(net, assembly)
@@ -277,7 +279,10 @@ LOSS_TITLES: Final = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
 
 
 def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
-    """Return names and titles of compute sets; F, B, L, U in a title: forward pass, backward pass, loss, update."""
+    """Return names and titles of compute sets.
+
+    The first letter of a title: F forward pass, B backward pass, L loss, U update, M streaming memory, N batch normalisation.
+    """
     first = {} if net.fused else {"relay_forward": "F1 relay"}
     both = "F2 neurons and relays" if net.fused else "F2 neurons"
     names = {**first, **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": both}

@@ -21,7 +21,7 @@ _Result = TypeVar("_Result")
 _BATCHES: Final = "batches"
 """Setting of the ABI: the number of earlier batches whose gradients are stored for the update of the next batch."""
 _GATHER: Final = "gather"
-"""Setting of the ABI: the part of an update that the next call runs; only if gradients and update are separate programs."""
+"""Setting of the ABI: the part of an update that the next call runs. It exists only if gradients and update are separate programs."""
 _KEEP: Final = -1
 """Value of the setting :data:`_BATCHES` for a batch that stores its gradients without an update."""
 _KEPT: Final = "_kept"
@@ -169,7 +169,7 @@ class PoplarEngine(NativeEngine):
             self._expect(0)
 
     def _gathered(self, step: Gather, run: Callable[[], _Result]) -> _Result:
-        """Call `run`; the program performs only `step` of an update."""
+        """Return the result of `run`; during this call, the program performs only the part `step` of an update."""
         self.session.set(_GATHER, np.array([step], dtype=np.int32))
         try:
             return run()
@@ -187,7 +187,10 @@ class PoplarEngine(NativeEngine):
         return self.session.get(tensor)
 
     def counters(self) -> dict[str, int]:
-        """Return the total of dropped spikes and, by bus, spikes dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""
+        """Return the total number of dropped spikes, and all counters of the program by name.
+
+        ``b0_dropped`` is the number of spikes that bus b0 dropped, ``b0_further`` that of spikes that it sent in further windows.
+        """
         found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}
         sources = {about["tensor"]: about["source"] for about in self.description["counters"].values()}
         dropped: dict[str, int] = {}
@@ -204,7 +207,10 @@ class PoplarEngine(NativeEngine):
                 self.session.set(info["tensor"], array[0] if info["static"] else array)
 
     def _sent(self, info: Mapping[str, Any], array: Array) -> Array:
-        """Return an input without the spikes that a changed limit drops; the machine itself applies the compiled limit."""
+        """Return an input without the spikes beyond its limit.
+
+        If the limit is the compiled capacity and keeps the lowest ids, the program applies it, and the input is returned unchanged.
+        """
         buffer = f"{info['tensor']}_in"
         if buffer not in self._limits:
             return array
@@ -214,15 +220,15 @@ class PoplarEngine(NativeEngine):
         rows = np.asarray(array).reshape(self.steps, self.batch, -1)
         if info["static"] and key >= 0:
             raise SpikeLimitError(
-                f"the input {info['label']!r} is the same at all steps, but the program sends it once; a random choice differs from step "
-                "to step. Use drop='lowest', or compile with drop='random' (--drop random)."
+                f"the input {info['label']!r} is the same at all steps, so it is sent only once, but a random choice of spikes "
+                "differs from step to step. Use drop='lowest', or compile with drop='random' (--drop random)."
             )
         found = np.stack([sent(row, int(capacity), key, t) for t, row in enumerate(rows)])
         self._dropped += int(np.count_nonzero(rows) - np.count_nonzero(found))
         return found.reshape(np.shape(array))
 
     def _record(self, output: Mapping[str, Any], inputs: Mapping[str, Array], initial: Initial) -> Array:
-        """Return an output at all steps; before its delay has passed, it shows the initial values."""
+        """Return an output at all steps; until its delay has passed, it has the initial values."""
         delay: int = output["delay"]
         if output["input"] is None:
             record = self.session.get(output["tensor"])

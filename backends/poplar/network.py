@@ -49,15 +49,15 @@ class Store:
     buffer, owner
         Buffer of the source, and id of its population or input.
     width
-        Number of its neurons.
+        Number of neurons of the source.
     kind
         ``"events"`` or ``"values"``.
     buses
-        Its buses.
+        Buses of the source.
     stored
         Number of events stored per sample and step.
     before
-        Whether there is a slot for a given value before step 0.
+        Whether a slot contains the value before step 0, which can be set.
     static, external
         Whether the source has the same values at all steps, and whether it is an input.
     """
@@ -99,11 +99,11 @@ class Store:
 
     @property
     def limited(self) -> bool:
-        """Whether the number of spikes sent per step, and their choice, are run-time values."""
+        """Whether the relays limit the spikes sent per step (mode ``drop``); the limit and the choice of spikes may be run-time values."""
         return self.kind == "events" and not self.external and not self.bits and self.buses[0].mode == "drop"
 
     def room(self, ids: int) -> int:
-        """Return the capacity of a list of `ids`, rounded up to whole 32-bit words."""
+        """Return the length of a list of `ids` ids, rounded up to whole 32-bit words."""
         return whole_words(ids, self.width)
 
     @property
@@ -113,7 +113,7 @@ class Store:
 
 
 def _entries(bus: BusPlan) -> int:
-    """Return the entries of a backward window; 0 without one."""
+    """Return the maximum number of entries of a bus's windows in which gradients return; 0 if there are none."""
     return bus.gradient.capacity if bus.gradient is not None else 0
 
 
@@ -204,7 +204,7 @@ class PoplarNetwork:
         return {p.id: p.neurons for p in self.plan.populations}
 
     def size(self, buffer: str) -> int:
-        """Return the elements of a buffer per sample and step."""
+        """Return the number of elements of a buffer per sample and step."""
         return math.prod(self.program.buffers[buffer].shape)
 
     def step(self, population: str) -> NeuronStep:
@@ -266,7 +266,7 @@ class PoplarNetwork:
         return self.training and connection in self._weight_gradients
 
     def offset(self, connection: str) -> int:
-        """Return the first target neuron of a one-to-one connection."""
+        """Return the first target neuron of a one-to-one connection; 0 for other connections."""
         return next((op.offset for op in self.program.forward if isinstance(op, AddOneToOne) and op.connection == connection), 0)
 
     def biases(self, port: str) -> tuple[str, ...]:
@@ -307,7 +307,7 @@ class PoplarNetwork:
         return tuple(bus for bus in self.plan.buses if bus.id in self.further.requesting)
 
     def numbers_of_relay(self, bus: BusPlan) -> int:
-        """Return how many counts a relay of `bus` writes to request further windows."""
+        """Return the number of counts that a relay of `bus` writes to request further windows."""
         return numbers_of_relay(self.workers, bits=bus.form == "bits", external=self.stores[bus.buffer].external, lag=bus.lag)
 
     @cached_property
@@ -322,7 +322,7 @@ class PoplarNetwork:
 
     @property
     def workers(self) -> int:
-        """Worker threads of a tile."""
+        """Number of worker threads of a tile."""
         return self.plan.target.workers
 
     def mask_kind(self, store: Store) -> str:
@@ -341,7 +341,7 @@ class PoplarNetwork:
         return 2 if self.mask_kind(store) == "PAIRS" else 1
 
     def last_step(self, bus: BusPlan) -> int:
-        """Return the last step of the source that is read."""
+        """Return the last step of the source whose values are read on `bus`."""
         return self.plan.steps - 1 - min(c.delay for c in self.plan.connections if c.bus == bus.id)
 
     @cached_property
@@ -389,11 +389,11 @@ class PoplarNetwork:
         Raises
         ------
         PlanMismatchError
-            Blocks or relays do not cover all neurons and samples exactly once, in order.
+            Plan and program have different populations, or blocks do not cover all neurons and samples exactly once, in order.
         HalfDeltasError
             Deltas are float16, and a block has an odd number of samples.
         UnsupportedOnPoplarError
-            Several connections share a weight, an output reads an input directly, or gradients are truncated.
+            Several connections share a weight, an output reads neither an input nor an output port, or gradients are truncated.
         """
         if self.program.truncate is not None:
             raise UnsupportedOnPoplarError(

@@ -22,7 +22,10 @@ _ACCESS: Final[Mapping[str, Access]] = {"input": "Input", "output": "Output", "i
 
 @dataclass(frozen=True)
 class CodeletField:
-    """A field of a codelet, and the C++ expression that the host connects to it."""
+    """A field of a codelet, and the C++ expression that the host connects to it.
+
+    `kind` is ``"edge"`` for data in the tile's memory, ``"integer"`` or ``"number"`` for a constant.
+    """
 
     name: str
     type: str
@@ -40,12 +43,12 @@ def cpp_type(spec: FieldSpec) -> str:
 
 
 def class_name(vertex: VertexSpec) -> str:
-    """Return the C++ class name of a vertex, or its prefix if there are several variants."""
+    """Return the C++ class name of a vertex; if there are several variants, a number follows it."""
     return "".join(word.capitalize() for word in vertex.name.split("_"))
 
 
 def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[CodeletField, ...]:
-    """Return the fields of a vertex with the C++ expressions that the host connects, by name.
+    """Return the fields of a vertex; `values` maps the name of each field to the C++ expression that the host connects to it.
 
     Raises
     ------
@@ -80,7 +83,7 @@ class Codelet:
 
     @property
     def cost(self) -> CodeletCost:
-        """Coefficients of the codelet's cycles."""
+        """Coefficients from which the cycles of the codelet are computed."""
         return self.vertex.cost
 
 
@@ -127,8 +130,9 @@ ONCE: Final[Items] = ("", "", "")
 class Assembly:
     """Collects the parts of a program; codelets with equal structure are stored once.
 
-    `tensors`, `start` and `refresh` are statements of the C++ function ``add_tensors``: they add tensors for the host; inputs and initial
-    states; and copies of parameters that are made after a change. `loops` are grouped by section.
+    `tensors`, `start` and `refresh` are statements of the C++ function ``add_tensors``. Those in `tensors` expose tensors to the host.
+    Those in `start` add inputs, initial states and rows of streaming memory. Those in `refresh` add the copies that are made after
+    parameters change. `loops` are grouped by section of the program.
     """
 
     codelets: list[Codelet] = field(default_factory=list)
@@ -138,7 +142,7 @@ class Assembly:
     refresh: list[str] = field(default_factory=list)
     start: list[str] = field(default_factory=list)
     forgotten: dict[str, list[str]] = field(default_factory=dict)
-    """Part ("forward", "backward") -> variables that it writes before reading, although no compute set writes them completely."""
+    """Part of the program -> variables that it writes before reading, although no compute set writes them completely."""
     _by_key: dict[str, Codelet] = field(default_factory=dict)
 
     def variable(self, kind: str, name: str, value: str, comment: str = "") -> str:
@@ -151,7 +155,7 @@ class Assembly:
         return self.variable("Tensor", name, f'layout.on_tile(poplar::{kind}, {shape}, "{name}", {tile})', comment)
 
     def kept(self, relays: str, kind: str, name: str, elements: object, comment: str) -> str:
-        """Declare an array [elements][samples] for each relay; `kind` is the Poplar type."""
+        """Declare an array for each relay, with `elements` values per sample; `kind` is the Poplar type."""
         return self.variable("Parts", name, f'layout.kept({relays}, {kind}, "{name}", {elements})', comment)
 
     def window(self, relays: str, kind: str, name: str, elements: object, comment: str = "") -> str:
@@ -164,11 +168,11 @@ class Assembly:
         return self.variable("Parts", name, f'layout.relay_numbers({relays}, poplar::{kind}, "{name}"{count})', comment)
 
     def cells(self, population: str, name: str, slots: object, comment: str) -> str:
-        """Declare a float array [slots][samples][count] for each block of a population."""
+        """Declare a float array for each block of a population, with `slots` values per neuron and sample."""
         return self.variable("Parts", name, f'layout.cells({population}, poplar::FLOAT, "{name}", {slots})', comment)
 
     def half_cells(self, population: str, name: str, slots: object, comment: str) -> str:
-        """Declare a half array [slots][samples][count, rounded up to an even number] for each block of a population."""
+        """Declare a half array for each block of a population, like :meth:`cells`, with an even number of neurons (rounded up)."""
         return self.variable("Parts", name, f'layout.half_cells({population}, "{name}", {slots})', comment)
 
     def tensor(self, role: str, name: str, shape: str, on_device: str, order: str, writable: bool) -> None:
@@ -206,7 +210,10 @@ class Assembly:
     def add(
         self, group: str, comment: str, items: Items, compute_set: str, vertex: VertexSpec, values: Mapping[str, object], tile: str = ""
     ) -> None:
-        """Add a vertex for each item to the section `group`, on `tile` or on the item's tile; `values` are as for :func:`connected`."""
+        """Add a vertex for each item to the section `group`, on `tile` or, if it is empty, on the item's tile.
+
+        :func:`connected` explains `values`.
+        """
         place, fields = tile or f"{items[1]}.tile", connected(vertex, values)
         self.loop(group, VertexLoop(comment, *items, compute_set, class_name(vertex), place, fields))
 
@@ -222,7 +229,7 @@ class Assembly:
         serves: str,
         body: Body | None = None,
     ) -> None:
-        """Add a vertex for each item and compute set, whose codelet :meth:`codelet` adds; see :meth:`add`."""
+        """Add a codelet, unless an equal one exists, and a vertex of it for each item and compute set, on the item's tile."""
         fields = connected(vertex, values)
         name = self.codelet(vertex, title, serves, fields, body)
         for compute_set in compute_sets:

@@ -21,8 +21,11 @@ from snnc.backends.poplar.vertices.statistics import MOMENTS
 from snnc.backends.poplar.vertices.window_tests import window_test_sets
 
 Kind: TypeAlias = Literal["training", "passes", "external", "operation"]
-"""What updates the parameters: the training step; a separate program, after several passes; a caller that sends the adjoint of the output;
-or PyTorch around a PopART operation."""
+"""Kind of program, by what updates the parameters.
+
+"training": the training step. "passes": a separate program, after several passes. "external": the caller, which sends the adjoint of the
+output. "operation": PyTorch, which contains the program as a PopART operation.
+"""
 
 
 def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
@@ -37,7 +40,7 @@ def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
-    """Return the template data of the engine's programs."""
+    """Return the template data of the Poplar programs."""
     shared = any(net.weight_gradient(id_) for id_ in net.indexed)
     counted = counters(net)
     return {

@@ -48,6 +48,7 @@ def move_row(compute_set: str) -> str:
 
 
 def _history(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tuple[str, str]]:
+    """Yield the arrays with the history of a population, each with further C++ arguments of ``rows.add``."""
     step = net.step(population.id)
     for index, buffer in enumerate(step.states):
         if keeps_history(net, population, index):
@@ -58,12 +59,14 @@ def _history(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tuple[s
 
 
 def _boundaries(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tuple[str, str]]:
+    """Yield the arrays with the boundaries of a population, each with further C++ arguments of ``rows.add``."""
     step = net.step(population.id)
     for buffer in (*step.states, *(buffer for buffer in step.outputs if buffer in net.stores)):
         yield f"{buffer}_boundary", f", {boundary_slots(net)}, 1"
 
 
 def _relayed(net: PoplarNetwork, store: Store) -> Iterator[str]:
+    """Yield the arrays of a source's relays that belong to a row."""
     history = net.plan.streamed == "history"
     if store.static or not (history or keeps_boundary_steps(net, store)):
         return

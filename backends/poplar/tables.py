@@ -1,4 +1,4 @@
-"""Files of tables (``plan.bin``) and initial values next to the emitted sources."""
+"""Contents of the files next to the emitted sources: tables (``plan.bin``) and initial values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from snnc.compiler.ir.graph import Array
 def plan_tables(net: PoplarNetwork) -> Iterator[Chunk]:
     """Yield the contents of ``plan.bin``: the number of tables, then the tables.
 
-    They are, in this order: blocks of populations (tile, first, count, sample, samples); relays of stores (tile, sample, samples); vertices
+    The tables, in order: blocks of populations (tile, first, count, sample, samples); relays of stores (tile, sample, samples); vertices
     of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`); indexed connections; the window test; the tiles of losses.
     """
     stores, windowed = list(net.stores.values()), [b.gradient for b in net.plan.buses if b.gradient is not None]
@@ -42,7 +42,7 @@ def _table(rows: Sequence[Sequence[int]] | Array) -> Iterator[Chunk]:
 
 
 def initial_values(net: PoplarNetwork) -> dict[str, Array]:
-    """Return parameters, initial states of the whole batch, and the learning rate, by ABI name."""
+    """Return parameters, values before the first step for the whole batch, the learning rate, and spike limits, by ABI name."""
     found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in net.program.parameters.items()}
     for population in net.program.populations:
         shape = (net.plan.batch, net.neurons[population.id])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _UNSUPPORTED: Final = ("nesterov", "clip_value", "clip_norm", "loss_scale", "l1", "bound")
 """Optimiser settings that PopTorch does not support."""
 USUAL: Final = "gc200"
-"""Machine of the target ``poptorch`` if it does not name one."""
+"""Machine of the target ``poptorch``; ``poptorch:MACHINE`` names a different one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +72,8 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         NormalisationError
             The program trains batch normalisations with statistics of each step, or with a gain or bias that is not trained.
         UnsupportedOnPopTorchError
-            Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout, or a random choice of the spikes of a static
-            input.
+            Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout in training, or a random choice of the spikes
+            of a static input.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
         from snnc.backends.poptorch.statistics import check_packaged
@@ -142,7 +142,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         return PopTorchEngine(placed.program, placed.plan, built.folder, built.library)
 
     def next_step(self, folder: Path, trains: bool) -> str:
-        """Return the commands that train the package."""
+        """Return a sentence with the commands that train the package, for the message after compilation."""
         del trains
         emulated = f"python -m snnc.emulated_poptorch {folder / 'train.py'}"
         return f"run make and python train.py there, with the Poplar SDK; on the emulator: {emulated}"

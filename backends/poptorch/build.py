@@ -60,7 +60,7 @@ def popart_library() -> Path:
 
 
 def build_operation(folder: Path) -> Path:
-    """Return the custom operation of the package in `folder`, built unless it is in the cache.
+    """Return the library of the custom operation of the package in `folder`, built unless it is in the cache.
 
     Raises
     ------

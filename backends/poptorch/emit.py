@@ -39,7 +39,7 @@ SHARED: Final = {
     **{f"{part}.{kind}": f"poplar/{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")},
     "codelets.cpp": "poplar/codelets.cpp",
 }
-"""All sources that the Poplar backend also emits -> their templates."""
+"""Source that the Poplar backend also emits -> path for :func:`snnc.backends.codegen.source_templates.source_of`."""
 OWN: Final = (
     "views.hpp",
     "operation_graph.hpp",
@@ -61,14 +61,14 @@ MODULES: Final = ("__init__.py", "description.py", "operation.py", "module.py", 
 
 
 def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
-    """Write the package of `program` mapped by `plan` to `folder`, completely or not at all.
+    """Write to `folder` the package of `program` as mapped by `plan`, completely or not at all.
 
     Raises
     ------
-    PlanMismatchError, UnsupportedOnPoplarError, UnsupportedOnPopTorchError
+    PlanMismatchError, UnsupportedOnPoplarError, UnsupportedOnPopTorchError, HalfDeltasError
         Program and plan do not match, or use a feature that a custom operation does not support.
-    ProjectFolderError
-        The folder cannot be written.
+    OutputFolderError, FolderInUseError
+        The folder cannot be written or replaced.
     """
     operation = PopartOperation(without_limits(program), plan, limits_of(program))
     operation.net.check()
@@ -104,7 +104,7 @@ def render(operation: PopartOperation) -> dict[str, str]:
 
 
 def description(operation: PopartOperation, name: str) -> Body:
-    """Return ``network.json``: data for the modules of the package; only this file contains the author's names."""
+    """Return ``network.json``: data for the modules of the package; sources contain names of the model only in comments."""
     program, plan, net = operation.program, operation.plan, operation.net
     kinds = {store.owner: store.kind for store in net.stores.values()}
     return {
@@ -147,7 +147,7 @@ def _limit(operation: PopartOperation, buffer: str) -> Body:
 
 
 def _windows(program: StepProgram) -> Body:
-    """Return the lower ends of gradient windows, which are run-time values."""
+    """Return the parameters with the lower ends of gradient windows, and the lowest permitted value."""
     found = window_parameters(program)
     return {"low": [] if found is None else list(found.low), "widest": None if found is None else found.widest[0]}
 

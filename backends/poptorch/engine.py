@@ -64,7 +64,7 @@ class PopTorchEngine:
         return self._operation.plan.batch
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`; `initial` is empty: all samples start with the same states."""
+        """See :class:`~snnc.backends.runtime.engine.Engine`; `initial` must be empty, because all samples start with the same states."""
         if initial:
             raise UnsupportedOnPopTorchError(
                 "the custom operation starts every sample with the same states; omit initial states, or use a different target."
@@ -78,7 +78,7 @@ class PopTorchEngine:
         return {o.id: found[o.id] if o.id in found else self._shown(inputs, o.source.buffer, o.source.delay) for o in operation.shown}
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """Raise an error: PyTorch trains the package."""
+        """Raise an error, because PyTorch trains the package."""
         script = self._folder / "train.py"
         raise NotTrainableError(
             f"a package for PopTorch is trained by PyTorch; run {script} on a machine with PopTorch, or on the emulator: "
@@ -110,7 +110,7 @@ class PopTorchEngine:
         self._running.close()
 
     def _sent(self, name: str, array: Array) -> Array:
-        """Return the values of an input without dropped spikes."""
+        """Return an input without the spikes beyond its limit, and count these."""
         if f"{name}_in" not in self._limits:
             return array
         capacity, key = self._limits[f"{name}_in"]

@@ -29,7 +29,10 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 PACK_COST: Final = CodeletCost(start=20, sample=12, word=6, value=4)
 LIST_COST: Final = CodeletCost(start=20, sample=14, word=5, id=4)
 ROUND_COST: Final = CodeletCost(start=16, value=6)
-"""Worker cycles of the codelets that convert inputs to the format of relays: instructions in their loops, counted by hand."""
+"""Worker cycles of the codelets that convert inputs of the operation: instructions in their loops, counted by hand.
+
+The first two convert spikes to the formats of relays, the third rounds initial states to float16.
+"""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class PopartOperation:
     Raises
     ------
     UnsupportedOnPopTorchError
-        The plan needs several IPUs, or memory outside the tiles.
+        The number of IPUs is not a power of two, inference needs several IPUs, or the plan uses memory outside the tiles.
     """
 
     program: StepProgram

@@ -24,11 +24,11 @@ class PackagedNorm:
 
     @property
     def running(self) -> tuple[str, str]:
-        """Names of the running mean and variance."""
+        """Names of the parameters that contain the running mean and variance."""
         return self.layer.parameters[MEAN], self.layer.parameters[VARIANCE]
 
     def template_data(self) -> Body:
-        """Return the data for ``network.hpp``: the names in the order of `Normalisation` in C++."""
+        """Return the data for ``network.hpp``, with ``names`` in the order of the members of the C++ struct ``Normalisation``."""
         layer = self.layer
         named = [layer.parameters[name] for name in (MEAN, VARIANCE, SHIFT, SLOPE, EPSILON)]
         return {

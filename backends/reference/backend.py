@@ -32,7 +32,7 @@ class ReferenceBackend(Backend[ReferenceOptions]):
         return halves_of(options.precision, options.half, trains=options.loss is not None)
 
     def open(self, placed: PlacedProgram, options: ReferenceOptions, built: BuiltProject | None) -> Engine:
-        """Return an engine of the program."""
+        """Return an engine for the program."""
         from snnc.backends.reference.engine import ReferenceEngine
 
         return ReferenceEngine(placed.program)

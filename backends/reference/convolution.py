@@ -77,7 +77,10 @@ def convolve_input_gradient(d_y: Array, weight: Array, windows: Windows, groups:
 
 
 def convolve_weight_gradient(d_y: Array, x: Array, windows: Windows, groups: int) -> Array:
-    """Return the adjoint of :func:`convolve` with respect to the weight, summed over the batch: [groups, out / groups, taps]."""
+    """Return the adjoint of :func:`convolve` with respect to the weight, summed over the batch.
+
+    The result is [groups, out / groups, channels / groups * taps].
+    """
     gradient: Array = _to_rows(d_y, windows, groups).swapaxes(1, 2) @ _rows(x, windows, groups)
     return gradient
 
@@ -96,7 +99,7 @@ def _rows(x: Array, windows: Windows, groups: int) -> Array:
 
 
 def _by_group(weight: Array, groups: int) -> Array:
-    """Return the weight as [groups, out / groups, taps]."""
+    """Return the weight as [groups, out / groups, channels / groups * taps]."""
     return weight.reshape(groups, len(weight) // groups, -1)
 
 

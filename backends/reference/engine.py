@@ -206,7 +206,7 @@ class ReferenceEngine:
         return {"dropped_spikes": self._dropped + (0 if self._window is None else self._window.memory.dropped), **skipped}
 
     def close(self) -> None:
-        """Delete the state between steps and the last gradients."""
+        """Delete the memory of stepwise execution and the last gradients."""
         self._window, self._gradients = None, {}
 
     def _run(self, inputs: Mapping[str, Array], initial: Initial) -> SequenceArrays:

@@ -67,7 +67,7 @@ class SequenceArrays:
         return self.read(value, t)
 
     def returned(self, value: BufferValue, t: int, adjoint: Array) -> Array:
-        """Return the `adjoint` of `value` at step `t` from a dense connection; with a gradient window, it is 0 for dropped spikes."""
+        """Return the `adjoint` of `value` at step `t` from a dense connection; if `value` has a gradient window, 0 for dropped spikes."""
         if value.buffer not in self._without_returns:
             return adjoint
         at = t - value.delay
@@ -83,7 +83,7 @@ class SequenceArrays:
             self.dropped += int(np.count_nonzero(spikes) - np.count_nonzero(self.sent[buffer][t]))
 
     def set_initial(self, initial: Initial) -> None:
-        """Set slot 0 of every state to the program's initial value, or to the value in `initial`."""
+        """Set slot 0 of every state, and outputs before the first step, to the program's values or to those in `initial`."""
         for info in self.program.populations:
             for state, value in zip(info.kernel.states, info.initial, strict=True):
                 given = initial.get((info.id, state))

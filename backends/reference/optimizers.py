@@ -61,7 +61,7 @@ class OptimizerState:
         return 1.0 if factor >= 1 else factor
 
     def change(self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float) -> None:
-        """Update `parameter` in place."""
+        """Update `parameter` in place; `scale` is the factor that :meth:`begin` returned."""
         rates: dict[str, float] = rate_constants(self.rule, settings, learning_rate, self.count) | {"scale": scale}
         stored = {m: self.moments_of(m).get(name, np.zeros_like(parameter)) for m in self.rule.moments}
         given = {rate: parameter.dtype.type(value) for rate, value in rates.items()}

@@ -40,7 +40,7 @@ def _taps(x: Array, windows: Windows, kind: PoolKind) -> Array:
 
 
 def _summed(values: Array) -> Array:
-    """Sum the last axis in ascending order, as emitted programs do; ``numpy.sum`` uses pairwise summation."""
+    """Sum the last axis from the first index to the last, as emitted programs do; ``numpy.sum`` uses pairwise summation."""
     found: Array = functools.reduce(np.add, np.moveaxis(values, -1, 0))
     return found
 

@@ -42,7 +42,7 @@ def compiler() -> list[str]:
 
     raise ToolMissingError(
         "no C++ compiler on this machine: snnc looked for $CXX, g++, clang++, c++ and the ziglang wheel. "
-        "Install one of them (`pip install 'snnc[compiler]'` brings ziglang), or set CXX"
+        "Install one of them (`pip install 'snnc[compiler]'` installs ziglang), or set CXX"
     )
 
 
@@ -61,7 +61,7 @@ def cuda_compiler() -> list[str] | None:
 
 
 def _nvcc_of_the_wheel() -> list[str]:
-    """Return the path of nvcc in the wheel that the extra ``cuda`` installs; pip does not put it on the PATH."""
+    """Return the path of nvcc in the wheel that the extra ``cuda`` installs, if any; pip does not put it on the PATH."""
     try:
         files = importlib.metadata.files(NVCC_WHEEL) or []
     except importlib.metadata.PackageNotFoundError:

@@ -10,25 +10,27 @@ from pathlib import Path
 from typing import Final
 
 KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")
-"""Patterns of entries that can be deleted: they are used soon after they are built. The emulator's libraries are never deleted."""
+"""Patterns of entries that can be deleted: a process reads them soon after it finds them. The emulator's libraries are never deleted."""
 LIMIT: Final = 2 * 2**30
-"""Maximum bytes of these entries in the cache."""
+"""Maximum size of all these entries together, in bytes."""
 GRACE: Final = 3600.0
 """Seconds after its last use for which an entry is kept, because another process may be about to read it. Also the interval of checks."""
 _STAMP: Final = ".trimmed"
 
 
 def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
-    """Delete the least recently used entries until the cache has at most `limit` bytes, and leftovers of dead builds; return their names.
+    """Delete leftovers of dead builds, and the least recently used entries until at most `limit` bytes are left; return the deleted names.
+
+    Entries used in the last `grace` seconds are kept. If the last check is more recent than that, nothing is deleted.
 
     Parameters
     ----------
     cache
         The cache folder; the time stamp of an entry's folder is that of its last use (see `toolchain.cache`).
     limit
-        Maximum bytes of the cache.
+        Maximum size of the entries of :data:`KINDS`, in bytes.
     grace
-        Seconds for which an entry is kept after its last use.
+        Seconds for which an entry is kept after its last use, and between two checks.
     """
     stamp, now = cache / _STAMP, time.time()
     if stamp.exists() and now - stamp.stat().st_mtime < grace:

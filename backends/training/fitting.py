@@ -142,7 +142,7 @@ class _Watch:
         self.rate = math.nan
         """Learning rate of the last update."""
         self.updates = begin.updates
-        """Finished updates."""
+        """Number of finished updates."""
         self.seen = begin.seen
         """See :class:`~snnc.backends.training.data.batches.Batch`."""
         self.validated = list(begin.validated)
@@ -193,7 +193,7 @@ class _Watch:
         self.guard.save(self._position(epoch, losses, ended))
 
     def restore_best(self) -> None:
-        """Restore the best weights, and save them as the result of the finished training."""
+        """Restore the best weights, and save them as the result of the finished run."""
         best = self.call.watching.stopping.best(self.validated)
         if best is not None and not self.begin.restored:
             first = self.call.data.plan.first_epoch
@@ -254,7 +254,7 @@ def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: 
                 updates.ranks.meet()
             watch.restore_best()
         if updates.stopping and stop.requested is None:
-            stop.requested = signal.SIGTERM  # another process of this training received a signal
+            stop.requested = signal.SIGTERM  # another process of this run received a signal
     return history
 
 

@@ -25,14 +25,17 @@ class Watch(Protocol):
         """Receive the batch and position of an update, and the losses of the epoch so far; return whether to stop."""
 
     def stopped(self, epoch: int, losses: Sequence[float]) -> None:
-        """Receive the losses of the epoch in which training stops."""
+        """Receive the losses of the finished batches of an epoch, if training stops before its end."""
 
     def after_epoch(self, epoch: Epoch) -> tuple[Epoch, bool]:
         """Receive a finished epoch; return it with its validation results, and whether to stop."""
 
 
 def train(data: TrainingData, begin: Position, step: Callable[[Batch, TrainingPosition, Upcoming], float], watch: Watch) -> History:
-    """Call ``step(batch, position, upcoming)`` for every remaining batch; it makes an update and returns the loss."""
+    """Call ``step(batch, position, upcoming)`` for every remaining batch, until `watch` stops training; return the history.
+
+    `step` makes the update of the batch and returns its loss.
+    """
     history, losses, updates, seen = History(dropped=data.dropped), list(begin.losses), begin.updates, begin.seen
     for epoch in range(begin.epoch, begin.until):
         began, stop = time.perf_counter(), False

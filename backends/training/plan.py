@@ -50,7 +50,7 @@ def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int =
     Raises
     ------
     BatchSizeError
-        The engine needs a number other than `wanted`, or `count` is less than one update.
+        The engine needs a number other than `wanted`, or `count` samples do not fill one update.
     """
     if wanted is not None:
         check_count("batch", wanted, 1)
@@ -74,12 +74,12 @@ def update_size(batch: int, accumulate: int) -> int:
 
 
 def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[TrainingPosition], float]:
-    """Return the learning rate of each update.
+    """Return a function that computes the learning rate of each update; it raises TrainingOptionError for a rate that is not a number >= 0.
 
     Raises
     ------
     ScheduleError
-        A text describes no schedule.
+        A text does not describe a schedule.
     """
     schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
 

@@ -25,8 +25,8 @@ def draw(rows: Sequence[Row], title: str = "training steps on a CPU", kind: str 
     colours = _colours(kinds)
     panels = [
         _panel(0, "ms per training step, median", rows, colours, lambda row: float(row["ms_median"])),
-        _panel(1, "peak memory over the framework's own, MiB", rows, colours, lambda row: mebibytes(row["peak_mb"])),
-        _panel(2, "time over snnc, mode exact", rows, colours, lambda row: relative_to_snnc(rows, row, "ms_median")),
+        _panel(1, "peak memory minus that of the loaded framework, MiB", rows, colours, lambda row: mebibytes(row["peak_mb"])),
+        _panel(2, "time / time of snnc in mode exact", rows, colours, lambda row: relative_to_snnc(rows, row, "ms_median")),
     ]
     return render(title, "", panels, [(" ".join(one), colour) for one, colour in colours.items()], kind)
 

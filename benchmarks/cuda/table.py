@@ -26,7 +26,7 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
     text.append("; ".join(f"{key} {value}" for key, value in machine.items()))
     text.append(
         f"ms: median of a training step, {machine['times']}; p10-p90: of time/snnc, turn by turn; "
-        "bound ms: computed for float32 (docs/explanation/gpu-bounds.md); over bound: ms over it; "
+        "bound ms: computed for float32 (docs/explanation/gpu-bounds.md); over bound: ms divided by it; "
         "error: largest relative error of a gradient in the checked step; "
         "device MiB: measured, the process's share of the device's memory"
     )

@@ -18,7 +18,7 @@ from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 from snnc.benchmarks.reproduce.neuron_models import MODELS
 from snnc.benchmarks.reproduce.sparse_runs import DATA, SHARES, sparse_runs
 
-Answer: TypeAlias = Literal["reproduced", "predicted", "not reproduced", "cannot be said here"]
+Answer: TypeAlias = Literal["reproduced", "predicted", "not reproduced", "cannot be decided"]
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Claim:
     judge: Callable[[Results], Verdict]
 
 
-NOTHING: Final = Verdict("cannot be said here", "No row that it needs has run.")
-UNMEASURED: Final = Verdict("cannot be said here", "Neither an IPU nor the paper's GPU was measured.")
+NOTHING: Final = Verdict("cannot be decided", "No row that it needs has run.")
+UNMEASURED: Final = Verdict("cannot be decided", "Neither an IPU nor the paper's GPU was measured.")
 GPU_NET: Final = "logged-h2-a5"
 """The network of the paper's grid that was measured on a GPU."""
 
@@ -64,7 +64,7 @@ def _against_gpu(results: Results) -> Verdict:
     ratio = step.ms / found["step_ms"]
     log = next(run.logged_ms for run in logged_runs() if run.name == GPU_NET)
     return Verdict(
-        "cannot be said here",
+        "cannot be decided",
         f"No A100 was measured. {GPU_NET}: {found['step_ms']:.2f} ms on one IPU (predicted), {log:g} ms (published log), {step.ms:g} ms on "
         f"{_device(step)} (measured): {ratio:.1f} x between the prediction and that GPU, with a GPU program that was far from its bound."
         f"{_gpu_now(results, GPU_NET, found['step_ms'])}",
@@ -90,7 +90,7 @@ def _at_high_sparsity(results: Results) -> Verdict:
     assert bound is not None, "a bound is a number"
     above = 1e3 * sparse["batch"] / sparse["step_ms"] / bound
     return Verdict(
-        "cannot be said here",
+        "cannot be decided",
         f"No A100 was measured. On an IPU, at a capacity of 0.5 %, the sparse program is {ratio:.0f} x faster than snnc's program without "
         f"events, which leaves the matrix units idle (both predicted), and has {above:.2g} x the throughput of dense products at the peak "
         "of the matrix units (bound).",

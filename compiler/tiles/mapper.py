@@ -41,7 +41,7 @@ RIVAL_MARGIN: Final = 1.01
 """A rival is a plan of the same populations with another order of neurons. Local search is skipped if this request, with the placement of
 the rival, is slower than the rival by more than this factor."""
 PROGRAM_FIELDS: Final = ("network", "schedule", "estimated")
-"""Fields of a request that depend only on the program."""
+"""Fields of a request that are not compared with other requests: they follow from the program, or contain results."""
 
 
 def make_plan(
@@ -85,10 +85,10 @@ def make_plan(
     training
         Whether the backward pass and the update are placed; None: if the program has a loss and an optimiser.
     activity
-        Measured spikes per value and step, by buffer of the step program; assumed for other buffers.
+        Measured mean number of spikes per value and step, by buffer of the step program; assumed for other buffers.
     rates
-        Measured spikes per step of each value, by buffer: costs of indexed connections follow from the rates of the values that reach a
-        tile.
+        Measured mean number of spikes per step of each value, by buffer: costs of indexed connections follow from the rates of the values
+        that reach a tile.
     counts, support_counts
         Measured numbers of spikes, and of neurons that receive a gradient, by buffer, [steps, samples]: the cost of a superstep in each
         step is that of its busiest tile. Values without measurements are assumed to fire independently.
@@ -98,21 +98,21 @@ def make_plan(
     activity_source
         Where `activity` comes from, for reports.
     capacity
-        Events per sample that fit into a window: for all buses, or by buffer. None: derived from measured activity, or the full width
-        without measurements.
+        Maximum number of events per sample in a window: for all buses, or by buffer. None: derived from measured activity, or the full
+        width without measurements.
     mode
         Treatment of events beyond the capacity: "exact" sends further windows, "drop" keeps only the lowest ids.
     support
         Measured fraction of neurons that receive a gradient per step (that spiked, or are inside the surrogate's support), by buffer.
     gradient_capacity
-        Entries per sample that fit into a window of the backward pass, in the form of `capacity`.
+        Maximum number of entries per sample in a window of the backward pass, in the form of `capacity`.
     gradients
         How gradients return to sources of spikes whose surrogate has bounded support: "windowed", only for neurons in the support;
         "dense", for all neurons; "auto", whichever is predicted to be faster.
     recompute
         Number of iterations in a segment. The forward pass of a segment runs again before its backward pass, so that only one segment's
-        history is stored at a time. "off": no segments; "auto": if nothing fits without segments, the length with the least predicted
-        time among those that fit.
+        history is stored at a time. "off": no segments; "auto": segments only if nothing fits without them, of the length with the least
+        predicted time among the tried ones that fit.
     streaming
         Data that may be stored outside the tiles if a sequence is divided into segments: "off", none; "inputs", which the host then sends
         segment by segment; "boundaries", also the initial states of segments, in streaming memory; "history", also the histories of
@@ -129,7 +129,7 @@ def make_plan(
     strategy
         How tiles are chosen: "snnc", or one of the baselines of :mod:`snnc.compiler.tiles.baselines`.
     placer
-        Placements to use instead of the search; the fastest is chosen.
+        Function that returns the placements to price instead of a search; the fastest one is chosen.
     effort
         Number of changes that local search tries around the best placement, for a network with one population on one tile; a network
         twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.tiles.search.search.EFFORT`.

@@ -150,7 +150,7 @@ def baseline_misfit_error(problem: MappingProblem, strategy: str, misfit: tuple[
     tile = memory.tile
     name, size = largest_category(memory.at_peak, tile)
     return BaselineTooBigError(
-        f"the network does not fit on {problem.target.name} by the strategy {strategy!r}: tile {tile} needs {needed:,} bytes and has "
+        f"the network does not fit on {problem.target.name} with the strategy {strategy!r}: tile {tile} needs {needed:,} bytes and has "
         f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {_what(layout, tile, name, size)}. "
         "Try the strategy 'snnc'.",
         needed,

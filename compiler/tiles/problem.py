@@ -48,11 +48,11 @@ class MappingProblem:
     windowed: frozenset[BusSource] = frozenset()
     """Sources whose gradient returns only for neurons that spiked or are near the threshold."""
     rates: Mapping[str, Array] = field(default_factory=dict)
-    """Spikes per step of each value of a buffer, if measured."""
+    """Mean number of spikes per step of each value of a buffer, if measured."""
     counts: Mapping[str, Array] = field(default_factory=dict)
-    """Spikes of a buffer, [steps, samples], if measured."""
+    """Number of spikes of a buffer, [steps, samples], if measured."""
     support_counts: Mapping[str, Array] = field(default_factory=dict)
-    """Neurons of a buffer that receive a gradient, [steps, samples], if measured."""
+    """Number of neurons of a buffer that receive a gradient, [steps, samples], if measured."""
     patterns: Mapping[str, Array] = field(default_factory=dict)
     """The spiking values of a buffer, if measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
     segment: int = 0
@@ -115,7 +115,7 @@ class MappingProblem:
 
     @property
     def loss_parts(self) -> int:
-        """Number of parts in which a sample's loss is computed: one per worker if every step has its own loss, otherwise 1."""
+        """Number of parts in which a sample's loss is computed: one per worker if the loss reads every step, otherwise 1."""
         return self.target.workers if self.network.loss.reads_steps else 1
 
     def numbers_of_relay(self, bus: Bus) -> int:
@@ -124,7 +124,7 @@ class MappingProblem:
 
     @cached_property
     def further(self) -> FurtherWindows:
-        """Buses whose windows may be too small, and buses whose relays request further windows."""
+        """Sizes of the windows of all buses, which determine the buses with further windows and those whose relays request them."""
         windowed, exact = self.windowed_buses, self.mode == "exact"
         sizes = {
             b.id: WindowSizes(b.source.width, b.events, exact, b.capacity, b.gradient_capacity if b.id in windowed else None)
@@ -149,7 +149,7 @@ class MappingProblem:
 
     @cached_property
     def store_sizes(self) -> Mapping[BusSource, int]:
-        """Bytes per sample on a relay, by source."""
+        """Bytes per sample on a relay, by source, summed over lifetimes."""
         return {source: sum(lives.values()) for source, lives in self.store_lives.items()}
 
     @cached_property
@@ -291,7 +291,7 @@ class MappingProblem:
         return tuple(bus for bus in self.buses if self.further.sizes[bus.id].limited(backward=backward))
 
     def events(self, source: BusSource) -> float:
-        """Return the expected events per sample and step."""
+        """Return the expected number of events per sample and step."""
         return source.width * self.activity.get(source.buffer, 0.0)
 
     @cached_property
@@ -299,7 +299,7 @@ class MappingProblem:
         return {b: float(self.timeline.entries(self.bus[b]).mean()) for b in self.windowed_buses}
 
     def support_events(self, bus: Bus) -> float:
-        """Return the expected entries of a sample in the first window of the backward pass."""
+        """Return the expected number of entries of a sample in the first window of the backward pass."""
         return self._support_events[bus.id]
 
     @cached_property
@@ -310,11 +310,11 @@ class MappingProblem:
         return float(np.minimum(self.timeline.stored(bus), bus.capacity).mean())
 
     def window_events(self, link: Link) -> float:
-        """Return the expected events of a sample in the first window that `link` reads; 0 for a link of values."""
+        """Return the expected number of events of a sample in the first window that `link` reads; 0 for a link of values."""
         return self._window_events.get(self.bus_of[link.id], 0.0)
 
     def further_windows(self, *, backward: bool = False) -> float:
-        """Return the expected further windows of a sequence in one direction."""
+        """Return the expected number of further windows of a sequence in one of the two passes."""
         return self.timeline.further(backward=backward) if self.limited(backward=backward) else 0.0
 
     def buses_into(self, layer: Layer) -> tuple[Bus, ...]:
@@ -330,7 +330,7 @@ class MappingProblem:
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link) and link.indexed is None))
 
     def sample_groups(self, neurons: Any, limit: Any, samples: Any) -> Ints:
-        """Return the sample groups of each column group of a tile, see :func:`~snnc.compiler.tiles.blocks.grouping.sample_groups`."""
+        """Return the number of sample groups per column group; see :func:`~snnc.compiler.tiles.blocks.grouping.sample_groups`."""
         return sample_groups(neurons, limit, self.target.workers, samples, pairs=self.network.half_deltas)
 
     def delta_bytes(self, target: str, port: int) -> int:

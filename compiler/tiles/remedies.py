@@ -22,7 +22,7 @@ SECONDS: Final = 3.0
 TRIES: Final = 12
 """Maximum number of plans in the search for one number (a batch or a number of steps)."""
 MIN_TRIES: Final = 4
-"""Maximum number of plans in the search for one number after the time limit."""
+"""Number of plans that the search for one number may make even after the time limit."""
 GALLOP: Final = 8
 """Maximum factor between a number that fits and the next to be tried: plans for small numbers take less time."""
 MAX_KNOBS: Final = 3

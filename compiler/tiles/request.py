@@ -162,7 +162,7 @@ def check_options(target: Target, *, steps: int, batch: int, chips: int | None, 
     if gradients not in ("auto", "dense", "windowed"):
         raise MappingOptionError(f"gradients is {gradients!r}; it must be 'auto', 'dense' or 'windowed'.")
     if recompute not in ("auto", "off") and (isinstance(recompute, bool) or not isinstance(recompute, int) or recompute < 1):
-        raise MappingOptionError(f"recompute is {recompute!r}; it must be 'auto', 'off', or the iterations of a segment, 1 or more.")
+        raise MappingOptionError(f"recompute is {recompute!r}; it must be 'auto', 'off', or the number of iterations in a segment (>= 1).")
 
 
 def check_streaming(target: Target, streaming: str) -> None:
@@ -190,7 +190,8 @@ def check_length(network: MappedNetwork, target: Target, steps: int, batch: int)
     Raises
     ------
     OutputsTooBigError
-        The outputs need more than MAX_OUTPUTS_FACTOR times the memory of a tile, or of all tiles.
+        The outputs of one neuron for one sample need more than MAX_OUTPUTS_FACTOR times the memory of a tile, or all outputs need more than
+        this multiple of the memory of all tiles.
     """
     widest = max(network.layers, key=lambda layer: layer.records, default=None)
     if widest is None or not widest.records:

@@ -77,7 +77,7 @@ def bit_sources(request: MappingRequest) -> tuple[frozenset[BusSource], ...]:
 
 
 def _may_pack(request: MappingRequest) -> bool:
-    """Return whether the planner chooses to pack rows, and exchange code of unpacked rows may take much of a tile's memory."""
+    """Return whether packing may be tried: the request leaves it to the planner, and exchange code for rows may take much memory."""
     return request.packed is None and any(saves_room(problem) for problem in request.problems())
 
 

@@ -1,4 +1,4 @@
-"""``snnc explore``: predict the cost of one network for combinations of machines, batch sizes and activities."""
+"""``snnc explore``: predict the cost of one network on several machines, with several batch sizes and activities."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ExploreArguments:
 
 @command(ExploreArguments)
 def explore(context: typer.Context, given: ExploreArguments) -> None:
-    """Predict throughput and memory of a model over machines, batch sizes and activities, without emitting code.
+    """Predict throughput and memory of a model on several machines, for several batch sizes and activities, without emitting code.
 
     One row is printed for each combination. Its column "of bound" divides the time of a step whose work is spread evenly over all tiles
     (the bound) by the predicted time. If the network does not fit, the row shows the reason. With a loss, a step is a training step;

@@ -89,7 +89,7 @@ class ConnectionCode:
     weight
         The weights; empty: no weights.
     bias_of
-        Index of each target's bias; None: targets do not share biases.
+        Table with the index of each target's bias; None: the connection has no such table.
     """
 
     by_target: str
@@ -153,7 +153,7 @@ class Connections:
         return ConnectionCode(f"net.{name}", self._weight(op), bias_of)
 
     def by_source(self, op: ConnectionOp) -> str:
-        """Return the C++ of a connection's entries sorted by source; for a maximum, the targets of each source."""
+        """Return the C++ expression of a connection's entries sorted by source; for a maximum, these are the targets of each source."""
         wires, sources = self.wires(op), self.storage.size(op.source.buffer)
         if is_maximum(op):
             return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(choices_by_source(wires, sources)))
@@ -166,7 +166,7 @@ class Connections:
         return len(np.unique(entries)) == len(entries), len(np.unique(entries)) == self.storage.size(op.source.buffer)
 
     def by_parameter(self, op: WiredGradient) -> tuple[str, bool]:
-        """Return the C++ of a connection's entries sorted by learned weight (or bias), and whether every weight has only a few entries."""
+        """Return the C++ expression of a connection's entries sorted by weight (or bias), and whether each has at most `FEW` entries."""
         wires, numbers = self.wires(self.operation(op.connection)), max(1, self.storage.size(op.gradient))
         if isinstance(op, RescaleBiasGradient):
             assert wires.bias is not None, "biases have a table"
@@ -190,7 +190,7 @@ class Connections:
         return f"net.{copy.name}"
 
     def _weight(self, op: ConnectionOp) -> str:
-        """Return the C++ of a connection's weights; constant ones are in a table."""
+        """Return the C++ expression of a connection's weights; constant ones are in a table."""
         weight = op.weight if isinstance(op, SparseProduct | AddOneToOne | Rescale) else None
         if weight is not None:
             return f"net.{weight}"

@@ -12,9 +12,9 @@ Kind = Literal["back", "rows16", "forward16", "backward16"]
 HALVES: Final[dict[Precision, str | None]] = {"float32": None, "tf32": None, "bfloat16": "BFloat16", "float16": "Float16"}
 """C++ names of the 16-bit types, by precision."""
 LANES: Final = 32
-"""Lanes of a warp (``device.hpp``)."""
+"""Number of lanes (threads) of a warp (``device.hpp``)."""
 _DEPTH: Final = 16
-"""Depth of a tensor core product (``tensor_cores.hpp``). Copies are padded to a multiple of this depth and of `LANES` rows."""
+"""Depth of a tensor core product (``tensor_cores.hpp``). Copies in fragments are padded to multiples of this depth and of `LANES` rows."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class WeightCopy:
     kind
         ``back``: float32, [outputs][inputs]; ``rows16``: [inputs][outputs]; ``forward16`` and ``backward16``: in tensor core fragments.
     inputs, outputs
-        Sizes of the weight.
+        Number of inputs and number of outputs of the weight.
     """
 
     weight: str

@@ -28,8 +28,8 @@ def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, pas
     program, info, op
         The program, the population, and its step.
     past
-        Maps the buffer of each state to the buffer of its 16-bit history, and the buffer of each saved value to itself; empty if
-        histories are float32.
+        Maps the buffer of each state that the backward pass reads to the buffer of its 16-bit history, and the buffer of each saved value
+        to itself; empty if histories are float32.
     """
     kernel = info.kernel
     results = [*kernel.states, *kernel.outputs, *kernel.saved]

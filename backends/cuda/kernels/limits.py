@@ -49,7 +49,7 @@ class Limits:
         self._program = program
 
     def received(self, buffer: str) -> str:
-        """Return the member of ``Net`` that connections read instead of a source's buffer."""
+        """Return the member of ``Net`` from which connections read a source: another buffer if the source has a limit."""
         return f"{buffer}_sent" if buffer in self.sources else buffer
 
     def phase(self, buffer: str) -> LimitPhase:

@@ -22,7 +22,7 @@ class Sum:
     buffer
         Buffer with one row of values per step; None if the port has no such input.
     delay
-        Steps from the current step to the one that is read; after the end of the sequence, 0.0 is read.
+        Number of steps from the current step to the one that is read; after the end of the sequence, 0.0 is read.
     constant
         C++ expression of an input that is the same at all steps; None if the port has none.
     """
@@ -142,8 +142,8 @@ def forward_struct(
     program, info, op
         The program, the population, and its step.
     past
-        Maps the buffer of each state to the buffer of its 16-bit history, and the buffer of each saved value to itself; empty if
-        histories are float32.
+        Maps the buffer of each state that the backward pass reads to the buffer of its 16-bit history, and the buffer of each saved value
+        to itself; empty if histories are float32.
     sums
         Input of each port from outside the recurrence.
     size

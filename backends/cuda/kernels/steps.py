@@ -79,14 +79,15 @@ class Steps:
     storage
         Storage of the program's buffers.
     precision
-        ``"tf32"``: the weights of forward products of spikes outside the time loop have 11 bits. ``"bfloat16"``: the factors of dense
-        backward products and deltas have 16 bits; ``"float16"``: also the factors of forward products and stored histories.
+        ``"tf32"``: the weights of forward products of spikes outside the time loop are rounded to 11 significant bits. ``"bfloat16"``: the
+        factors of dense backward products and the deltas have 16 bits; ``"float16"``: also the factors of forward products and the
+        histories.
     """
 
     def __init__(self, storage: SequenceStorage, precision: Precision = "float32") -> None:
         self.storage = storage
         self.half = HALVES[precision]
-        """C++ name of the 16-bit type."""
+        """C++ name of the 16-bit type; None if the precision has none."""
         self.spike_parts = 1 if precision in ("tf32", "float16") else 2
         """Number of 16-bit values into which a weight of a forward product of spikes outside the time loop is split."""
         self.rounds_forward = precision == "float16"
@@ -216,7 +217,10 @@ class Steps:
         return [op for op in coming if (isinstance(op, RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
 
     def _outside_adjoint(self, output: str) -> Sum:
-        """Return the gradient that an output receives from outside its component: one record's adjoint in place, other sums in a buffer."""
+        """Return the gradient that an output receives from outside its component.
+
+        The adjoint of a single record is read in place; other gradients are first summed in a buffer.
+        """
         coming = self.gradients(output, outside=True)
         if not coming:
             return Sum()
@@ -284,7 +288,10 @@ class Steps:
     # ---- shared ------------------------------------------------------------------------------------------------------
 
     def past(self, op: NeuronStep | NeuronAdjoint) -> dict[str, str]:
-        """Return the 16-bit history of each state buffer that the backward pass reads, and each saved buffer under its own name."""
+        """Map each state buffer that the backward pass reads to its 16-bit history, and each saved buffer to itself.
+
+        The result is empty if histories are float32.
+        """
         kernel = self.population(op.population).kernel
         adjoints = {o.population for o in self.program.backward if isinstance(o, NeuronAdjoint)}
         if not self.rounds_forward or self.program.optimizer is None or op.population not in adjoints:
@@ -306,7 +313,7 @@ class Steps:
         return self.program.buffers[buffer].kind == "spikes"
 
     def records(self) -> list[dict[str, object]]:
-        """Return the code that copies the records of all steps."""
+        """Return the template data of the kernels that write the records, for all steps."""
         found: list[dict[str, object]] = []
         for op in self.program.forward:
             if isinstance(op, Record):

@@ -29,7 +29,7 @@ class AddEach:
 
 @dataclass(frozen=True)
 class AddLargest:
-    """Adds the largest value of a window: `values` of sample ``s``, and the windows by target."""
+    """Adds the largest value of a window; `values`: expression of the values of sample ``s``; `windows`: that of the table of windows."""
 
     port: int
     values: str
@@ -39,7 +39,7 @@ class AddLargest:
 
 @dataclass(frozen=True)
 class AddProduct:
-    """Adds a product in float32: `left` of `depth` numbers times the columns of a matrix."""
+    """Adds a product in float32: `left`, a row of `depth` numbers for each sample, times the columns of a matrix."""
 
     port: int
     left: str

@@ -38,7 +38,7 @@ class Sorted:
     Attributes
     ----------
     begin
-        [keys + 1]: index of the first entry of each key, then the number of entries.
+        [keys + 1]: index of the first entry of each key; the last element is the number of entries.
     entries
         [entries, values]: the values of each entry.
     """

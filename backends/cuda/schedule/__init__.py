@@ -1,1 +1,1 @@
-"""Schedule of the CUDA kernels, buffers between them, and their predicted times."""
+"""Schedule of the CUDA kernels, with the buffers between kernels and the predicted time of each kernel."""

@@ -31,9 +31,9 @@ START: Final = 1.5e-6
 WEIGHT: Final = 2.6e-10
 """Seconds in which a block loads a weight."""
 _PROCESSORS: Final = 132
-"""Multiprocessors of an H100."""
+"""Number of multiprocessors of an H100."""
 _MAX_REGISTERS: Final = 64
-"""Registers of a thread that weights can use."""
+"""Number of registers of a thread that weights can use."""
 _FRAGMENT: Final = 16 * 16 * 8
 """Multiplications of a fragment with a group of 8 samples."""
 _PER_CYCLE: Final = 1213
@@ -49,9 +49,9 @@ class CoreShape:
     Attributes
     ----------
     blocks, warps
-        Number of blocks, and warps of a block.
+        Number of blocks, and number of warps in a block.
     groups
-        Groups of 8 samples, multiplied on tensor cores; 0: one sample, in float32.
+        Number of groups of 8 samples, which are multiplied on tensor cores; 0: a single sample, multiplied in float32.
     over_memory
         Whether blocks exchange data through memory instead of forming a cluster.
     """
@@ -63,12 +63,12 @@ class CoreShape:
 
 
 def core_seconds(neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
-    """Return the seconds of the fastest shape.
+    """Return the predicted seconds of a core with its fastest shape.
 
     Parameters
     ----------
     neurons, batch, steps
-        Sizes of the population and of the sequence.
+        Number of neurons, batch size, and number of steps.
     back
         Whether this is the backward pass.
     parts
@@ -107,11 +107,11 @@ class _BlockWork:
     Attributes
     ----------
     inputs
-        Inputs of a neuron, with padding.
+        Number of inputs of a neuron, with padding.
     products
         Cycles of the multiplications.
     words, shared
-        Words of shared memory that are read and written, and bytes of shared memory that are allocated.
+        Number of words of shared memory that are read and written, and bytes of shared memory that are allocated.
     latency
         Cycles that do not depend on the number of products.
     """
@@ -124,7 +124,7 @@ class _BlockWork:
 
 
 def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
-    """Return the seconds of a shape; see :func:`core_seconds`.
+    """Return the predicted seconds of a core with a given shape; see :func:`core_seconds`.
 
     The blocks that process the same samples are called a *cluster*, even if they exchange data through memory. If not all clusters of a
     batch fit on the device, they run in several rounds.
@@ -174,7 +174,7 @@ def _in_float32(shape: CoreShape, neurons: int, back: bool) -> _BlockWork:
 
 
 def _traffic(groups: int, words: int, warps: int, own: int, back: bool, parts: int) -> int:
-    """Return the words of shared memory that a block reads and writes per sample if its warps form `groups`."""
+    """Return the number of words of shared memory that a block reads and writes per sample if its warps form `groups` groups."""
     return groups * words * (16 * parts if back else 8) + 2 * (warps // groups) * own
 
 

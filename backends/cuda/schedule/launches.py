@@ -29,21 +29,21 @@ from snnc.compiler.ir.step_operations import (
 Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update", "prepare", "clear", "sum"]
 Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
-"""Maximum number in a launch that :func:`read_launches` accepts."""
+"""Exclusive upper bound of the numbers in a launch that :func:`read_launches` accepts."""
 _ADDED: Final[Mapping[str, object]] = {"during": ""}
 """Fields that the launches of older projects lack, with the values that describe those projects: no gradient ran during a core."""
 TILE: Final = 128
-"""Rows, and columns, of the tile of a product that a block computes."""
+"""Number of rows, and of columns, in the tile of a product that a block computes."""
 NARROW: Final = 32
-"""Columns of the tile if the product has at most this number."""
+"""Number of columns in the tile if the product has at most this many columns."""
 SPIKE_PARTS: Final = 2
 """Number of 16-bit products for a float32 gradient of a spike source: spikes are exact, so only deltas are split."""
 _PROCESSORS: Final = 132
-"""Multiprocessors of an H100."""
+"""Number of multiprocessors of an H100."""
 _MAX_SLICES: Final = 128
 """Maximum number of slices of a gradient."""
 _DEPTH: Final = 32
-"""Rows that a block multiplies between two barriers; the length of a slice is a multiple of it."""
+"""Number of rows that a block multiplies between two barriers; the length of a slice is a multiple of it."""
 
 
 @dataclass(frozen=True)
@@ -56,23 +56,23 @@ class Launch:
         Kind of the kernel, and its phase. A ``"walk"``, a ``"core"`` and a ``"feedback"`` run all steps: of a population without
         recurrence, of a population with one recurrence, and of any other loop of populations.
     of
-        Label of the population or connection.
+        Label of the population or connection, or a description of the data, such as ``"inputs"``.
     row_bytes, fixed_bytes
-        Bytes read and written per row (a step of a sample), and independently of the rows.
+        Bytes read and written per row (one step of one sample), and bytes that do not depend on the number of rows.
     depth, width
-        For a product: summands per result, and results per row. For a convolution: summands per result, and
-        results per position, both in whole fragments. For prepared weights, ``depth``: weights that a block splits, and
-        ``width``: weights that it reads before, for the ranges of its columns.
+        For a product: number of summands per result, and number of results per row. For a convolution: number of summands per result, and
+        number of results per position, both rounded up to whole fragments. For prepared weights, ``depth``: number of weights that a block
+        splits, and ``width``: number of weights that it reads before, to find the ranges of its columns.
     positions
-        For a convolution: positions per row; otherwise 1.
+        For a convolution: number of positions per row; otherwise 1.
     parts
         Number of 16-bit products that replace a float32 product.
     neurons, levels
-        For a walk, a core or a feedback loop: neurons, and barriers per step.
+        For a walk, a core or a feedback loop: number of neurons; for a feedback loop: number of barriers per step.
     weights, listed
         For a feedback loop: number of weights that a step always reads, and number of weights that it reads only for neurons that spiked.
         ``depth`` is then the largest number of weights of a neuron that are always read.
-        For prepared weights, ``weights``: all weights that are split.
+        For prepared weights, ``weights``: number of all weights that are split.
     during
         For a gradient: label of the recurrent core that runs backward at the same time; "" if none does.
     """
@@ -129,7 +129,7 @@ def filled(count: int, unit: int) -> int:
 
 
 def columns_of_tile(width: int) -> int:
-    """Return the columns of the tile of a product that a block computes."""
+    """Return the number of columns in the tile of a product that a block computes."""
     return NARROW if width <= NARROW else TILE
 
 
@@ -138,7 +138,7 @@ def slice_rows(rows: int, inputs: int, outputs: int) -> int:
 
     A slice is a range of rows with its own partial sum. The number of slices with the fewest estimated cycles is chosen.
     """
-    rows, cycles = max(rows, 1), 350 if outputs <= NARROW else 1100  # of `_DEPTH` rows of a tile, which needs 3,000 more
+    rows, cycles = max(rows, 1), 350 if outputs <= NARROW else 1100  # for `_DEPTH` rows of a tile, plus 3,000 per tile
     tiles = -(-inputs // TILE) * -(-outputs // columns_of_tile(outputs))
     best, fewest = rows, math.inf
     for slices in range(1, _MAX_SLICES + 1):
@@ -169,7 +169,10 @@ class Launches:
         self._steps = steps
 
     def coming(self, op: ConnectionOp | InputGradient | RecordAdjoint, label: str) -> Launch:
-        """Return the launch that adds an operation's contribution to the outside input of the population `label`."""
+        """Return the launch that adds an operation's contribution to the sum that the population `label` receives from outside.
+
+        The sum is the one of a current or, for an operation of the backward pass, the one of an output's gradients.
+        """
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
         if isinstance(op, DenseProduct):
             parts = self._steps.spike_parts if self._steps.spikes(op.source.buffer) else 6
@@ -187,7 +190,7 @@ class Launches:
         return Launch("table", way, label, (source if way == "forward" else values) + target + again)
 
     def gradient(self, op: object) -> Launch | None:
-        """Return the launch of the gradient of a weight, or of a bias of a convolution; None for others, which are small."""
+        """Return the launch of the gradient of a dense weight, or of a convolution's weight or bias; None for others, which are small."""
         if isinstance(op, DenseWeightGradient):
             inputs, outputs = self._steps.storage.size(op.source.buffer), self._steps.storage.size(op.target)
             row = self._row_bytes(op.source.buffer) + FLOAT * outputs

@@ -1,7 +1,7 @@
 """Weight gradients in a second CUDA stream, at the same time as the backward kernel of a recurrent population (a *recurrent core*).
 
 A recurrent core leaves multiprocessors idle. The deltas of a layer are complete after its own backward pass, so its weight gradients need
-not wait for the layers before it. The order of sums is the same in any stream.
+not wait for the layers before it. The stream does not change the order of sums, so results are the same.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def overlapping(program: StepProgram, cores: Sequence[BackwardCore], sizes: Mapp
     cores
         The cores in the order of the backward pass.
     sizes
-        Neurons of each current.
+        Number of neurons of each current.
     """
     found = {}
     for op in program.backward:

@@ -35,7 +35,7 @@ class FeedbackKernels:
     Attributes
     ----------
     name
-        Prefix of their names.
+        Prefix of the names of the kernels.
     forward_phases, backward_phases
         Each population's part of a step.
     limits
@@ -43,7 +43,7 @@ class FeedbackKernels:
     forward_turns, backward_turns
         Order of the phases, with barriers.
     sizes
-        Number of neurons by phase.
+        Number of neurons of each forward phase; for a phase that chooses spikes: 32, because one warp processes a sample.
     near
         Statements that load weights into shared memory, and allocations of the weights, by pass.
     work
@@ -84,7 +84,7 @@ class RecurrentCore:
     feedback
         The kernels that run if the weights do not fit.
     limit, source
-        Name of the spike limit, and buffer of the spikes before the choice; empty if all spikes are sent.
+        Name of the spike limit (empty if all spikes are sent), and buffer of all spikes, before any are dropped.
     masked
         Whether dropped spikes receive no gradient.
     """
@@ -108,7 +108,7 @@ class RecurrentCore:
 
 @dataclass(frozen=True)
 class Scratch:
-    """Temporary values per step and sample, shared by all components: in training, and in inference."""
+    """Number of temporary values per step and sample, in training and in inference; all components share their memory."""
 
     training: int
     inference: int
@@ -145,7 +145,7 @@ class LaunchPlan:
     launches
         The launches as data.
     spare_copies
-        C++ conditions; if all are true, no kernel reads the copies of weights. Empty if one always does.
+        C++ conditions; if all are true, no kernel reads the copies of weights. Empty: some kernel always reads them.
     fields, binding
         Buffers of outside sums: members of ``Net``, and statements that set their addresses.
     """
@@ -358,9 +358,10 @@ class LaunchPlan:
         return [c for c in self._steps.neuron_adjoint(population).currents if not self._steps.rounds_delta(c)]
 
     def _place(self, sums: Sequence[tuple[str, int]], same: dict[str, str], needed: Counter[str], trains: bool) -> None:
-        """Add buffers of sums, and raise `needed`, the shared values per step and sample, if they are more than in earlier components.
+        """Add buffers of sums.
 
-        In training, buffers in `same` use the memory of a current's deltas instead of shared memory.
+        `needed` is the number of temporary values per step and sample; it is raised if the buffers need more than earlier components. In
+        training, the buffers in `same` do not use this memory, but that of the deltas of a current.
         """
         used = 0
         own = [s for s in sums if s[0] not in same]
@@ -437,7 +438,7 @@ class LaunchPlan:
 
 
 def _shared_weights(weights: Sequence[SharedWeight], sizes: dict[str, int], feedback: Feedback) -> SharedWeights:
-    """Return statements that load a block's weights into shared memory, and the allocations of the weights, largest depth first."""
+    """Return statements that load a block's weights into shared memory, and the allocations of the weights, most rows first."""
     found: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
     for weight in sorted(weights, key=lambda one: -one.rows):
         way, turns = ("backward", feedback.backward) if weight.back else ("forward", feedback.forward)

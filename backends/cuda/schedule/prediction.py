@@ -90,12 +90,24 @@ warps reach half of the rate from registers; 3,000 more cycles per tile; a step 
 
 
 _THREADS: Final = 2048
-"""Threads that a multiprocessor runs at a time."""
+"""Number of threads that a multiprocessor runs at a time."""
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A launch: its seconds alone, the factor that limits it (`by`), the bytes that it moves, and multiprocessors that it leaves idle."""
+    """A launch with its predicted time.
+
+    Attributes
+    ----------
+    launch, seconds
+        The launch, and its seconds if no other kernel runs at the same time.
+    by
+        Resource that limits it, such as ``"memory"``.
+    bytes
+        Bytes that it reads and writes.
+    idle
+        Number of multiprocessors that it leaves idle, if it is a core with at most `LARGEST_CLUSTER` neurons; otherwise 0.
+    """
 
     launch: Launch
     seconds: float
@@ -111,14 +123,14 @@ class Predicted:
 
 def predict(launches: Sequence[Launch], steps: int, batch: int, card: Card = H100) -> list[Predicted]:
     """Return the seconds of each launch for `steps` steps of `batch` samples."""
-    # The update adds the slices of gradients.
+    # The update also reads the slices of weight gradients, and sums them.
     sliced = sum(FLOAT * _slices(one, steps * batch) * one.depth * one.width for one in launches if _has_slices(one))
     given = [replace(one, fixed_bytes=one.fixed_bytes + sliced) if one.kind == "update" else one for one in launches]
     return [replace(_predicted(one, steps, batch, card), launch=launch) for one, launch in zip(given, launches, strict=True)]
 
 
 def seconds_of(found: Sequence[Predicted], card: Card = H100) -> float:
-    """Return the seconds of a step, including the time of the host."""
+    """Return the seconds of a training step, including the time in which the device waits for the host."""
     return sum(one.seconds for one in found) - _overlapped(found, card) + card.host
 
 
@@ -140,15 +152,15 @@ def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card:
     description
         ``project.json`` of the project.
     steps, batch
-        Sizes of the step.
+        Number of steps of the sequence, and batch size.
     card
         Rates of the card.
 
     Returns
     -------
     dict or None
-        Name of the card, seconds of the step, seconds spent waiting for the host, and the launches in order; None if the project
-        does not describe its launches.
+        Name of the card, seconds of the training step, seconds spent waiting for the host, and the launches in order; None if the
+        project does not describe its launches.
     """
     launches = read_launches(description.get("launches"))
     if launches is None:

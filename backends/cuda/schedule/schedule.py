@@ -118,7 +118,7 @@ class KernelOrder:
         return owner is None or self._component_of[owner] is not self._component_of[self._reader[op.target]]
 
     def returns_from_outside(self, op: InputGradient) -> bool:
-        """Return whether `op` reads the deltas of a later component than the component of its source."""
+        """Return whether `op` reads deltas of a later component than that of its source."""
         return self._component_of[self._owner[op.source.buffer]] is not self._component_of[self._reader[op.target]]
 
     def learns(self, population: str) -> bool:

@@ -52,7 +52,7 @@ class PreparedWeight:
     weight, use, factors
         The parameter, the product, and the form of the factors (``whole_products.hpp``).
     inputs, outputs
-        Size of the weight.
+        Number of inputs and number of outputs of the weight.
     """
 
     weight: str
@@ -90,7 +90,7 @@ class PreparedWeight:
 
     @property
     def work(self) -> tuple[int, int]:
-        """Weights that a block splits (``whole_products.cu``), and weights that it reads before, for the ranges of its columns."""
+        """Number of weights that a block splits (``whole_products.cu``), and that it reads before, to find the ranges of its columns."""
         if self.use != "SPIKES":
             return -(-self.inputs * self.outputs // _MAX_BLOCKS), 0
         items, chunks = 4 * (filled(self.inputs, 2 * LANES) // LANES), filled(self.outputs, TILE) // LANES
@@ -202,7 +202,10 @@ class SequenceCalls:
         return f"gather_wired_back({ends}, {by_source}, {deltas}, {reach}, {tables.weight}, {sums});"
 
     def gradient(self, op: object) -> tuple[str, str] | None:
-        """Return the call for a gradient and the statement that slices its partial sums; None if this needs a network-specific kernel."""
+        """Return the call for a gradient and the statement that allocates its slices (partial sums).
+
+        None if the gradient needs a network-specific kernel.
+        """
         if isinstance(op, DenseWeightGradient):
             outputs, inputs = self.steps.storage.size(op.target), self.steps.storage.size(op.source.buffer)
             parameter = op.gradient.removeprefix("d_")

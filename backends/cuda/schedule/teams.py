@@ -1,4 +1,4 @@
-"""Predicted seconds of a feedback loop, by the model of ``sharing.hpp``, which chooses how blocks share samples and neurons."""
+"""Predicted seconds of a feedback loop. The model is that of ``sharing.hpp``, which chooses how blocks share samples and neurons."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 _CLOCK: Final = 1.98e9
 """Cycles per second of the device."""
 _BLOCKS: Final = 132
-"""Blocks that run at once, one per multiprocessor."""
+"""Number of blocks that run at once, one per multiprocessor."""
 _WARPS: Final = 16
-"""Warps of a block."""
+"""Number of warps in a block."""
 _TILES: Final = (1, 8)
 """Possible sizes of a tile: the samples for which a weight is read once."""
 _ACTIVITY: Final = 0.05
@@ -29,13 +29,13 @@ class TeamWork:
     Attributes
     ----------
     levels
-        Barriers per step.
+        Number of barriers per step.
     neurons
-        Number of neurons of all populations.
+        Number of neurons of all populations together.
     listed, dense
         Number of weights that a step reads only for neurons that spiked, and number of weights that it always reads.
     rows
-        Rows of dense weights that a warp reads for 32 neurons.
+        Number of rows of dense weights that a warp reads for 32 neurons.
     """
 
     levels: int
@@ -51,7 +51,7 @@ def team_seconds(work: TeamWork, batch: int, steps: int) -> float:
 
 
 def _cycles(work: TeamWork, batch: int, blocks: int, tile: int) -> float:
-    """Return the cycles of a step if teams have `blocks` blocks: barriers, lists of spikes, and the slowest way to read weights."""
+    """Return the cycles of a step if teams have `blocks` blocks: barriers, lists of spikes, and the tightest of three bounds on reading."""
     samples = math.ceil(batch / min(_BLOCKS // blocks, batch))
     reads = math.ceil(samples / tile)
     moved = 4 * (work.listed * _ACTIVITY * samples + work.dense * reads) / blocks

@@ -42,6 +42,11 @@ def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
     edges
         The connections between populations; every cycle has a delay.
 
+    Raises
+    ------
+    ValueError
+        A cycle of connections has no delay.
+
     Examples
     --------
     >>> wavefront(["a", "b"], [("a", "a", 1), ("a", "b", 0)])

@@ -1,4 +1,4 @@
-"""Emitted code for gradient clipping by the joint norm of all gradients, and for skipped updates.
+"""Emitted code that clips gradients by their joint norm, and skips updates if a gradient is not finite.
 
 Gradients are squared where they are summed. The squares are summed by tile and by chip, and the total determines the clipping factor.
 """
@@ -26,6 +26,7 @@ _TITLES: Final = {
     "norm": "U1 norm",
     _JUDGED: "U1 loss scale",
 }
+"""Compute set -> its title, in order."""
 
 
 def norm_sets(net: PoplarNetwork) -> dict[str, str]:

@@ -56,7 +56,7 @@ class PlacedParameter:
 
 
 def placed_parameters(net: PoplarNetwork) -> Iterator[PlacedParameter]:
-    """Yield every parameter that the program uses, each once."""
+    """Yield each parameter that the program uses once, except weights and biases of indexed connections."""
     learned = {op.parameter for op in net.program.update} if net.training else set()
     seen: set[str] = set()
     for population in net.program.populations:
@@ -96,7 +96,7 @@ def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: 
 
 
 def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the variables, copies and updates of all parameters."""
+    """Add the variables, copies and updates of all parameters, except those of indexed connections."""
     if repeats(net) and not net.operation:
         assembly.tensors.append("add_passes();")
     between = set_in_passes(net)

@@ -1,6 +1,6 @@
 """Emitted code of networks with batch normalisation: sums of gradients and their update are separate programs.
 
-The host runs one of them after the other (:mod:`snnc.backends.training.updates.normalising`). So each parameter has two vertices: one sums
+The host runs one after the other (:mod:`snnc.backends.training.updates.normalising`). So each parameter has two vertices: one sums
 its gradients, and one updates it from the sum.
 """
 

@@ -16,7 +16,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, upda
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FACTOR: Final = "clip_factor[0]"
-"""Factor that scales the gradients to the maximum norm."""
+"""C++ expression of the factor that scales the gradients to the maximum norm."""
 _LEAST: Final = 2
 """Minimum length of a group's rates."""
 
@@ -78,7 +78,7 @@ def scheduled(net: PoplarNetwork) -> VertexSpec:
 
 
 def optimizer_arrays(net: PoplarNetwork) -> list[str]:
-    """Return the fields of the arrays that an update stores per parameter: moments, and the sum of earlier gradients."""
+    """Return the names of the arrays that an update stores per parameter: moments, and the sum of earlier gradients."""
     return [*moments(net.program.optimizer), *(["kept"] if accumulates(net) else [])]
 
 
@@ -129,7 +129,7 @@ def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
 
 
 def update_code(net: PoplarNetwork) -> Body:
-    """Return the codelets of the update and of its rates."""
+    """Return the template data of the codelets that update parameters and compute the rates."""
     gradient = unscaled(net, "gradient[i]")
     rule = printed_rule(net.program.optimizer or SGD(), gradient=gradient)
     kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}

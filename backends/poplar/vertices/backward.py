@@ -1,4 +1,4 @@
-"""Vertices of the backward pass: adjoint of a step, further windows of weight gradients, gradients of sources.
+"""Vertices of the backward pass: adjoint of a step, weight gradients from further windows, gradients of sources.
 
 docs/decisions/0001-poplar-program.md describes the supersteps; docs/reference/terms.md explains block, window and private gradient.
 """
@@ -34,13 +34,13 @@ from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 
 def ring_size(net: PoplarNetwork, buffer: str) -> int:
-    """Return the number of steps for which gradients of an output are pending at once; 0 if no connection returns a gradient."""
+    """Return the number of steps for which gradients of an output are pending at once; 0 if these gradients are not computed."""
     lags = [net.buses[c.id].lag for c in net.program.connections if c.source_buffer == buffer and net.input_gradient(c.id)]
     return 1 + (max(lags) - 1) // net.plan.interval if lags else 0
 
 
 def add_backward(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
-    """Add the variables and vertices of one population to the supersteps ``B1 source gradients`` and ``B2 neurons``."""
+    """Add the variables of one population, and its vertices for supersteps B1 (source gradients), B2 (neurons) and BG (further windows)."""
     step = net.adjoint(population.id)
     if step is None:
         return
@@ -100,7 +100,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
 def _deltas(
     assembly: Assembly, population: PopulationInfo, links: Sequence[Incoming], code: BackwardCode, values: Values, stores: list[Body]
 ) -> list[Body]:
-    """Add the gradients of currents, for the block itself and for its sources; return the variables stored for the sources."""
+    """Add the gradients of currents, for the block itself and for its sources; return the template data that stores the latter."""
     sent: list[Body] = []
     for port in code.ports:
         current = population.ports[port]
@@ -146,7 +146,7 @@ def _state_adjoints(
     places: dict[str, str],
     zeros: list[Body],
 ) -> list[Body]:
-    """Return the states whose adjoint is passed from step to step."""
+    """Add the adjoints of states, which are passed from step to step; return the template data that stores them."""
     stores: list[Body] = []
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         if state not in code.states:
@@ -160,7 +160,7 @@ def _state_adjoints(
 
 
 def _parameter_sums(code: BackwardCode, values: Values, zeros: list[Body]) -> list[Body]:
-    """Return the gradients of parameters and biases: one value per neuron, or one for all."""
+    """Add the gradients of parameters and biases, with one value per neuron or one for all; return the template data that sums them."""
     sums: list[Body] = []
     for parameter in code.sums:
         name, shared = f"sum_{parameter.name}", parameter.shared
@@ -234,7 +234,7 @@ def _outputs(
 def _record_delays(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, buffer: str, index: int, values: Values
 ) -> list[int]:
-    """Add the records of an output that the loss reads; return their delays in steps."""
+    """Add the adjoints of the records of an output, if the loss reads it; return the delays of the records in steps."""
     delays = []
     for op in net.program.backward:
         if isinstance(op, RecordAdjoint) and op.source.buffer == buffer and op.output == net.program.loss_output:
@@ -292,7 +292,7 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
 
 
 def _source_counts(loops: LoopsByPlace, body: Body) -> Body:
-    """Return the statements that count the cycles of a connection out of the block, for tiles with several samples and with one."""
+    """Return the statements that count the cycles of an outgoing connection; ``counts_alone`` is for replicas with a single sample."""
     index = body["index"]
     texts = {**BLOCK, **TRIPS, "outputs": f"outputs{index}", "unaligned": "(aligned ? 0u : 1u)"}
     if body["template"] == "maximum":
@@ -321,7 +321,7 @@ def _outgoing_values(net: PoplarNetwork, index: int, connection: ConnectionInfo,
 
 
 def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    """Add the vertex for further windows: weight gradients, partial products, and the gradients that the last window returns."""
+    """Add the vertex for a further window: weight gradients, partial products, and the gradients that return for the previous window."""
     layer = net.layers[population.id]
     links = [link for link in incoming(net, population.id) if link.limited_back and (link.read_backward or link.returned)]
     buses = returning_buses(net, layer, backward_code(layer), limited=True)

@@ -85,7 +85,10 @@ def _of_classes(loss: Composed, term: Term, first: int, steps: int) -> str:
 
 
 def _spikes(rate: float, group: int, steps: int, lengths: bool) -> str:
-    """Return C++ for the wanted spikes of a class, ``int(length * rate * group)``; lengths that float32 would round wrongly are listed."""
+    """Return C++ for the target number of spikes of a class, ``int(length * rate * group)``.
+
+    If float32 arithmetic gives a different number for some lengths, the expression lists these lengths with their numbers.
+    """
     if not lengths:
         return c_literal(float(int(steps * rate * group)))
     each = np.float32(rate * group)

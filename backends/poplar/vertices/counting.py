@@ -28,5 +28,5 @@ def counted(loops: Iterable[Loop], texts: Texts = BLOCK) -> list[str]:
 
 
 def counts(vertex: VertexSpec, place: Place | None = None, **texts: str) -> list[str]:
-    """Return :func:`counted` for the loops of `vertex` at `place`; templates use this as a filter and pass expressions by name."""
+    """Return the result of :func:`counted` for the loops of `vertex` at `place`; a filter for templates, which pass `texts` by name."""
     return counted(vertex.by_place[place], texts)

@@ -1,4 +1,4 @@
-"""Emitted code for an external loss: the caller sends the adjoint of the output, and gradients are summed for it without an update."""
+"""Emitted code for an external loss: the caller sends the adjoint of the output and reads the summed gradients; there is no update."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import sum_private
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 SUM: Final = "sum_gradients"
-"""Compute set of the last sums of gradients; it replaces the update."""
+"""Compute set of the last sums of gradients; with an external loss, it replaces the update."""
 SUM_TITLE: Final = "U1 gradients"
 
 
@@ -38,7 +38,7 @@ def population_of(net: PoplarNetwork, output: OutputInfo) -> str:
 
 
 def adjoint_name(net: PoplarNetwork) -> str:
-    """Return the tensor with the adjoint of the output that the loss reads."""
+    """Return the name of the tensor with the adjoint of the output that the loss reads."""
     return f"d_{_output(net).record}"
 
 

@@ -63,7 +63,7 @@ def clock_values(net: PoplarNetwork, population: str, *, forward: bool) -> Value
 
 
 def first_value(layer: Layer, *, always: bool = False) -> Values:
-    """Return the field for the first neuron of the block, if a connection needs it."""
+    """Return the field for the first neuron of the block, if a one-to-one connection reads it or `always` is set."""
     return {"first": "b.first"} if always or any(link.one_to_one for link in layer.incoming) else {}
 
 
@@ -115,7 +115,7 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
 
 
 def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, output: int) -> Body:
-    """Return the mask word of neuron c of sample s, and its bits: one for a spike, one for a gradient without a spike."""
+    """Return C++ for a mask word of neuron c and sample s, and for the bit to set in it, for a spike or for a gradient without a spike."""
     kind, words, spike = net.mask_kind(net.stores[step.outputs[output]]), f"mask{output}[s * words{output}", f"o{output} != 0.0f"
     if kind == "SPIKES":
         return {"word": f"{words} + c / 32]", "bits": f"({spike} ? 0x80000000u : 0u) >> c % 32"}
@@ -175,7 +175,7 @@ def _states(
 def _halves(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values, pointers: list[Body]
 ) -> list[Body]:
-    """Add the float16 history of states: their values after each step, and before the first stored step."""
+    """Add the float16 history of states; return the template data that stores their values before or after each step."""
     stores: list[Body] = []
     slots = f"{KEPT} + 1" if net.plan.segment else "STEPS + 1"
     first = f"t == 0 || *k % {net.plan.segment} < interval" if net.plan.segment else "t == 0"

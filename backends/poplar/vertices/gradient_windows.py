@@ -57,7 +57,7 @@ def partial_values(net: PoplarNetwork, links: Iterable[Incoming]) -> Values:
 
 
 def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo], net: PoplarNetwork) -> None:
-    """Add the vertices that sum the partial products of all groups that read a bus."""
+    """Add the vertices that sum the partial products of all column groups that read a bus."""
     assert bus.gradient is not None
     capacity = bus.gradient.capacity
     producers = ", ".join(f"{{{c.target}, {partial_name(c)}}}" for c in links)
@@ -82,7 +82,7 @@ def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo]
 
 
 def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) -> None:
-    """Add the vertices with which relays store the number of a window's entries, and compute the last sums of their gradients."""
+    """Add the vertices with which relays store the number of entries of a window, and compute the final sums of the entries' gradients."""
     assert bus.gradient is not None
     relays = f"{store.buffer}_relays"
     counts = assembly.kept(relays, "poplar::UNSIGNED_INT", f"{bus.id}_counts", 1, "number of entries in the previous window")
@@ -107,7 +107,7 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
 
 
 def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
-    """Declare the windows of the backward pass: neurons that receive a gradient, and gradients of the previous iteration with their ids."""
+    """Declare the windows of the backward pass: neurons that receive a gradient, and gradients of the previous window with their ids."""
     assert bus.gradient is not None
     relays, capacity = f"{store.buffer}_relays", bus.gradient.capacity
     for part, comment in (

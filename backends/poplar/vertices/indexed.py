@@ -31,7 +31,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_priv
 SIDE_TABLES: Final = 6
 """Number of tables in plan.bin for one side of a connection."""
 SHARED_SUMS: Final = "shared_sums"
-"""Name of the sequence of compute sets in which workers sum the partial gradients of column groups."""
+"""Name of the C++ program in which workers sum the private gradients of column groups."""
 _POPLAR_TYPES: Final = {2: "poplar::UNSIGNED_SHORT", 4: "poplar::UNSIGNED_INT"}
 
 
@@ -233,7 +233,7 @@ def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int =
 
 
 def _add_updates(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
-    """Add the vertices that update weights and biases; float16 weights have their own."""
+    """Add the vertices that update weights and biases; float16 weights have vertices of their own."""
     id_, weights = found.connection.id, found.map.weights
     learned = f"learned_owners({id_}_owners)"
     for moment in optimizer_arrays(net):
@@ -250,7 +250,7 @@ def _add_updates(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
 
 
 def _rounding(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, order: int) -> Values:
-    """Return the fields for rounding weights: their positions, which seed random numbers, or the remainders."""
+    """Return the fields for rounding weights: positions, which seed random numbers (stochastic rounding), or remainders ("master")."""
     id_, weight, rounding = found.connection.id, found.connection.weight or "", net.program.rounding
     if rounding is None or rounding.kind == "nearest":
         return {}
@@ -332,14 +332,14 @@ def gradient_values(link: BlockLink) -> Values:
 
 
 def sent_choice_values(link: BlockLink) -> Values:
-    """Return the field for the chosen entries of a maximum, which its source reads."""
+    """Return the fields for the chosen entries of a maximum, which its source reads."""
     id_, i = link.link.id, link.index
     best: Values = {} if link.link.events else {f"best{i}": f"{id_}_best[b.index]"}
     return {f"chosen{i}": f"{id_}_chosen[b.index]", **best, f"winner{i}": f"Layout::own({id_}_winner, b)"}
 
 
 def source_values(connection: str, index: int, delta: str, form: TableForm, *, chooses: bool) -> Values:
-    """Return the fields that a source's vertex reads: tables, weights, and the deltas of its targets."""
+    """Return the fields that a source's vertex reads: tables, deltas of its targets, and weights or the chosen entries of a maximum."""
     side = f"{connection}_out"
     weight = {f"winner{index}": f"{side}.rows_of({connection}_winner, b)"} if chooses else {f"weight{index}": f"{side}_copy[b.group]"}
     return _table_values(side, index, form) | {f"delta{index}": f"{side}.rows_of({delta}, b)"} | weight

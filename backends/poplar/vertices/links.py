@@ -22,7 +22,7 @@ class Incoming(BlockLink):
     supports: bool
     """Whether the window of the backward pass also contains neurons in the support of the surrogate."""
     tables: Body | None
-    """Template data of an indexed connection."""
+    """Template data of an indexed connection; None for other connections."""
     biased: bool
     """Whether the tables also contain biases."""
 
@@ -61,7 +61,10 @@ class Incoming(BlockLink):
         }
 
     def step_body(self, loops: LoopsByPlace) -> Body:
-        """Return the template data for a step; a maximum over spikes clears its flags before its only window or after the last one."""
+        """Return the template data for a step.
+
+        A maximum over spikes clears the entries that it has seen: before the window, or after the last one if a step may have several.
+        """
         seen = f"seen{self.index}" if self.link.chooses and self.link.events else ""
         cleared = {"end" if self.limited else "begin": seen}
         return self.body() | cleared | {"biased": self.biased, "counts": self.counts(loops)}
@@ -72,13 +75,13 @@ class Incoming(BlockLink):
         return self.body() | {"begin": chosen, "biased": self.biased, "counts": self.counts(loops, backward=True)}
 
     def counts(self, loops: LoopsByPlace, *, backward: bool = False) -> list[str]:
-        """Return the statements that count the cycles of its loops."""
+        """Return the statements that count the cycles of the connection's loops."""
         events = f"total({self.body()['numbers'] if backward else f'&number{self.index}[0]'}, samples)"
         tables = TRIPS if self.form is not None else {}
         return counted(loops["incoming", self.index], {**self._amounts(), **tables, "events": events})
 
     def partials_body(self, loops: LoopsByPlace) -> Body:
-        """Return the template data of the partial products that it returns."""
+        """Return the template data of the partial products that the connection returns to its source."""
         return self.body() | {"counts": counted(loops["partials", self.index], self._amounts())}
 
     def _amounts(self) -> dict[str, str]:
@@ -164,7 +167,7 @@ def weight_gradient_values(links: Iterable[Incoming]) -> Values:
 
 
 def parameter_value(parameter: str, shared: bool) -> str:
-    """Return the C++ of a parameter with one value per neuron, or one value that all neurons share."""
+    """Return the C++ of a block's copy of a parameter: one value per neuron, or one value that all neurons share."""
     return f"{parameter}_copies[b.group][0]" if shared else f"{parameter}[b.group]"
 
 

@@ -23,7 +23,7 @@ RATES: Final = "update_rates"
 
 
 def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
-    """Return the compute sets of the loss of each sample, in order; a loss at every step needs no scores of the whole sequence."""
+    """Return the compute sets of the loss of each sample, in order; a loss of single steps needs no scores of the whole sequence."""
     return ("loss_scores", "loss_samples") if loss_shape(net.program).scores else ("loss_samples",)
 
 
@@ -60,7 +60,7 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
 
 
 def _add_factor(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the loss scale, and the counters of its updates."""
+    """Add the loss scale, and counts of updates: since its last change, and skipped ones."""
     optimizer = net.program.optimizer
     if not scaled(net) or optimizer is None or optimizer.loss_scale is None:
         return
@@ -97,7 +97,7 @@ def _target_input(loss: Loss | None, shape: LossShape) -> str:
 
 
 def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, record: str, shape: LossShape, parts: int) -> None:
-    """Add the vertices of a sample's loss; all workers of its tile share first the scores, then the steps."""
+    """Add the vertices of a sample's loss; the workers of its tile divide the scores among themselves, then the steps."""
 
     def on_tiles(kind: str, name: str, each: object, comment: str = "") -> None:
         assembly.variable("Parts", name, f'layout.on_tiles(loss_tiles, poplar::{kind}, "{name}", {each})', comment)

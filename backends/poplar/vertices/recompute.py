@@ -25,7 +25,7 @@ TITLES: Final = {SAVE: "saves", RESTORE: "restores"}
 
 
 def keeps_history(net: PoplarNetwork, population: PopulationInfo, index: int) -> bool:
-    """Return whether a state is stored in its own type for every step, or for every step of a segment."""
+    """Return whether a state is stored without rounding for every step, or for every step of a segment."""
     kernel = population.kernel
     state = kernel.states[index]
     own = state in kernel.halves or state not in kernel.rounded
@@ -38,7 +38,7 @@ def is_half(population: PopulationInfo, index: int) -> bool:
 
 
 def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, index: int, buffer: str) -> tuple[str, str]:
-    """Declare the variables of a state; return the one that contains its initial values, and its slots."""
+    """Declare the variables of a state; return the one that contains its initial values, and the number of its slots as C++."""
     history, shown = keeps_history(net, population, index), f"state {population.label}"
     cells = assembly.half_cells if is_half(population, index) else assembly.cells
     if not net.plan.segment:
@@ -136,7 +136,10 @@ def _both(name: str, kept: str, now: str) -> dict[str, object]:
 
 
 def _sent(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[dict[str, object], Body]:
-    """Add storage for the values that a block sent last; relays read them in the first iteration of the next segment."""
+    """Add storage for the values that a block sent last, which relays read in the first iteration of the next segment.
+
+    Return the fields and the template data of the copy.
+    """
     name, kept, label = store.buffer, f"{store.buffer}_boundary", f"last values sent by {population.label}, at boundaries"
     if store.kind != "events":
         assembly.forget("forward", assembly.cells(population.id, kept, boundary_slots(net), label))

@@ -75,7 +75,7 @@ def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
 
 
 def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the data that the relays of a population save at boundaries, and the vertices that copy them; nothing if all lags are 1."""
+    """Add the data that the relays of a population save at boundaries, and the vertices that copy them; nothing if none save steps."""
     name, behind = store.buffer, net.plan.segments.steps_before(_lag(net, store))
     if not keeps_boundary_steps(net, store):
         return
@@ -92,7 +92,7 @@ def keeps_boundary_steps(net: PoplarNetwork, store: Store) -> bool:
 
 
 def stored_parts(store: Store) -> list[tuple[str, str, int]]:
-    """Return the parts in which one step of a sample is stored: name, Poplar type, elements."""
+    """Return the parts in which one step of a sample is stored: name, Poplar type, number of elements."""
     if store.bits:
         return [("bits", "poplar::UNSIGNED_INT", bit_words(store.width))]
     if store.kind != "events":

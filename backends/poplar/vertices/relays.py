@@ -48,7 +48,7 @@ def _forward_set(net: PoplarNetwork) -> str:
 
 
 def _forward_clock(net: PoplarNetwork, store: Store) -> str:
-    """Return the C++ of the iteration number; if relays and neurons share a superstep, the tile received it in the previous one."""
+    """Return the C++ of the iteration number; if relays and neurons share a superstep, a vertex wrote it on the tile before."""
     return f"{store.buffer}_iteration[r.index][0]" if net.fused else "first_clock[r.tile]"
 
 
@@ -97,7 +97,7 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare the bits, ids or values that relays store for all steps."""
+    """Declare the bits, ids or values that relays store for all steps, or for the steps of a ring buffer."""
     name = store.buffer
     relays, stored = f"{name}_relays", slots(net, store)
     if store.bits:
@@ -139,7 +139,7 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
 
 
 def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare the number of spikes sent per step, which is a run-time value, and the count of dropped spikes."""
+    """Declare the limit on the spikes sent per step (capacity and random key), if a run may change it, and the count of dropped spikes."""
     name, relays = store.buffer, f"{store.buffer}_relays"
     if name in net.limits:
         limit = assembly.relay_numbers(relays, "FLOAT", f"{name}_limit", 2)
@@ -150,7 +150,7 @@ def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _limit_values(net: PoplarNetwork, store: Store, most: int) -> Values:
-    """Return the fields of the limit on sent spikes, as C++ expressions; if it is fixed, the lowest ids are sent."""
+    """Return the fields of the limit on sent spikes, as C++ expressions; a fixed limit sends the `most` lowest ids."""
     fixed = f"layout.numbers({{{c_literal(most)}, {c_literal(LOWEST)}}}, r.tile)"
     limit = f"{store.buffer}_limit[r.index]" if store.buffer in net.limits else fixed
     return {"limit": limit, "dropped": f"{store.buffer}_dropped[r.index]"}
@@ -183,7 +183,7 @@ def _input(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _initial(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the statement that registers the output of a population before the first step, which the host can write."""
+    """Add the statement that lets the host set the output of a population before the first step."""
     name = store.buffer
     if store.bits:
         given = f"{name}_relays, {name}_bits, {slots(net, store)}"
@@ -200,7 +200,7 @@ def _initial(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: str, *, forward: bool) -> Values:
-    """Return the fields of every vertex that writes windows; `clock` is the C++ of the iteration number."""
+    """Return the fields that all vertices that write windows have; `clock` is the C++ of the iteration number."""
     values: Values = {"k": clock, "interval": "INTERVAL", "samples": "r.samples", "before": int(store.before)}
     for index, bus in enumerate(buses):
         values |= {f"offset{index}": net.offset_shown(bus, forward=forward), f"last{index}": net.last_step(bus)}
@@ -252,7 +252,7 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that store a step and write windows; if the store contains bits, the windows of later steps are written from it."""
+    """Add the vertices that store a step and write windows; windows of buses with a lag above 1 are written from stored bits, if any."""
     if not store.bits:
         _write_windows(net, assembly, store, JOIN, store.buses, forward=True)
         return
@@ -407,7 +407,7 @@ def _value_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
 
 
 def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
-    """Return the template data for writing the windows of a bus without gradient support."""
+    """Return the template data for writing the windows of a bus, if these contain no neurons that receive a gradient without a spike."""
     body: Body = {
         "index": index,
         "slot": slot(net, store, f"t{index}"),
@@ -429,7 +429,7 @@ def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bo
 
 
 def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
-    """Return what workers count to request further windows.
+    """Return the template data of the counts with which relays request further windows.
 
     Worker 0 counts spikes. If windows of the backward pass also contain neurons that receive a gradient without a spike, worker 1 counts
     their entries.

@@ -15,7 +15,7 @@ MOMENTS_TITLE: Final = "N1 moments"
 
 
 def moments_name(output: OutputInfo) -> str:
-    """Return the tensor with the moments of the blocks."""
+    """Return the name of the tensor with the moments of the blocks."""
     return f"{output.record}_moments"
 
 
@@ -36,7 +36,7 @@ def moments_codelets(net: PoplarNetwork) -> list[Body]:
 
 
 def moments_of_outputs(net: PoplarNetwork) -> list[Body]:
-    """Return, for ``project.json``, each measured output with the first neuron, neurons and samples of its blocks."""
+    """Return the measured outputs for ``project.json``, with the first neuron, number of neurons and number of samples of each block."""
     found: list[Body] = []
     for placed in net.plan.populations:
         for output in net.measured(placed.id):

@@ -46,7 +46,7 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
 
 
 def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_table: int) -> None:
-    """Add the vertices that find the largest reported number, level by level."""
+    """Add the vertices that find the largest number that relays reported, level by level of the tree."""
     test = net.window_test
     assert test is not None
     each = ", ".join(f"&{bus.id}_more" for bus in net.requesting_buses)
@@ -75,13 +75,16 @@ def _answer(net: PoplarNetwork, assembly: Assembly, direction: Direction) -> Non
 
 
 def _known(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the vertices with which the backward pass reads the numbers computed in the forward pass."""
+    """Add the vertex with which the backward pass reads the numbers of further windows that the forward pass computed."""
     kept = {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]"}
     assembly.add("clocks", "backward: further windows", ONCE, "relay_backward", known(net.costs), {**kept, **_FOLLOWING}, _TILE)
 
 
 def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:
-    """Yield the tables of the test: bus and relay of every piece, in reading order; then tile, first and last word of each level."""
+    """Yield the tables of the test: bus and relay of every piece, in reading order; then, for each level, the vertices.
+
+    The row of a vertex contains its tile, the first word that it reads, and the end of these words (exclusive).
+    """
     test = net.window_test
     if test is None:
         return

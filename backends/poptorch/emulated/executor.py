@@ -61,7 +61,7 @@ class PoplarExecutor:
         """Do nothing: here the model and the device share their weights."""
 
     def copyNamedBuffersToDevice(self) -> None:  # noqa: N802
-        """Update the buffers that the options name."""
+        """Copy the model's buffers that the options name to all replicas."""
         now = dict(self._model.named_buffers())
         for name in self._options.updatable:
             if name not in now:
@@ -70,7 +70,7 @@ class PoplarExecutor:
                 buffers[name] = now[name].clone()
 
     def destroy(self) -> None:
-        """Free the device."""
+        """Do nothing: there is no device to free."""
 
     def _split(self, tensor: torch.Tensor, number: int) -> tuple[torch.Tensor, ...]:
         if tensor.ndim == 0 or tensor.shape[0] % number:
@@ -92,7 +92,7 @@ class PoplarExecutor:
         return [_detached(result) for result in results]
 
     def _run(self, number: int, batch: tuple[torch.Tensor, ...]) -> Any:
-        """Run micro-batch `number` of an update on its replica; buffers that the model changes in place keep their values."""
+        """Run micro-batch `number` of an update on its replica; buffers that the model changes in place keep their new values."""
         emulator, replicas = self._emulator, self._options.replication_factor
         emulator.losses, emulator.blocks, emulator.running = [], [], True
         if not self._buffers:
@@ -109,7 +109,7 @@ class PoplarExecutor:
         return result
 
     def _keep(self, changed: set[str]) -> None:
-        """Copy the buffers that the model has changed from the first replica to the host."""
+        """Copy to the host the buffers of the first replica that the model changed."""
         if changed and self._options.replication_factor > 1 and self._options.broadcast_buffers:
             raise Error(f"replicas change the buffer {min(changed)!r}, which they share; call broadcastBuffers(False) if they may differ")
         own = dict(self._model.named_buffers())
@@ -118,7 +118,10 @@ class PoplarExecutor:
                 own[name].copy_(self._buffers[0][name])
 
     def _check_blocks(self) -> None:
-        """Check the number of IPUs, which must be a power of two, and that pipelines have at least one micro-batch per stage."""
+        """Check the number of IPUs, and that a pipeline has at least one micro-batch per stage.
+
+        The number must suffice for the custom operation. It must be a power of two, unless it is rounded up.
+        """
         options, blocks = self._options, self._emulator.blocks
         ipus = max(blocks, default=0) + 1
         if ipus < self._emulator.ipus:

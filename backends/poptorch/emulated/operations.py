@@ -55,7 +55,7 @@ class Emulator:
         return list(_Custom.apply(self, operation, *inputs))
 
     def gradient(self, operation: RunningOperation) -> GradientOperation:
-        """Return the gradient operation, which is lowered once."""
+        """Return the gradient operation; it is lowered when it is first needed."""
         if id(operation) not in self.gradients:
             self.gradients[id(operation)] = operation.gradient()
         return self.gradients[id(operation)]
@@ -70,7 +70,7 @@ class Emulator:
         return loss
 
     def enter(self, ipu: int | None) -> None:
-        """Record that the following operations are on an IPU."""
+        """Record that the following operations run on IPU `ipu`; with None, on the same IPU as before."""
         if ipu is not None and self.blocks[-1:] != [ipu]:
             self.blocks.append(ipu)
 

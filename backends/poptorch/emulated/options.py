@@ -22,7 +22,7 @@ class OutputMode(enum.IntEnum):
 
 
 class AutoStage(enum.IntEnum):
-    """How blocks are assigned to stages of a pipeline."""
+    """Rules that assign blocks to stages of a pipeline."""
 
     SameAsIpu = 0
     AutoIncrement = 1
@@ -44,7 +44,7 @@ class PipelinedExecution(ShardedExecution):
 
 
 class TrainingOptions:
-    """``Options().Training``."""
+    """Options of training: ``Options().Training``."""
 
     def __init__(self, owner: Options) -> None:
         self._owner = owner
@@ -80,7 +80,7 @@ class Options:
         self.broadcast_buffers = True
 
     def deviceIterations(self, number: int) -> Options:  # noqa: N802
-        """Set the number of weight updates per call."""
+        """Set the number of iterations per call; in training, each updates the weights once."""
         self.device_iterations = positive("deviceIterations", number)
         return self
 
@@ -90,7 +90,7 @@ class Options:
         return self
 
     def useIpuModel(self, chosen: bool) -> Options:  # noqa: N802
-        """Use Graphcore's model of an IPU, which does not support replicas."""
+        """Choose Graphcore's model of an IPU; models still run on the emulator, but replicas are an error, as they are there."""
         self.ipu_model = chosen
         return self
 
@@ -135,7 +135,7 @@ class Options:
 
 
 def positive(name: str, number: int) -> int:
-    """Return `number`; raise an error if it is less than 1."""
+    """Return `number`; raise an error unless it is an integer of at least 1."""
     if isinstance(number, bool) or int(number) != number or number < 1:
         raise Error(f"{name} is {number}; it must be 1 or more")
     return int(number)

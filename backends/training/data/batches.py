@@ -47,11 +47,11 @@ class TrainingData(Protocol):
     Attributes
     ----------
     plan
-        Epochs, and the division of samples into batches.
+        Number of epochs, and the division of samples into batches.
     samples, batches
         Numbers of samples and batches in an epoch; 0: unknown in advance.
     digest
-        Digest of the labels, or of the data set's fingerprint; empty for a stream. It must be the same when training is resumed.
+        Digest of the labels, or of the data set; empty for a stream. It must be the same when training is resumed.
     agreed
         Properties that must be equal in all processes that train together, in addition to the labels.
     labels
@@ -199,12 +199,12 @@ class DataSetBatches:
 
     @property
     def digest(self) -> str:
-        """Digest of the data set's fingerprint."""
+        """Digest that identifies the data set; see :func:`fingerprint_of`."""
         return fingerprint_of(self.data)
 
     @property
     def agreed(self) -> object:
-        """Number of samples, and digest of the data set's fingerprint."""
+        """Number of samples, and digest of the data set."""
         return self.samples, self.digest
 
     @property
@@ -241,6 +241,6 @@ def loaded(inputs: ProgramInputs, data: Mapping[str, InputValues], labels: Array
 
 
 def fingerprint_of(data: BatchedData) -> str:
-    """Return a digest of a data set's ``fingerprint``, or of its number of samples if it has no fingerprint."""
+    """Return a digest of a data set's number of samples and, if it has one, its ``fingerprint``."""
     fingerprint = getattr(data, "fingerprint", "")
     return hashlib.sha256(f"{len(data)} {fingerprint}".encode()).hexdigest()

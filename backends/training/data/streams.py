@@ -33,7 +33,7 @@ class StreamBatches:
     plan
         Number of epochs; the stream determines batch sizes and order.
     size
-        Samples that each batch must have; None: any number.
+        Number of samples that each batch must have; None: any number.
     """
 
     samples = 0
@@ -119,7 +119,7 @@ def check_stream(x: object, y: object, batch: int | None) -> None:
     Raises
     ------
     LabelsMissingError
-        `x` is samples without labels, or `y` is given with batches.
+        `x` contains samples without labels, or `y` is given with batches.
     TrainingOptionError
         A batch size is given.
     """

@@ -35,14 +35,16 @@ EVERY: Final = "5m"
 class Checkpoints:
     """File and interval of the checkpoints of a training run.
 
-    Progress is saved at the start, after every epoch, and when Ctrl-C or SIGTERM stops training, in one file that is always complete.
+    Progress is saved at the start, after every epoch, at intervals within an epoch, and when Ctrl-C, SIGTERM or SIGHUP stops training. The
+    file is always complete.
 
     Attributes
     ----------
     path
         A safetensors file, which :meth:`Session.load` can also read.
     every
-        Interval between checkpoints within an epoch: seconds, or ``"30s"``, ``"5m"``, ``"1h"``; 0 or ``"none"``: only after epochs.
+        Interval between checkpoints within an epoch: a number of seconds, or ``"30s"``, ``"5m"``, ``"1h"``; 0 or ``"none"``: no checkpoints
+        within an epoch.
     resume
         Whether to continue from an existing file. The result is exactly the same as without the interruption.
     """
@@ -53,7 +55,7 @@ class Checkpoints:
 
     @property
     def seconds(self) -> float:
-        """Seconds between two checkpoints within an epoch; infinite for checkpoints only after epochs."""
+        """Number of seconds between two checkpoints within an epoch; infinite if there are none."""
         return seconds_of(self.every)
 
 
@@ -63,7 +65,7 @@ def seconds_of(duration: float | str) -> float:
     Raises
     ------
     CheckpointIntervalError
-        `duration` is not a duration.
+        `duration` cannot be read as a duration.
     """
     if isinstance(duration, int | float) and not isinstance(duration, bool) and math.isfinite(duration) and duration >= 0:
         return float(duration) or math.inf
@@ -88,7 +90,7 @@ class TrainingRecipe:
     learning_rate: float | str | None
     """A number, or the text of a schedule; None: the optimiser's value, or a function of the number of updates."""
     labels: str
-    """SHA-256 of the labels, or of the fingerprint of a data set."""
+    """SHA-256 of the labels, or of the size and fingerprint of a data set."""
     watch: str = ""
     """The validation data and their use, as text; empty without validation data."""
     gradient_window: str = ""
@@ -110,15 +112,15 @@ class Position:
     batches
         Number of batches in an epoch; 0: unknown.
     epoch, batch
-        Finished epochs, and finished batches of the next epoch.
+        Number of finished epochs, and number of finished batches of the next epoch.
     updates
-        Finished updates, including those of earlier epochs.
+        Number of finished updates, including those of earlier epochs.
     losses
         Losses of the finished batches of the next epoch.
     validated
-        Loss and accuracy on the validation data after each finished epoch of this training; an undefined accuracy is NaN.
+        Loss and accuracy on the validation data after each finished epoch of this run; an undefined accuracy is NaN.
     ended
-        Whether training was stopped early.
+        Whether early stopping ended the run.
     restored
         Whether the weights are those of the best epoch instead of the last one.
     seen
@@ -139,7 +141,7 @@ class Position:
 
     @property
     def finished(self) -> bool:
-        """Whether the training is complete."""
+        """Whether the training run is complete."""
         return self.ended or self.epoch >= self.until
 
     @property
@@ -237,7 +239,7 @@ def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
     ]
     if texts:
         raise ResumeError(
-            f"the training in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Use the original ones, or "
+            f"the training run in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Use the original ones, or "
             "continue from its weights without resume."
         )
 

@@ -27,7 +27,7 @@ def optimizer_by_label(program: StepProgram, engine: Engine) -> dict[str, Array]
     Raises
     ------
     OptimizerValuesError
-        The program has no optimiser, or the backend does not expose it.
+        The program has no optimiser, or the backend does not expose its state.
     """
     return optimizer_entries(program, _resumable(program, engine).get_optimizer())
 
@@ -60,7 +60,7 @@ def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerVal
     Raises
     ------
     OptimizerValuesError
-        Entries are missing or unexpected, have the wrong shape, or are not finite.
+        Entries are missing or unexpected, have the wrong shape or type, or are out of range.
     """
     learned = [program.parameters[op.parameter] for op in program.update]
     wanted = {f"{PREFIX}{moment}:{p.label}": (moment, p) for moment in moments(program.optimizer) for p in learned}

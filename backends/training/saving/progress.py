@@ -36,7 +36,7 @@ class ProgressGuard:
     engine, program
         The engine and the program that are trained.
     file
-        File for the state, and interval between two writes within an epoch; None: the state is stored only in memory.
+        File to which the state is written, and interval between two writes within an epoch; None: the state is stored only in memory.
     """
 
     def __init__(self, engine: Engine, program: StepProgram, file: Checkpoints | None) -> None:
@@ -113,7 +113,9 @@ class ProgressGuard:
         entries, metadata = read_weight_file(path)
         position = position_in(path, entries, metadata)
         if position is None or position.epoch != epochs:
-            raise ResumeError(f"{path} does not contain the best weights of this run (after {epochs} epochs); the last weights stay.")
+            raise ResumeError(
+                f"{path} does not contain the best weights of this run (after {epochs} epochs); the weights of the last epoch are kept."
+            )
         set_entries(self.program, self.engine, entries, strict=True, optimizer=isinstance(self.engine, ResumableEngine))
 
     @property
@@ -130,7 +132,7 @@ class ProgressGuard:
         for label, value in entries.items():
             bad = int(value.size - np.isfinite(value).sum())
             if bad:
-                self._go_back(f"{label} has {bad:,} of {value.size:,} values that are not finite {position.text}")
+                self._go_back(f"{position.text}, {bad:,} of {value.size:,} values of {label} are not finite")
         return state, entries
 
     def _set(self, state: _State) -> None:

@@ -46,7 +46,7 @@ class Schedule(ABC):
 
     @abstractmethod
     def at(self, when: TrainingPosition) -> float:
-        """Return the value for the update after `when`.
+        """Return the value for the update that follows `when`.
 
         Raises
         ------

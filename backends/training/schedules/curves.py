@@ -98,7 +98,7 @@ class OneCycle(Lasting):
     div_factor, final_div_factor
         The first value is ``highest / div_factor``; the last value is the first one divided by `final_div_factor`.
     anneal
-        ``"cosine"`` or ``"linear"``.
+        Shape of the increase and of the decrease: ``"cosine"`` or ``"linear"``.
     """
 
     highest: float
@@ -174,11 +174,11 @@ class StepSchedule(Schedule):
     first
         The value before the first change.
     factor
-        Factor by which each change multiplies the value (``gamma`` in PyTorch).
+        Factor by which each change multiplies the value (``gamma`` in PyTorch); 0.1 if neither `factor` nor `values` is given.
     values
         The value after each change; instead of `factor`.
     updates, epochs
-        Updates or epochs of the changes, ascending (``milestones`` in PyTorch); give one of them.
+        Numbers of the updates, or of the epochs, at which the value changes, ascending (``milestones`` in PyTorch); give one of them.
     """
 
     first: float

@@ -22,15 +22,15 @@ class Plateau(Schedule):
     factor
         Factor of a reduction, below 1.
     patience
-        Number of epochs without a better loss before a reduction.
+        Number of consecutive epochs without an improvement that do not change the value; the next one reduces it.
     threshold, threshold_mode
         A loss counts as an improvement if it is below ``best * (1 - threshold)`` (``"rel"``) or ``best - threshold`` (``"abs"``).
     cooldown
         Number of epochs after a reduction that do not count towards `patience`.
     min_lr
-        The smallest value.
+        Lower bound of a reduced value.
     eps
-        Reductions smaller than this are skipped.
+        Reductions by this much or less are skipped.
     """
 
     first: float

@@ -1,4 +1,4 @@
-"""Spike capacities (limits on the spikes that a source sends per step) as run-time values, set before each update."""
+"""Spike capacities (maximum numbers of spikes that a source sends per step) as run-time values, set before each update."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class CapacityPlan:
         return CapacityPlan(None if default is None else _Entry.of(default), {name: _Entry.of(raw) for name, raw in named.items()})
 
     def at(self, when: TrainingPosition) -> float | Capacities:
-        """Return the capacities of the update after `when`."""
+        """Return the capacities for the update that follows `when`."""
         default = None if self.default is None else self.default.at(when, self.text)
         if not self.named and default is not None and not isinstance(default, Share):
             return default
@@ -108,7 +108,7 @@ class _Source:
 
 
 class SpikeLimits:
-    """Limits on the spikes that each source of a loaded engine sends per step, and the policy that selects the sent spikes.
+    """Limits on the number of spikes that each source of a loaded engine sends per step, and the policy that selects these spikes.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class SpikeLimits:
     def set(
         self, capacity: CapacityArgument | Capacities | None = None, policy: DropPolicy | None = None, update: int | None = None
     ) -> None:
-        """Set the number of sent spikes, the policy, and the update number that seeds the random choice; None: no change.
+        """Set the maximum number of sent spikes, the policy, and the update number that seeds the random choice; None: no change.
 
         One capacity for all sources is reduced to each source's compiled capacity. The capacity of a named source must not exceed the
         compiled one.

@@ -80,7 +80,7 @@ def masks_of(program: StepProgram) -> Masks:
 
 
 def check_alone(program: StepProgram) -> None:
-    """Raise an error for dropout if several processes share each batch.
+    """Raise an error if the program has a dropout layer; to be called if several processes share each batch.
 
     Raises
     ------

@@ -195,7 +195,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         self._set_for_update(layer, update, {name: -total / count for name, total in zip((SHIFT, SLOPE), sums, strict=True)})
 
     def _set_for_update(self, layer: NormLayer, update: _Update, values: Mapping[str, Array]) -> None:
-        """Set statistics, or the sums of their gradients, for the rest of an update: [T or 1, 1, *channels]."""
+        """Set statistics, or the sums for their gradients, for the rest of an update; each has shape [T or 1, 1, *channels]."""
         if not layer.inputs:
             self._set(layer, {name: value[0, 0] for name, value in values.items()})
             return

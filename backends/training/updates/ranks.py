@@ -193,7 +193,7 @@ def ranks_for(engine: Engine, batch: int) -> Ranks | None:
     engine
         Engine of this process.
     batch
-        Samples of an update.
+        Number of samples per update.
 
     Raises
     ------

@@ -96,7 +96,7 @@ class RunValues:
     Raises
     ------
     GradientWindowError, SpikeLimitError, CapacityTextError
-        The program has no such value, or the argument is invalid.
+        The program has no gradient window or no spike limit, or the argument is invalid.
     ScheduleError
         A text is not a schedule.
     """
@@ -131,7 +131,7 @@ class RunValues:
         return _TO.join(value_text(end) for end in self._ends)
 
     def set_for(self, when: TrainingPosition) -> None:
-        """Set the values of the update after `when`.
+        """Set the values for the update that follows `when`.
 
         Raises
         ------

@@ -29,7 +29,7 @@ class Updates:
     Raises
     ------
     TrainingOptionError
-        The number of parts is invalid, or the engine cannot delay an update.
+        The number of parts is invalid, or the engine cannot sum the gradients of several parts before an update.
     """
 
     def __init__(self, engine: Engine, *, accumulate: int = 1, ranks: Ranks | None = None) -> None:
@@ -74,7 +74,7 @@ class Updates:
         return whole if self.ranks is None else self.ranks.share(whole)
 
     def _parts(self, batch: Batch, upcoming: Upcoming) -> Iterator[Part]:
-        """Yield the samples of a batch, in parts or at once, and offer the next batch to the engine."""
+        """Yield this process's samples of a batch, in parts or at once; if at once, first offer the next batch to the engine."""
         mine = self._mine(batch)
         if self.accumulate > 1:
             yield from map(batch.part, np.array_split(mine, min(self.accumulate, len(mine))) if len(mine) else ())

@@ -80,7 +80,7 @@ class CsvLog:
 
 
 class TensorBoardLog:
-    """Event files for TensorBoard: loss and learning rate of each update; validation loss, accuracy and metrics of each epoch.
+    """Event files for TensorBoard: loss and learning rate of each update; loss and validation results of each epoch.
 
     Parameters
     ----------
@@ -93,6 +93,8 @@ class TensorBoardLog:
     ------
     ToolMissingError
         No writer of event files is installed.
+    LogError
+        The folder cannot be written.
     """
 
     def __init__(self, folder: str | os.PathLike[str], updates: int, resumed: bool) -> None:
@@ -104,7 +106,7 @@ class TensorBoardLog:
         self._writer.add_scalar("training/learning_rate", progress.learning_rate, progress.update)
 
     def after_epoch(self, epoch: Epoch) -> None:
-        """Add the validation results of an epoch."""
+        """Add the loss and the validation results of an epoch."""
         self._writer.add_scalar("training/epoch_loss", epoch.loss, epoch.updates - 1)
         if epoch.validation is not None:
             found = {"loss": epoch.validation.loss, "accuracy": epoch.validation.accuracy, **scalars(epoch.validation.metrics)}
@@ -119,7 +121,7 @@ class TensorBoardLog:
 
 
 def _writer(folder: Path, purge_step: int | None) -> Any:
-    """Open a log with the first package that can write one."""
+    """Open event files with the first installed package that can write them; entries from update `purge_step` on are discarded."""
     for module in ("torch.utils.tensorboard", "tensorboardX"):
         try:
             found = __import__(module, fromlist=["SummaryWriter"])

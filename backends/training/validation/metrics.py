@@ -17,12 +17,12 @@ Metric: TypeAlias = str | Callable[[Array, Array], float]
 """``"accuracy"``, ``"top_3"``, ``"confusion"``, ``"per_class"``, ``"f1"``, ``"spikes"``; or a function of scores [samples, classes] and
 targets."""
 SPIKES: Final = "spikes"
-"""The metric of mean spikes, one number per layer: ``spikes_<label>``."""
+"""The metric with the mean number of spikes per sample, one value per layer: ``spikes_<label>``."""
 Value: TypeAlias = float | npt.NDArray[np.floating]
 
 
 class MetricError(SessionError, code="SNNC-E591"):
-    """A metric is unknown, needs validation data or classes, or is a user's function that does not return a number."""
+    """A metric is unknown or given twice, needs validation data or classes, or is a user's function that does not return a number."""
 
 
 def accuracy(scores: Array, labels: Array) -> float:
@@ -51,7 +51,7 @@ def per_class(scores: Array, labels: Array) -> npt.NDArray[np.floating]:
 
 
 def f1(scores: Array, labels: Array) -> float:
-    """Return the macro F1 score: the harmonic mean of precision and recall, averaged over the classes that occur."""
+    """Return the macro F1 score: the harmonic mean of precision and recall, averaged over the classes that are true or predicted."""
     counts = confusion(scores, labels)
     either = counts.sum(axis=0) + counts.sum(axis=1)
     there = either > 0
@@ -72,7 +72,7 @@ def checked_metrics(given: Iterable[Metric] | str) -> dict[str, Metric]:
     Raises
     ------
     MetricError
-        A metric is unknown, or two have the same name.
+        A metric is unknown, two have the same name, or a function has the name ``loss``, ``epoch`` or ``seconds``.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise MetricError(f"metrics is {given!r}; give a list, such as ['top_3', 'confusion'].")

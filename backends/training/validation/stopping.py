@@ -44,7 +44,7 @@ class Stopping:
             raise TrainingOptionError(f"min_delta is {delta!r}; it must be a number of 0 or more.")
 
     def best(self, validated: Sequence[tuple[float, float]]) -> int | None:
-        """Return the index of the best epoch (the first of equal ones); None if no value is finite."""
+        """Return the index of the best epoch (the first of equal ones); None if all values are NaN."""
         costs = self._costs(validated)
         finite = [cost for cost in costs if not math.isnan(cost)]
         return costs.index(min(finite)) if finite else None

@@ -26,7 +26,7 @@ from snnc.backends.training.validation.metrics import SPIKES, Metric, MetricErro
 Chunk: TypeAlias = tuple[Array, Array, Array]
 """Outputs [T, B, n], scores [B, classes] and targets [B] of some samples."""
 SpikeCounter: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, float]]
-"""Function from inputs by id, [T, B, *shape], to the mean spikes per sample in each layer, by label."""
+"""Function from inputs by id, [T, B, *shape], to the mean number of spikes per sample in each layer, by label."""
 COUNTED: Final = 16
 """Number of samples, from the first, that the NumPy reference runs again to count spikes."""
 
@@ -98,7 +98,7 @@ class ValidationData:
     ranks
         Processes that train together; each evaluates a share, and all get the same result.
     spikes
-        Function that returns the mean spikes per sample in each layer, for the metric ``"spikes"``.
+        Function that returns the mean number of spikes per sample in each layer, for the metric ``"spikes"``.
     """
 
     predictor: Predictor
@@ -145,7 +145,7 @@ def validation_data(
     BatchesError
         The data set is empty.
     MetricError
-        A metric is unknown, or the session cannot count the spikes of layers.
+        A metric is unknown or its name is taken, or the session cannot count the spikes of layers.
     SessionError
         The data do not fit the network.
     """

@@ -80,14 +80,15 @@ class Watching:
         return f"{self.about}, monitor {rule.monitor}, {ends}"
 
     def check(self, metrics: object, checkpoints: Checkpoints | None) -> None:
-        """Raise an error for arguments that would have no effect.
+        """Raise an error for arguments that have no effect or contradict each other.
 
         Raises
         ------
         MetricError
             Metrics were given without validation data.
         TrainingOptionError
-            Another argument needs validation data, or the best weights would be lost if the process is killed.
+            Another argument needs validation data, classes as targets, or `patience`; `best` and `checkpoints` are the same file; or the
+            best weights would be lost if the process is killed.
         """
         if self.validate is None:
             if metrics:

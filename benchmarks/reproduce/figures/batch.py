@@ -1,4 +1,4 @@
-"""Figure: throughput over the batch size, on one to four IPUs."""
+"""Figure: throughput against the batch size, on one to four IPUs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def points(results: Results) -> tuple[Point, ...]:
 FIGURE: Final = Figure(
     "batch",
     "2311.04386",
-    "Training throughput over the batch",
+    "Training throughput against the batch size",
     "SHD inputs, 2 neurons per tile, three hidden layers per IPU, T = 100, SGD, capacity 5 %.",
     "samples per batch",
     "samples/s",

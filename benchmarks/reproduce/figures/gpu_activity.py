@@ -1,4 +1,4 @@
-"""Figure: throughput over the activity of hidden layers on an IPU and on GPUs, with the same weights and data for all."""
+"""Figure: throughput against the activity of hidden layers on an IPU and on GPUs, with the same weights and data for all."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _measured(step: MeasuredStep, ipu: Mapping[str, Any]) -> Point:
 FIGURE: Final = Figure(
     "gpu-activity",
     "2311.04386",
-    "Training throughput over activity, IPU and GPU",
+    "Training throughput against activity, IPU and GPU",
     "2,312 inputs (2 % spike), three hidden layers of 978 neurons, T = 100, batch 48, Adam, as in the figure of the IPU's programs, but "
     "with exact gradients and no dropped spikes. Random weights are scaled for the activity, which is counted. All points of an activity "
     "have the same weights and data. snnc's program for GPUs multiplies all values, so its time does not depend on activity. "

@@ -101,7 +101,7 @@ def rank_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
 
     Only strategies with results for all changes of a network are ranked.
     """
-    yield "| network | order | best baseline over snnc | smallest and largest ratio with ±30 % | changes that alter the order |"
+    yield "| network | order | best baseline / snnc | smallest and largest ratio with ±30 % | changes that alter the order |"
     yield "|---|---|---|---|---|"
     for net in RANKED:
         times = {case: _times(results, net, *case) for case in [(BASE, 1.0), *((g, f) for g in GROUPS for f in FACTORS)]}

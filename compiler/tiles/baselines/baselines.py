@@ -75,7 +75,7 @@ def place(problem: MappingProblem, assignment: Assignment) -> Placement:
 
 
 def _works(problem: MappingProblem) -> tuple[float, ...]:
-    """Return the worker cycles per neuron and step for each layer, on a tile with one neuron per worker."""
+    """Return, for each layer, the tile cycles of a step on a tile with one neuron per worker, divided by the number of these neurons."""
     workers = problem.target.workers
     whole = Cut(1, workers)
     return tuple(float(step_cycles(problem, layer, whole, np.array([workers])).sum()) / workers for layer in problem.network.layers)

@@ -115,7 +115,10 @@ def has_metis() -> bool:
 
 
 def greedy(runs: Runs, sizes: tuple[int, ...], tiles: int, tiles_per_chip: int) -> Assignment:
-    """Divide the nodes, in order, into parts of equal work, one per chip. Largest first, give them to its least loaded tile."""
+    """Divide the nodes, in order, into parts of about equal work, one per chip.
+
+    On each chip, assign nodes one by one to the least loaded tile, those with the most work first.
+    """
     chips = -(-tiles // tiles_per_chip)
     middle = np.cumsum(runs.work) - runs.work / 2
     chip_of = np.minimum((middle / runs.work.sum() * chips).astype(np.int64), chips - 1)

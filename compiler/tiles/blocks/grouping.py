@@ -1,8 +1,9 @@
 """Distribution of a tile's neurons and samples to its workers: arithmetic shared by placement, memory and cost.
 
 The n neurons of a tile are split into ``min(limit, n)`` column groups, and each of these into ``workers // column groups`` sample
-groups (at most one per sample), so that every worker has a block. A low `limit` gives blocks with many neurons and few samples. Events
-are then cheap, but each sample group stores its own weight gradient. All functions accept numbers or NumPy arrays.
+groups (at most one per sample). Every worker has a block if the number of column groups divides that of workers, and the samples suffice. A
+low `limit` gives blocks with many neurons and few samples. Events are then cheap, but each sample group stores its own weight gradient.
+Arguments with the type ``Any`` are numbers or NumPy arrays.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def column_groups(neurons: Any, limit: Any) -> Ints:
 
 
 def sample_groups(neurons: Any, limit: Any, workers: int, samples: Any, *, pairs: bool = False) -> Ints:
-    """Return the sample groups per column group of a tile; with `pairs`, every sample group has at least two samples."""
+    """Return the number of sample groups per column group of a tile; with `pairs`, every sample group has at least two samples."""
     most = samples // 2 if pairs else samples
     found: Ints = np.minimum(workers // np.maximum(column_groups(neurons, limit), 1), most)
     return found
@@ -37,7 +38,7 @@ def column_limits(workers: int) -> tuple[int, ...]:
 
 
 def even_neurons(neurons: Any, limit: Any) -> Ints:
-    """Return the neurons of a tile if each column group is padded to an even number, so that 16-bit values fill whole words."""
+    """Return the number of neurons of a tile if each column group is padded to an even number, so that 16-bit values fill whole words."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
     larger = n % groups
@@ -55,7 +56,7 @@ def ceil_div(a: Any, b: Any) -> Any:
 
 
 def mask_units(neurons: Any, limit: Any) -> Ints:
-    """Return the mask units (each for 32 neurons) per sample on a tile; every column group has as many as the largest group."""
+    """Return the number of mask units (each for 32 neurons) per sample on a tile; every column group has as many as the largest one."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
     found: Ints = groups * ceil_div(ceil_div(n, groups), 32)
@@ -63,7 +64,7 @@ def mask_units(neurons: Any, limit: Any) -> Ints:
 
 
 def mask_unit(count: Any, *, support: bool) -> Any:
-    """Return the 32-bit words of a mask unit if the largest column group has `count` neurons.
+    """Return the number of 32-bit words of a mask unit if the largest column group has `count` neurons.
 
     A neuron has one bit for its spike. With `support`, it has another bit for the support of its surrogate. If the group has at most 16
     neurons, one word contains both bits.
@@ -72,7 +73,7 @@ def mask_unit(count: Any, *, support: bool) -> Any:
 
 
 def mask_words(neurons: Any, limit: Any, *, support: bool = False) -> Ints:
-    """Return the 32-bit words of masks per sample; `neurons` is the largest number of neurons on a tile of the population."""
+    """Return the number of 32-bit words of masks per sample; `neurons` is the maximum number of neurons on a tile of the population."""
     n = np.asarray(neurons, dtype=np.int64)
     found: Ints = mask_units(n, limit) * mask_unit(ceil_div(n, np.maximum(column_groups(n, limit), 1)), support=support)
     return found

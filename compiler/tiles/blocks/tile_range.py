@@ -26,7 +26,7 @@ class TileRange:
     starts
         First tile of each replica.
     neurons
-        Neurons on each tile of one replica.
+        Number of neurons on each tile of one replica.
     samples
         First sample and number of samples of each replica.
     columns
@@ -68,12 +68,12 @@ class TileRange:
 
     @cached_property
     def tile_neurons(self) -> Ints:
-        """Neurons on each of `tiles`."""
+        """Number of neurons on each of `tiles`."""
         return np.tile(self.neurons, self.replicas)
 
     @cached_property
     def tile_samples(self) -> Ints:
-        """Samples on each of `tiles`."""
+        """Number of samples on each of `tiles`."""
         return np.repeat(np.array([count for _, count in self.samples], dtype=np.int64), self.width)
 
     def of(self, replica: int) -> Ints:
@@ -93,7 +93,7 @@ class TileRange:
         return np.asarray(self.starts, dtype=np.int64), first, first + counts
 
     def samples_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
-        """Return the number of samples ``[first, stop)`` that each of `tiles` processes; the arrays have equal lengths."""
+        """Return how many of the samples ``[first[i], stop[i])`` the tile ``tiles[i]`` processes, for each i."""
         starts, begin, end = self._order
         replica = np.maximum(np.searchsorted(starts, tiles, side="right") - 1, 0)
         there = (tiles >= starts[replica]) & (tiles < starts[replica] + self.width)

@@ -1,6 +1,7 @@
 """Vertices of a population's blocks: steps, their adjoints, further windows, and gradients of sources.
 
-Blocks receive a step as a window: a list of ids of spikes with a fixed capacity, or values. Further windows have the spikes beyond it.
+Blocks receive a step as a window: a list of ids of spikes with a fixed capacity, or values. Further windows contain the spikes beyond this
+capacity.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class BlockLink:
     Attributes
     ----------
     index
-        Number of the connection among those into the target; field names end with it.
+        Index of the connection among those into the target; field names end with it.
     link
         The connection.
     returned
@@ -59,7 +60,7 @@ class BlockLink:
     limited, limited_back
         Whether further windows may follow the first one, in the forward and in the backward pass.
     form
-        Form of the target's tables; None if the connection has no tables.
+        Form of the target's tables; None if the connection has no tables, or if the loops of all forms are requested.
     """
 
     index: int

@@ -1,6 +1,7 @@
 """Worker cycles of the busiest block of a tile, as a function of the number of neurons of a population on the tile.
 
-A block is the neurons and samples that one worker processes. It reads the events of a step from windows, lists of ids of a fixed size.
+A block is the neurons and samples that one worker processes. It reads the events of a step from windows, which are lists of ids with a
+fixed capacity.
 """
 
 from __future__ import annotations
@@ -182,8 +183,9 @@ def _source_amounts(link: Link, shape: BlockShape, of_tile: Any, holdings: Holdi
 def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints, *, even: bool = False) -> Floats:
     """Return the tile cycles of one time step, one row per part of the step; placement balances these rows.
 
-    The rows are: forward, backward, source gradients (each with compute and exchange), and the step's share of the update. If `cut` is a
-    :class:`Cuts`, the result is [rows, cuts, neurons]. With `even`, every sample has the mean number of events.
+    The rows are: forward, backward, source gradients (each with compute and exchange, without the cost of fragments), and the step's share
+    of the update. If `cut` is a :class:`Cuts`, the result is [rows, cuts, neurons]. With `even`, every sample has the mean number of
+    events.
     """
     samples = cut.samples(problem.batch)
     runs = {"forward": True, "backward": layer.gradient, "source_gradient": layer.gradient and bool(problem.deltas_into(layer))}
@@ -209,7 +211,7 @@ def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, 
 
 
 def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -> Floats:
-    """Return the cycles of the update, divided by the iterations of a sequence.
+    """Return the tile cycles of the update, divided by the number of iterations of a sequence.
 
     The update sums private gradients, exchanges shares between replicas, and updates the parameters.
     """

@@ -102,7 +102,7 @@ def more_amounts(link: Link, held: dict[str, Any], *, events: float = 0.0, passe
 
 
 def rows_read(layer: Layer, holdings: Holdings) -> Any:
-    """Return the number of targets whose deltas a tile of `layer` reads for its indexed connections."""
+    """Return the number of target neurons whose deltas a tile of `layer` reads for its indexed connections."""
     links = [link.indexed for link in layer.outgoing if link.indexed is not None and link.input_gradient]
     return sum(holdings(link, "source").total["read"] for link in links)
 

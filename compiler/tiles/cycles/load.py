@@ -252,7 +252,10 @@ class Load:
 
 @lru_cache(maxsize=64)
 def _labels(number: int) -> Floats:
-    """Return a random integer for each kind; the sum over a tile's vertices identifies them (exact for up to 8,192 vertices)."""
+    """Return a random integer for each kind.
+
+    Tiles with equal sums over their vertices almost certainly have the same vertices. Sums are exact for up to 8,192 vertices.
+    """
     found: Floats = np.random.default_rng(0).integers(1, 1 << 40, size=number).astype(np.float64)
     found.setflags(write=False)
     return found
@@ -309,8 +312,8 @@ def makespans(where: Ints, kinds: Ints, cycles: Floats, tiles: int, workers: int
 def _longest_first(cycles: Floats, kinds: Ints, workers: int, most: int) -> Floats:
     """Return the result of :func:`makespans` for tiles with equally many vertices; `kinds` has the shape [vertices, tiles].
 
-    Vertices are assigned to workers in at most `most` iterations. The time of another iteration is the mean load of its workers, times
-    the ratio of time to mean load in the assigned iterations.
+    Vertices are assigned to workers in at most `most` iterations, but in at least one. If there are others, the time of every iteration is
+    the mean load of its workers, times the ratio of time to mean load in the assigned iterations, but at least that of its longest vertex.
     """
     (vertices, tiles), iterations = kinds.shape, cycles.shape[1]
     chosen = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))

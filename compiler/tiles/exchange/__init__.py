@@ -1,1 +1,1 @@
-"""Exchange before each superstep: bytes and fragments that tiles receive, and bytes between chips."""
+"""Exchange before each superstep: numbers of bytes and fragments that tiles receive, and of bytes between chips."""

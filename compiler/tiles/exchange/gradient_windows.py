@@ -3,10 +3,11 @@
 A target block multiplies the entries of a backward window (neurons that spiked or are near the threshold) by its own columns of the
 weights. Each column group of a target is a *producer* of such partial products. They are added in two stages:
 
-* Stage one: the producers are divided into `parts` parts. Tiles on the producers' chip add the partial products of each part.
+* Stage one: the producers are divided into parts. Tiles on the chip of a part's first producer add the partial products of the part.
 * Stage two: relays add the sums of all parts for their samples, and write the results to windows for the source.
 
-Few parts need many fragments in stage one. Many parts mean much work for the few relay tiles. :func:`choose_parts` chooses the number.
+With few parts, a tile of stage one receives many fragments. With many parts, the few relays have much work. :func:`choose_parts` chooses
+the number.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)
 
 @dataclass(frozen=True, eq=False)
 class BusReduction:
-    """Stage one for one bus.
+    """Stage one of the reduction for one bus.
 
     Attributes
     ----------
     capacity
-        Entries of a window.
+        Maximum number of entries in a window.
     parts
         Number of parts.
     table
         Columns of :class:`~snnc.compiler.ir.plan.PartialSum`, one row per vertex.
     producers
-        Tiles whose partial products are added, for each range of samples (first, count).
+        Tile of each producer, for each range of samples (first, count).
     """
 
     capacity: int
@@ -61,7 +62,7 @@ class BusReduction:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """The sums of one part: `producers` consecutive producers from `first` on, for `samples` samples from `sample` on."""
+    """The sums of one part over `producers` consecutive producers from `first` on, for `samples` samples from `sample` on."""
 
     bus: Bus
     part: int
@@ -114,7 +115,10 @@ def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays:
 
 
 def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapping[str, Mapping[tuple[int, int], Ints]]) -> Floats:
-    """Return the work of the first stage on each chip, summed over all buses."""
+    """Return the work of stage one on each chip, summed over all buses.
+
+    All work for a range of samples counts on the chip of the first producer.
+    """
     work = np.zeros(problem.target.chips)
     for bus in buses:
         for (_, samples), tiles in producers[bus.id].items():
@@ -128,7 +132,10 @@ def _work(problem: MappingProblem, bus: Bus, producers: int, samples: int) -> fl
 
 
 def choose_parts(problem: MappingProblem, bus: Bus, producers: int, samples: int, tiles: float, relay_samples: int) -> int:
-    """Return the number of parts with the shortest predicted time of both stages; stage one uses `tiles` tiles for `samples` samples."""
+    """Return the number of parts with the shortest predicted time of both stages.
+
+    Stage one uses `tiles` tiles for `samples` samples. In stage two, a relay has at most `relay_samples` samples.
+    """
     target, capacity = problem.target, bus.gradient_capacity
     parts = np.arange(1, producers + 1)
     each = np.maximum(samples * capacity * parts / max(tiles, 1.0), 2.0)
@@ -149,7 +156,11 @@ def _stage(problem: MappingProblem, pair: Any, inner: Ints | Floats, elements: F
 
 
 def _jobs(problem: MappingProblem, bus: Bus, producers: Mapping[tuple[int, int], Ints], parts: int) -> list[Job]:
-    """Cut the producers into `parts` parts, each on one chip; cut evenly if ranges of samples would have different numbers of parts."""
+    """Cut the producers of each range of samples into about `parts` parts, each with producers on one chip.
+
+    If ranges of samples would get different numbers of parts, the producers are cut evenly instead. A part may then have producers on
+    several chips, and counts as being on the chip of the first one.
+    """
     per_chip = problem.target.tiles_per_chip
     cuts = {samples: list(_cut(tiles // per_chip, parts)) for samples, tiles in producers.items()}
     if len({len(cut) for cut in cuts.values()}) > 1:
@@ -169,7 +180,10 @@ def _cut(chips: Ints, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def _tiles_of_jobs(problem: MappingProblem, jobs: Sequence[Job]) -> Iterator[tuple[Job, int, int]]:
-    """Yield each job with its tiles ``[first, stop)``; the jobs of a chip share its tiles in proportion to their work."""
+    """Yield each job with its tiles ``[first, stop)``; the jobs of a chip share its tiles in proportion to their work.
+
+    Each job has at least one tile, which several jobs may share.
+    """
     per_chip = problem.target.tiles_per_chip
     by_chip: dict[int, list[Job]] = defaultdict(list)
     for job in jobs:

@@ -59,7 +59,7 @@ class Ownership:
 
     @property
     def placed(self) -> bool:
-        """Whether the order of the weights differs from the model's array, so that stochastic rounding needs a table of positions."""
+        """Whether the weights are in another order than in the model's array, so that stochastic rounding needs a table of positions."""
         return self.indexed.map.reordered
 
     @property
@@ -83,8 +83,8 @@ class Ownership:
         """Return, for each of a replica's `uses`, whether it is sent in one fragment with the previous use.
 
         Both uses must have the same sender and receiver, and must be adjacent in the memory of the sender. Without `single`, owners send;
-        they store elements in ascending order. With `single`, groups send. It marks the tiles whose groups have one block each. On other
-        tiles, the private sums of further blocks lie between the groups.
+        they store elements in ascending order. With `single`, groups send; `single` is True for tiles whose groups have one block each. On
+        other tiles, the private sums of further blocks lie between the groups.
         """
         tile, owner, _ = uses
         home, (group, _, first, elements) = self.owners.tile[owner], self.pieces[side]

@@ -1,7 +1,7 @@
 """Exchange of indexed connections: deltas read row by row, gradients sent to owners, and weights sent back from owners.
 
-An indexed connection is stored as tables, not as a dense matrix. A delta is the gradient of the summed input of a neuron; its target sends
-it to the tiles of the source. B1 (source gradients) and U1 (update) are supersteps of docs/decisions/0001-poplar-program.md.
+An indexed connection is stored as tables, not as a dense matrix. A delta is the adjoint of a current of a target neuron, which tiles of the
+source read. B1 (source gradients) and U1 (update) are supersteps of docs/decisions/0001-poplar-program.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
     """Add, before B1, the deltas that tiles of sources read from targets.
 
     A row contains the deltas of one target neuron. A tile receives a row once for all its vertices: connections between the same
-    populations share rows, and rows that a dense connection reads anyway cost nothing.
+    populations share rows, and rows that a dense connection reads anyway, as float32, cost nothing.
     """
     problem = layout.problem
     for layer in problem.network.layers:
@@ -43,12 +43,15 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
             if target not in whole:
                 _read_rows(layout, traffic, links, reader)
             for link in links:
-                if link.chooses:  # every maximum reads the numbers of its own chosen entries
+                if link.chooses:  # a maximum also reads the indices of the entries that it chose
                     _read_rows(layout, traffic, [link], reader)
 
 
 def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: Layer, whole: bool) -> None:
-    """Add the expected number of rows; rows of different connections are assumed to differ."""
+    """Add the expected number of rows of one connection; with `whole`, a dense connection reads its deltas anyway.
+
+    Rows of different connections are assumed to differ.
+    """
     assert link.indexed is not None
     reader, times = layout.ranges[layer.id], (not whole) + link.chooses
     amounts = layout.holdings(layer)(link.indexed, "source").total
@@ -112,7 +115,7 @@ def _rows_over_links(layout: Layout, traffic: ExchangeTraffic, to: Ints, origin:
 
 
 def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
-    """Return the learned connections whose weights the tiles of `layers` own."""
+    """Return the learned indexed connections whose weights the tiles of `layers` own."""
     ids = {layer.id for layer in layers}
     return [found for found in layout.owned if found.link.target in ids]
 
@@ -185,7 +188,7 @@ class OwnedWork(NamedTuple):
 
 
 def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
-    """Yield the work of the owners of each learned connection of `layers`; float16 weights and biases separately.
+    """Yield the work of the owners of each learned indexed connection to `layers`, separately for float16 and float32 elements.
 
     If tables are only estimated, all owners are assumed to sum the same number of pieces, and all elements are assumed to be weights.
     """

@@ -10,7 +10,8 @@ The counts follow the program of docs/decisions/0001-poplar-program.md:
 * replicas exchange gradients and new weights.
 
 Data that a tile reads from its own memory do not count. On a chip, every tile that reads a piece of data counts. Between chips, a piece
-counts once for each chip that reads it. Flags and losses (a few bytes) are not included.
+counts once for each chip that reads it. Flags and losses (a few bytes) are not included. Windowed gradients are counted as if they were not
+windowed: as deltas of all neurons, and with copies of weights. For indexed connections, too, the deltas of all neurons count.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class StepTraffic:
     nodes
         Ids of the inputs, then of the layers.
     flows
-        Bytes that tiles receive, by sender, receiver and kind.
+        Bytes that tiles receive, by node of the sender, node of the receiver, and kind.
     chips
         Bytes from chip (row) to chip (column); the diagonal is the traffic inside a chip.
     by_kind
@@ -140,8 +141,9 @@ def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] 
     plan, places
         The plan, and the result of :func:`snnc.compiler.tiles.exchange.places.locate` for it.
     program
-        Summary by :func:`snnc.report.summarise`: the connections that learn, and the layer that the loss reads. Without it, all
-        connections count as learning, and records, adjoints and gradients of replicas are left out.
+        Summary by :func:`snnc.report.summarise`: the connections that learn, and the layer that the loss reads. Without it, every
+        connection counts as learning, and as passing gradients to its source if that is a layer; records, adjoints, copies of weights, and
+        the exchange between replicas are left out.
     """
     count = _Count(plan, places, program or {})
     for index in range(len(plan.populations)):
@@ -243,7 +245,10 @@ class _Count:
                     self.send(name, name, KINDS[0], size * sent, readers, own, self.plan.iterations)
 
     def windows(self, bus: BusPlan) -> None:
-        """Add the windows that every tile reads for its samples in each iteration, and those of the backward pass if weights learn."""
+        """Add the windows that tiles read for their samples in each iteration.
+
+        If weights learn, tiles read the windows again in the backward pass.
+        """
         received: dict[str, dict[int, tuple[Span, ...]]] = {KINDS[1]: {}, KINDS[2]: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
             mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
@@ -332,19 +337,19 @@ class _Count:
 
 
 def _on_tiles(layer: LayerPlace, group: BatchGroup) -> dict[int, int]:
-    """Return the neurons on each tile of a replica."""
+    """Return the number of neurons on each tile of a replica."""
     return dict(zip(group.tiles.tolist(), layer.neurons[group.at].tolist(), strict=True))
 
 
 def window_bytes(bus: BusPlan) -> int:
-    """Return the bytes of one sample's window: ids (16 bits if these suffice) in whole words and a count, or all values."""
+    """Return the bytes of one sample's window: a count and ids (of 16 bits if these suffice) in whole words, or all values."""
     if bus.kind == "values":
         return FLOAT * bus.width
     return whole_words(bus.capacity, bus.width) * (2 if bus.width <= 1 << 16 else 4) + COUNT_BYTES
 
 
 def _overlapping(relays: Sequence[Relay], first: int, count: int) -> list[tuple[Relay, int]]:
-    """Return the relays that store some of the samples ``[first, first + count)``, with their number; `relays` are sorted by sample."""
+    """Return the relays that store some of the samples ``[first, first + count)``, and how many; `relays` are sorted by sample."""
     begin = bisect_right(relays, first, key=lambda relay: relay.sample + relay.samples)
     end = bisect_left(relays, first + count, key=lambda relay: relay.sample)
     return [(relay, common((relay.sample, relay.samples), (first, count))) for relay in relays[begin:end]]

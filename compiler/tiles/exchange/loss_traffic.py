@@ -14,12 +14,15 @@ from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_t
 
 
 def records_to_loss(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before L1: records move to the tiles of the losses, one fragment per sample and column group."""
+    """Return the exchange before L1: records move to the tiles of the losses.
+
+    A fragment contains the records of one column group for one sample, or of all groups of a tile that has only one sample.
+    """
     return _samples_of_blocks(layout, to_loss=True)
 
 
 def factor_to_losses(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before L1: the tiles of losses receive the factor of a scaled loss."""
+    """Return the exchange before L1: the tiles of losses receive the loss scale; empty without a loss scale."""
     traffic = ExchangeTraffic.none(layout.problem)
     if layout.problem.network.scaled:
         tiles = np.unique(np.array(layout.loss_tiles, dtype=np.int64))

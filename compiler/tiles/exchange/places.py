@@ -1,4 +1,4 @@
-"""The tiles of each layer of a plan, and what every tile contains.
+"""The tiles of each layer of a plan, and the layer, neurons and replica on every tile.
 
 A replica is a copy of a layer on separate tiles, for a share of the batch.
 """
@@ -22,7 +22,7 @@ FREE, RELAYED = -1, -2
 class BatchGroup:
     """A replica of a layer: `tiles` that process all neurons of the layer for the samples ``[first, first + count)``.
 
-    `at` are the indices of these tiles in the arrays of :class:`LayerPlace`.
+    `at` contains the indices of these tiles in the arrays of :class:`LayerPlace`.
     """
 
     first: int
@@ -40,12 +40,12 @@ class LayerPlace:
     tiles
         The tiles, ascending; the other arrays are parallel to them.
     neurons
-        Neurons of each tile.
+        Number of neurons on each tile.
     words
-        32-bit words of a tile's spike masks for one sample. A word contains the bits of 32 neurons of one column group. All tiles have as
-        many words as the fullest tile needs.
+        Number of 32-bit words of a tile's spike masks for one sample. A word contains the bits of up to 32 neurons of one column group. All
+        tiles have equally many words, enough for the largest number of column groups and the largest group.
     groups
-        The replicas, by sample.
+        The replicas, in the order of their samples.
     """
 
     tiles: Ints
@@ -63,9 +63,9 @@ class LayerPlaces:
     owner
         Index of the layer on each tile (the first if several share it), RELAYED or FREE.
     neurons
-        Neurons of all layers on each tile.
+        Number of neurons of all layers on each tile.
     replica
-        Index of the batch group of the owner that runs on each tile; -1 on tiles without a layer.
+        Index of the owner's replica on each tile; -1 on tiles without a layer.
     shared
         Number of tiles that several layers share.
     """

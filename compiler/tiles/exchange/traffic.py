@@ -2,12 +2,14 @@
 
 A fragment is contiguous at both the sender and the receiver. The layout of the data determines how many fragments a tile receives:
 
-- Deltas are stored by column group (``[groups][batch][...]``): a reader receives one fragment from each column group.
+- Deltas are stored by neuron (``[neurons][batch]``): a reader receives one fragment from each tile of a replica if it reads all samples of
+  the replica, otherwise one for each neuron.
 - Masks and values are stored by tile (``[tiles][batch][...]``): a relay receives one fragment from each tile.
-- A window of events is two fragments (ids, counts) from each relay, a window of values is one fragment.
-- A copy of weights is one fragment from each column group.
+- A window of events is two fragments (ids, counts) from each relay, a window of values is one fragment. A returned window of gradients is
+  three fragments.
+- A copy of dense weights is one or two fragments from each column group, or one from each bundle of tiles if the rows are packed.
 - Records and their adjoints are stored by column group and sample (``[groups][batch][T][...]``): the loss of a sample receives one fragment
-  from each column group.
+  from each column group, or from each tile with only one sample.
 
 A tile reads only the samples of its replica, and data already on the tile are not moved. docs/decisions/0001-poplar-program.md defines the
 supersteps: F1 (relays), F2 (neurons), B1 (relays and source gradients) and B2 (adjoints of neurons).
@@ -48,7 +50,7 @@ Origin: TypeAlias = tuple[int, tuple[int, int], float]
 
 @dataclass(eq=False)
 class ExchangeTraffic:
-    """Data of one exchange: bytes and fragments of each tile, and bytes between chips."""
+    """Amounts of data in one exchange: bytes received, fragments received and bytes sent by each tile, and flows between chips."""
 
     received: Floats
     fragments: Floats
@@ -62,14 +64,14 @@ class ExchangeTraffic:
         return cls(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles))
 
     def merge(self, other: ExchangeTraffic) -> None:
-        """Add the data of `other` to the same exchange."""
+        """Add the amounts of `other`, whose data move in the same exchange."""
         self.received += other.received
         self.fragments += other.fragments
         self.sent += other.sent
         self.flows.merge(other.flows)
 
     def add(self, tiles: Ints | int, received: Any, fragments: Any) -> None:
-        """Count the bytes and the fragments that `tiles` receive."""
+        """Add bytes and fragments that `tiles` receive."""
         self.received[tiles] += received
         self.fragments[tiles] += fragments
 
@@ -177,7 +179,7 @@ class Layout:
 
     @cached_property
     def clock_tiles(self) -> Ints:
-        """The first tile of each chip in use, which counts the iterations for all tiles of the chip."""
+        """The first tile of each chip, up to the last chip in use; it counts the iterations for all tiles of the chip."""
         last = [int(where.tiles.max()) for where in self.placement.ranges] + [r.tile for some in self.relays.values() for r in some]
         return self.problem.target.tiles_per_chip * np.arange(self.chip_of(max(last)) + 1)
 
@@ -318,7 +320,10 @@ def _over_links(layout: Layout, traffic: ExchangeTraffic, origins: Iterable[Orig
 
 
 def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before B1: every tile of a source reads the deltas of all targets for the samples of the tile."""
+    """Return the exchange before B1: every tile of a source reads deltas for its samples, over connections that are not indexed.
+
+    It reads the deltas of all neurons of the target (:meth:`~snnc.compiler.tiles.problem.MappingProblem.whole_deltas_into`).
+    """
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:
@@ -407,9 +412,9 @@ def _pieces(number: Ints, share: Ints, elements: Ints, joined: Bools) -> Ints:
 
 
 def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield, for each size of column group, the number of groups on each tile of a replica, and the elements of a group.
+    """Yield, for each size of column group, the numbers of groups and of elements per group, on each tile of a replica.
 
-    A parameter has `rows` elements per neuron.
+    A parameter has `rows` elements per neuron. If `rows` > 1, the elements of a group are padded to an even number.
     """
     groups = np.maximum(column_groups(where.neurons, where.columns), 1)
     size, larger = where.neurons // groups, where.neurons % groups
@@ -446,7 +451,7 @@ def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRa
 
 
 def numbers_of_windows(layout: Layout, reads: LevelReads) -> ExchangeTraffic:
-    """Return the exchange before a level of the test for further windows: its tiles receive the requests of the level below."""
+    """Return the exchange before a level of the test for further windows: tiles of this level receive the requests of the level below."""
     traffic = ExchangeTraffic.none(layout.problem)
     traffic.add(reads.tile, reads.received, reads.fragments)
     np.add.at(traffic.sent, reads.from_tile, reads.sent)

@@ -1,4 +1,4 @@
-"""Exchange of an update: shares of gradients, the learning rate and the clipping factor.
+"""Exchange before the update: shares of gradients, the learning rate and the clipping factor.
 
 U1 is the superstep of the update in docs/decisions/0001-poplar-program.md.
 """
@@ -19,14 +19,17 @@ RATES: Final = 2 * FLOAT
 
 
 def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before U1: learning rates and shares of gradients."""
+    """Return the exchange before U1: the learning rate and shares of gradients."""
     traffic = rates_to_updates(layout)
     traffic.merge(shares_of_gradients(layout))
     return traffic
 
 
 def rates_to_updates(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange in which tiles read the learning rate; empty if a later superstep sends the rate with the clipping factor."""
+    """Return the exchange in which tiles read the learning rate.
+
+    Without a loss scale, it is empty if a later superstep sends the rate with the clipping factor.
+    """
     traffic = ExchangeTraffic.none(layout.problem)
     if not layout.problem.network.square or layout.problem.network.scaled:
         _add_rates(layout, traffic, RATES)
@@ -34,7 +37,10 @@ def rates_to_updates(layout: Layout) -> ExchangeTraffic:
 
 
 def shares_of_gradients(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange in which replicas gather their shares of the gradients, and one tile the gradients of scalar parameters."""
+    """Return the exchange in which replicas gather the gradients of their shares.
+
+    In addition, the first tile of each population gathers the gradients of its scalar parameters.
+    """
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     for layer in problem.network.layers:
         where = layout.ranges[layer.id]
@@ -52,7 +58,7 @@ def shares_of_gradients(layout: Layout) -> ExchangeTraffic:
 
 
 def factor_to_updates(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before an update that clips to a norm: every tile reads the learning rate and the factor."""
+    """Return the exchange before an update that clips to a norm: tiles with learned parameters read the learning rate and the factor."""
     traffic = ExchangeTraffic.none(layout.problem)
     for size in (RATES, FLOAT):
         _add_rates(layout, traffic, size)

@@ -1,4 +1,4 @@
-"""Traffic and cycles of the reduction of partial products of windowed input gradients.
+"""Traffic and cycles of the reduction that computes windowed input gradients: sums of partial products, in two stages.
 
 Stage one (superstep B3) adds the partial products of each part on tiles of the producers' chip. Stage two (superstep B1) adds the sums of
 all parts on relays. :mod:`~snnc.compiler.tiles.exchange.gradient_windows` explains parts, producers and stages;
@@ -26,7 +26,7 @@ from snnc.compiler.tiles.vertices.loops import cycles_of
 
 
 def partials_to_sums(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before B3: partial products move to the tiles that add them, in one fragment per producer and part."""
+    """Return the exchange before B3: a tile that adds products of a part receives one fragment from each of its producers elsewhere."""
     traffic = ExchangeTraffic.none(layout.problem)
     for reduction in layout.reductions.values():
         table = reduction.table
@@ -38,11 +38,11 @@ def partials_to_sums(layout: Layout) -> ExchangeTraffic:
 
 
 def _add_partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, Ints], tiles: Ints) -> None:
-    """Add the traffic of the partial products from the producers on `tiles`, for one range of samples."""
+    """Add the traffic of partial products for one range of samples; `tiles` contains the tile of each producer."""
     at = _runs(table["tile"], table["part"])
     tile, first, count = table["tile"][at], table["first"][at], table["producers"][at]
     size: Floats = np.add.reduceat(FLOAT * table["samples"] * table["entries"], at).astype(np.float64)
-    # Each piece that a tile receives comes from the producers [first, first + count).
+    # A tile receives `size` bytes from each of the producers [first, first + count) of a part.
     rows = np.repeat(np.arange(len(size)), count)
     source = tiles[np.repeat(first, count) + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)]
     own = np.bincount(rows, weights=source == tile[rows], minlength=len(size))
@@ -52,7 +52,7 @@ def _add_partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, 
 
 
 def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collection[Bus] | None = None) -> None:
-    """Add, before B1 or a further window of `buses`, the sums of stage one that move to the relays of their samples."""
+    """Add the sums of stage one that move to the relays of their samples: before B1, or before a further window of `buses` if given."""
     for bus_id, reduction in layout.reductions.items():
         if buses is not None and layout.problem.bus[bus_id] not in buses:
             continue
@@ -85,7 +85,8 @@ def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:
 def reduced_bytes(layout: Layout) -> dict[str, Ints]:
     """Return the bytes of the sums of stage one on every tile, by lifetime.
 
-    Relays read these sums before the neurons run. With further windows, some sums are written before the last neurons have run.
+    Relays read the sums before the neurons run (lifetime "partial sums"). If a bus has further windows, some of its sums are written before
+    the last neurons have run; they live for the whole backward pass (lifetime "backward").
     """
     further = {bus.id for bus in layout.problem.limited(backward=True)}
     found = {life: np.zeros(layout.problem.target.tiles, dtype=np.int64) for life in ("backward", "partial sums")}
@@ -106,7 +107,7 @@ def add_reduction(layout: Layout, load: Load) -> None:
 
 
 def add_last_sums(layout: Layout, load: Load) -> None:
-    """Add stage two, on the relays, where all workers of a tile share the entries of a window."""
+    """Add stage two: on each relay, all workers share the entries of the windows."""
     problem = layout.problem
     for bus_id, reduction in layout.reductions.items():
         bus, relays = problem.bus[bus_id], layout.relays[layout.problem.bus[bus_id].source]
@@ -131,8 +132,8 @@ def add_sums_of_rounds(layout: Layout, load: Load, buses: Collection[Bus], round
 def last_sums(problem: MappingProblem, entry_pairs: Ints, relays: tuple[tuple[int, int], ...], parts: int) -> Floats:
     """Return the cycles of the slowest worker in stage two, [relays, iterations].
 
-    `entry_pairs` has the shape [samples, iterations] and counts pairs of entries in windows. `relays` lists the first sample and the number
-    of samples of each relay.
+    `entry_pairs`, [samples, iterations], contains the number of pairs of entries in each window. `relays` lists the first sample and the
+    number of samples of each relay. `parts` is the number of sums that are added for each entry.
     """
     vertex, workers = gradient_window(problem.costs), problem.target.workers
 
@@ -150,7 +151,10 @@ def last_sums(problem: MappingProblem, entry_pairs: Ints, relays: tuple[tuple[in
 
 
 def _entry_pairs(problem: MappingProblem, bus: Bus) -> Ints:
-    """Return the pairs of entries in the window of iteration k + 1, which precedes k in the backward pass: [samples, iterations]."""
+    """Return, for each iteration k, the number of pairs of entries in the window of iteration k + 1: [samples, iterations].
+
+    Iteration k + 1 precedes k in the backward pass.
+    """
     timeline = problem.timeline
     found: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
     return found

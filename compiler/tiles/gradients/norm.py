@@ -1,4 +1,4 @@
-"""Norm of all gradients: supersteps that sum squares over each tile, each chip and in total, before the optimiser."""
+"""Norm of all gradients: supersteps that sum squares over each tile, each chip (if there are several) and in total."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ TILES: Final = "update: norm of tiles"
 CHIPS: Final = "update: norm of chips"
 NORM: Final = "update: norm"
 JUDGED: Final = "update: loss scale"
-"""Names of the supersteps: squares, their sums by tile, by chip and in total, and the test whether the gradients are finite."""
+"""Names of the supersteps: squares; their sums by tile, by chip and in total; and the adaptation of the loss scale."""
 
 
 def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
-    """Yield the supersteps from the gradients to the clipping factor of the update.
+    """Yield the supersteps that compute the clipping factor of the update from the gradients and, with a loss scale, adapt this scale.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares
     squares, gradients
         The load of the vertices that sum squares, and the exchange before them.
     shares
-        Number of such vertices on each tile.
+        Number of vertices that sum squares on each tile; all workers of the tile share each of them.
     """
     problem, tiles = layout.problem, np.flatnonzero(shares)
     adds = loss_sum(problem.costs)
@@ -58,7 +58,7 @@ def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares
 
 
 def squared_shares(layout: Layout) -> Ints:
-    """Return the number of vertices on each tile that sum squares of gradients."""
+    """Return the number of vertices on each tile that sum squares of gradients, each for a share of a parameter."""
     number = np.zeros(layout.problem.target.tiles, dtype=np.int64)
     for layer in layout.problem.network.layers:
         where = layout.ranges[layer.id]
@@ -80,8 +80,8 @@ def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:
 def norm_bytes(layout: Layout, shares: Ints) -> Ints:
     """Return the bytes that each tile needs for the norm.
 
-    A tile stores a sum of squares for each worker and share, and one for the tile. Tile 0 also stores the clipping factor, and the first
-    tile of each chip the sum of the chip.
+    A tile stores a sum of squares for each worker and share, and one for the tile. Tile 0 also stores the clipping factor. With several
+    chips, the first tile of a chip that has shares also stores the sum of the chip.
     """
     found: Ints = FLOAT * (shares * layout.problem.target.workers + (shares > 0))
     found[0] += FLOAT

@@ -27,21 +27,21 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows
 
 WORTH: Final = 2
-"""Rows are packed if that reduces the pieces that tiles read by this factor or more."""
+"""Rows are packed if that reduces the number of pieces that a tile reads by this factor or more."""
 NOTABLE: Final = 0.05
 """Packing is tried only if the estimated exchange code for rows of weights takes more than this fraction of a tile's memory."""
 Runs: TypeAlias = tuple[tuple[int, int], ...]
-"""Runs of consecutive tiles with the same number of neurons: the number of tiles, and of neurons on each."""
+"""Runs of consecutive tiles with the same number of neurons. Each run is (number of tiles, number of neurons on each of them)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Packed rows of the weights of one connection; arrays have one element for each target tile of one replica.
+    """Packed rows of the weights of one connection. Unless stated otherwise, arrays have one element for each tile of a target replica.
 
     Attributes
     ----------
     inputs
-        Rows of the weights: neurons of the source.
+        Number of rows of the weights, which is the number of neurons of the source.
     source, target
         Tile ranges of the two populations.
     bundles
@@ -60,26 +60,29 @@ class Packing:
 
     @cached_property
     def tiles(self) -> Ints:
-        """Tiles that pack rows, replica after replica."""
+        """Tiles that pack rows, of all replicas in :attr:`readers`, replica after replica."""
         return np.concatenate([self.target.of(replica) for replica in self.readers])
 
     @cached_property
     def edges(self) -> Ints:
-        """Index of the first tile of each bundle, followed by the number of tiles."""
+        """Index of the first tile of each bundle; the last element is the number of tiles."""
         return _edges(self.target.width, self.bundles)
 
     @cached_property
     def bundle_of(self) -> Ints:
-        """Bundle of each tile."""
+        """Index of the bundle of each tile."""
         return np.repeat(np.arange(self.bundles), np.diff(self.edges))
 
     @cached_property
     def columns(self) -> Ints:
-        """Neurons of each bundle."""
+        """Number of neurons of each bundle."""
         return np.add.reduceat(self.target.neurons, self.edges[:-1])
 
     def parts(self, size: int) -> Ints:
-        """Return, for each tile of a bundle of `size` tiles, the first source tile whose rows it packs; then the number of source tiles."""
+        """Return, for each tile of a bundle of `size` tiles, the index of the first source tile whose rows it packs.
+
+        The last element is the number of source tiles.
+        """
         return _edges(self.source.width, size)
 
     @cached_property
@@ -91,7 +94,7 @@ class Packing:
 
     @cached_property
     def rows(self) -> Ints:
-        """Rows that each tile packs."""
+        """Number of rows that each tile packs."""
         sums = np.append(0, np.cumsum(self.source.neurons))
         begin, end = self.part_of
         found: Ints = sums[end] - sums[begin]
@@ -99,7 +102,7 @@ class Packing:
 
     @cached_property
     def elements(self) -> Ints:
-        """Weights that each tile packs."""
+        """Number of weights that each tile packs."""
         return self.rows * self.columns[self.bundle_of]
 
     def packed_bytes(self) -> Ints:
@@ -107,7 +110,10 @@ class Packing:
         return np.tile(FLOAT * self.elements, len(self.readers))
 
     def widths(self, bundle: int) -> tuple[int, ...]:
-        """Return the columns of each piece in a bundle; the pieces of a column group are its paired columns and a last single column."""
+        """Return the widths, in columns, of the pieces of a bundle.
+
+        A column group has one piece for its largest even number of columns and, if their number is odd, one for the last column.
+        """
         found: list[int] = []
         for neurons in self.target.neurons[self.edges[bundle] : self.edges[bundle + 1]].tolist():
             for _, count in split(neurons, int(column_groups(neurons, self.target.columns))):
@@ -145,10 +151,10 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Return whether packing may save memory: exchange code for rows of weights may take more than :data:`NOTABLE` of a tile.
+    """Return whether packing may save memory: exchange code for rows of weights may take more than the fraction NOTABLE of a tile's memory.
 
-    The estimate assumes that each tile of a target sends one piece. Rows of float16 weights are not packed, because their pieces would not
-    be aligned to words.
+    The estimate assumes that the neurons of a target are on as many tiles as possible, and that each tile sends one piece. Rows of float16
+    weights are not packed, because their pieces would not be aligned to words.
     """
     if problem.network.half_weights:
         return False
@@ -161,7 +167,7 @@ def saves_room(problem: MappingProblem) -> bool:
 
 
 def packings(layout: Layout) -> Iterator[tuple[Link, Packing]]:
-    """Yield the connections whose rows of weights are packed."""
+    """Yield the connections whose rows of weights are packed, with their packing."""
     for link in layout.problem.network.links if layout.problem.packed else ():
         found = packing_of(layout, link)
         if found is not None:
@@ -179,7 +185,10 @@ def packing_of(layout: Layout, link: Link) -> Packing | None:
 
 
 def bundles_of(problem: MappingProblem, source: TileRange, target: TileRange) -> int:
-    """Return the number of bundles with the fewest bytes of exchange code and packed rows; 0 if packing saves few pieces."""
+    """Return the number of bundles with the fewest bytes of exchange code and packed rows on a tile.
+
+    Return 0 if packing reduces the number of pieces by less than the factor :data:`WORTH`.
+    """
     pieces_per_tile, sizes = row_pieces(target).mean(), np.arange(1, min(source.width, target.width) + 1)
     bundles = np.unique(ceil_div(target.width, sizes))
     largest, smallest = ceil_div(target.width, bundles), target.width // bundles
@@ -196,9 +205,9 @@ def nearest(source: TileRange, target: TileRange, replica: int) -> int:
 
 
 def group_sizes(target: TileRange) -> tuple[Ints, Ints, Ints]:
-    """Return, for each tile of a replica, the columns of a smaller column group, and the numbers of larger and of smaller groups.
+    """Return, for each tile of a replica, the number of columns of a smaller column group, and the numbers of larger and smaller groups.
 
-    Larger groups have one more column.
+    A larger group has one more column than a smaller one.
     """
     groups = np.maximum(column_groups(target.neurons, target.columns), 1)
     larger = target.neurons % groups
@@ -206,7 +215,7 @@ def group_sizes(target: TileRange) -> tuple[Ints, Ints, Ints]:
 
 
 def row_pieces(target: TileRange) -> Ints:
-    """Return the pieces of a row on each tile of a replica: two for a column group with 3, 5, 7, … columns, one for any other."""
+    """Return the number of pieces of a row on each tile of a replica: two for a column group with 3, 5, 7, … columns, one for any other."""
     size, larger, smaller = group_sizes(target)
 
     def pieces(columns: Ints) -> Ints:
@@ -237,7 +246,7 @@ def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
 
 
 def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica: int) -> None:
-    """Add the data that the tiles of a bundle send to each other."""
+    """Add the rows that the tiles of each bundle of `replica` send to each other."""
     tiles, neurons, pieces = packing.target.of(replica), packing.target.neurons, row_pieces(packing.target)
     of_bundle = np.add.reduceat(pieces, packing.edges[:-1])[packing.bundle_of]
     others = packing.columns[packing.bundle_of] - neurons

@@ -1,7 +1,8 @@
 """Copies of parameters after an update: to other replicas, to tiles that read shared values, and to sources of connections.
 
 A replica is a copy of a population on separate tiles, for a share of the batch. In the backward pass, a source computes its gradient with a
-copy of the weights. It reads these from the target, one piece from each column group (a part of the neurons of a tile).
+copy of the weights. It reads these from the target: one or two pieces from each column group (a part of the neurons of a tile), or one
+piece from each bundle of tiles (:mod:`snnc.compiler.tiles.gradients.packing`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ LOCAL_BYTES: Final = 8.0
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """One copy: the exchange between tiles, and the bytes that each tile copies within its memory (`stays`)."""
+    """A copy of parameters: the exchange between tiles, and the number of bytes that each tile copies within its memory (`stays`)."""
 
     traffic: ExchangeTraffic
     stays: Floats
@@ -55,7 +56,10 @@ def local_copy_cycles(size: float) -> float:
 
 
 def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
-    """Return the copy of all updated shares of learned parameters to the other replicas; None if no population has replicas."""
+    """Return the exchange in which replicas send their updated shares of parameters to the other replicas.
+
+    Return None if no population with several replicas learns.
+    """
     replicated = [(layer, where) for layer in layout.problem.network.layers if (where := layout.ranges[layer.id]).replicas > 1]
     if not any(learned_parameters(layer) for layer, _ in replicated):
         return None
@@ -67,12 +71,15 @@ def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
 
 
 def numbers_to_readers(layout: Layout) -> list[Move]:
-    """Return the copies of shared values, and of weights with one value per neuron: a move of float32 values, and one of float16."""
+    """Return the copies of parameters to the tiles that read them: one move for float32 and one for float16 values, if there are any.
+
+    The parameters are values that all neurons share, the weights of one-to-one connections, and the weights of indexed connections.
+    """
     return [move for size in (FLOAT, HALF) if (move := _numbers(layout, size)) is not None]
 
 
 def _numbers(layout: Layout, size: int) -> Move | None:
-    """Return the copy of values of `size` bytes each; None if no such value exists."""
+    """Return the move of :func:`numbers_to_readers` for values of `size` bytes; None if no such value exists."""
     problem, move = layout.problem, Move.none(layout)
     any_moves = weights_from_owners(layout, size, move.traffic, move.stays)
     for layer in problem.network.layers if size == FLOAT else ():
@@ -95,7 +102,7 @@ def _numbers(layout: Layout, size: int) -> Move | None:
 
 
 def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:
-    """Add one shared value, of which every column group has a copy."""
+    """Add the copies of one shared value from the tile `home` to every column group."""
     groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
     away = where.tiles != home
     send_to_all(layout, move.traffic, home, where.tiles[away], FLOAT)
@@ -104,7 +111,10 @@ def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:
 
 
 def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, size: int) -> None:
-    """Add one-to-one weights of `size` bytes; source and target store them in the order of neurons, so two tiles exchange one piece."""
+    """Add one-to-one weights of `size` bytes, which the source copies from the target.
+
+    Both store them in the order of neurons, so a tile of the source reads one piece from each tile of the target with some of its neurons.
+    """
     ends, target_ends = np.cumsum(source.neurons), np.cumsum(target.neurons)
     for r in range(source.replicas):
         tiles, origin = source.of(r), target.of(nearest(source, target, r))
@@ -128,9 +138,9 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, siz
 def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
     """Return the exchange and the work to copy weights to the sources that need them for their gradients; None if no source needs weights.
 
-    Each tile of such a source reads the rows of its neurons and stores them in the order of the targets. A column group of the target sends
-    one piece, or two if its last column has no partner. If rows are packed, each bundle of target tiles sends one piece. All workers of the
-    source tile share the work.
+    Each tile of such a source reads the rows of its neurons and stores them in the order of the target's neurons. A column group of the
+    target sends one piece, or two if it has 3, 5, 7, … columns. If rows are packed, each bundle of target tiles sends one piece. All
+    workers of the source tile share the work.
     """
     problem = layout.problem
     links = [link for link in problem.network.links if link.dense and problem.copies(link)] if problem.training else []
@@ -152,7 +162,10 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
 
 
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """Return the cycles of the busiest worker that sorts `rows` rows of weights; elements are distributed to workers as in the codelet."""
+    """Return the cycles of the busiest worker that sorts `rows` rows of weights by neuron of the target.
+
+    Elements are distributed to workers as in the codelet.
+    """
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
     cycles, vertex = np.zeros(len(worker)), weight_rows(problem.costs)
     for tiles, columns in equal_runs(target.neurons):
@@ -204,7 +217,10 @@ def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRang
 
 
 def _whole_pieces(target: TileRange, inputs: int) -> Ints:
-    """Return the pieces per tile if all rows are read; a piece ends only where a column group is padded to an even number of elements."""
+    """Return the number of pieces per tile if all rows are read.
+
+    A piece then ends only where a column group is padded to an even number of elements.
+    """
     size, larger, smaller = group_sizes(target)
     padded = larger * (inputs * (size + 1) % 2) + smaller * (inputs * size % 2)
     last_padded = np.where(smaller > 0, inputs * size % 2, inputs * (size + 1) % 2)

@@ -1,8 +1,8 @@
 """Supersteps of the update: sums of private gradients, the optimiser, and the exchange of new weights.
 
 A worker of a tile processes one block of a population: some of the tile's neurons (a column group) for some of its samples. Each block
-computes a private gradient, and those of the same column group are summed first. Weights of convolutions are used on several tiles: their
-owner, one of these tiles, then sums the gradients of all column groups (shared gradients).
+computes a private gradient, and those of the same column group are summed first. Several tiles may use one weight of an indexed connection,
+such as a convolution. The owner of the weight, one tile, then sums the gradients of all column groups (shared gradients).
 """
 
 from __future__ import annotations
@@ -37,13 +37,16 @@ from snnc.compiler.tiles.vertices.parameter_vertices import schedule, squares, s
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 GRADIENTS: Final = "update: gradients"
-"""Superstep of the last sums of gradients, if the optimiser does not compute them."""
+"""Name of the superstep that computes the last sums of gradients, if the update is a separate program."""
 RATES: Final = "update: rates"
-"""Superstep of the learning rate, if it is not computed with the loss."""
+"""Name of the superstep that computes the learning rate, if the update is a separate program."""
 
 
 def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of the update: sums of private gradients, sums of shared gradients on owners, norm, and optimiser."""
+    """Return the supersteps of the update: sums of private gradients, sums of shared gradients on owners, norm, and optimiser.
+
+    Supersteps that the network does not need are omitted.
+    """
     nothing, layers = ExchangeTraffic.none(layout.problem), layout.problem.network.layers
     replicated = any(where.replicas > 1 for where in layout.placement.ranges)
     optimiser = _loaded(_add_update, layout)
@@ -66,7 +69,10 @@ def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
-    """Yield the supersteps that copy new weights: to all replicas, then shared values to their readers, then rows of weights to sources."""
+    """Yield the supersteps that copy new parameters: to all replicas, then single values to their readers, then rows of weights to sources.
+
+    If rows are packed, a superstep that packs them precedes the last one.
+    """
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
         yield SuperstepDraft("update: replicas", "update", 1, Load(layout.problem), replicas)
@@ -85,7 +91,11 @@ def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
 
 
 def least_update(layout: Layout, layer: Layer) -> Floats:
-    """Return lower bounds on the cycles of the update's supersteps on the tiles of one population, with estimated tables."""
+    """Return lower bounds on cycles of the update, on the tiles of one population.
+
+    The bounds are for the exchange of gradients to owners, and for the vertices that sum private gradients, sum shared gradients, and
+    update parameters. The sizes of tables of indexed connections are estimates.
+    """
     traffic, target = gradients_to_owners(layout, (layer,)), layout.problem.target
     exchange = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
     found = [float(exchange.max())]
@@ -181,7 +191,7 @@ Vertices: TypeAlias = list[tuple[bool, Any, Any]]
 def _of_layer(
     layout: Layout, layer: Layer, name: str, make: Callable[[MappingProblem, TileRange, Sequence[LearnedRows]], Vertices]
 ) -> Vertices:
-    """Return the vertices of the learned parameters with values per neuron, cached for all populations with the same cut."""
+    """Return the vertices of the learned parameters with values per neuron, cached for populations with equal parameters and tile cuts."""
     rows, where = tuple(learned_parameters(layer)), layout.ranges[layer.id]
     return layout.problem.memo.get((name, rows, cut_key(where)), partial(make, layout.problem, where, rows))
 
@@ -208,7 +218,10 @@ def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRo
 
 
 def _updated(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:
-    """Yield, for each learned parameter and size of column group: whether it is float16, the groups on each tile, and their elements."""
+    """Yield, for each learned parameter and size of column group: whether it is float16, and the numbers of groups and of their elements.
+
+    The number of groups is that on each tile of a replica; the number of elements is that of one group.
+    """
     for rows_of_parameter, half in rows:
         for groups, elements in parameter_groups(where, rows_of_parameter):
             yield half, groups, elements

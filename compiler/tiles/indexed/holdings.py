@@ -49,14 +49,15 @@ SAMPLED: Final = 16
 class TableAmounts:
     """Sizes of the tables on tiles, by name; each size is a number or an array over tiles.
 
-    `largest` contains the largest value of each size in any group of a tile, `total` the sum over all groups of the tile. The names are:
+    `largest` contains the largest value of each size in any group of a tile, `total` the sum over all groups of the tile. The sizes are
+    numbers of:
 
     * `span`: rows; `keys`: rows that are found by key; `reach`: sources from the first one with a row to the last one with a row;
-    * `searched`, `ended`: 1 if sources come before the first one with a row, or after the last one, else 0;
+    * `searched`, `ended`: groups for which sources come before the first one with a row, or after the last one (1 or 0 in one group);
     * `singles`, `runs`, `values`: runs of one value, longer runs, and the values of both; biases are not included;
     * `bias_singles`, `bias_runs`, `bias_values`: the same three sizes for biases;
     * `size`: weights and biases that are used; `biases`: the biases among them; `bytes`: bytes of the tables;
-    * `read`, `pieces`: targets whose deltas are read, and the number of contiguous ranges of these targets.
+    * `read`, `pieces`: targets whose deltas are read, and contiguous ranges of these targets.
     """
 
     largest: dict[str, Any]

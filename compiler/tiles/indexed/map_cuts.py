@@ -15,7 +15,7 @@ from snnc.compiler.tiles.indexed.holdings import Profile, amounts, measure
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm, source_tables, target_tables
 
 KEPT: Final = 4
-"""Number of cuts whose tables are cached while placements are compared."""
+"""Maximum number of cuts whose tables are cached while placements are compared."""
 Side: TypeAlias = Literal["target", "source"]
 """Population for which a table is built: the target or the source of the connection."""
 

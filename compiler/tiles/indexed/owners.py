@@ -15,7 +15,7 @@ from snnc.compiler.tiles.blocks.grouping import Bools, Ints
 from snnc.compiler.tiles.indexed.tables import Pieces
 
 GRAIN: Final = 4
-"""Minimum number of shared weights per owner: an owner receives a fragment from each column group, however few weights it owns."""
+"""Minimum number of shared weights per owner, if there are several: an owner of few weights receives as many fragments as one of many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,8 @@ class Owners:
 def find_owners(indexed: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints, *, weight_learns: bool, bias_learns: bool) -> Owners:
     """Assign the elements of theta to owner tiles.
 
-    Weights that only one group uses are owned by the tile of the group; all others are distributed evenly over the tiles.
+    Weights are assigned first, then biases. If no two groups use the same element, each element is owned by the tile of the group that uses
+    it. Otherwise, or if this would need too many ranges, all weights (or all biases) are distributed evenly over the tiles.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
 from snnc.compiler.tiles.blocks.grouping import Ints
 
 SPARSE: Final = 4
-"""Rows are found by keys if fewer than 1 / SPARSE of the sources between a group's first and last source reach the group."""
+"""Rows are found by keys if, summed over groups, fewer than 1 / SPARSE of the sources from a group's first to its last reach the group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class IndexTables:
     inputs
         Number of values of the source.
     weights
-        Elements of theta that are not biases.
+        Number of elements of theta that are not biases.
     """
 
     low: Ints
@@ -213,7 +213,7 @@ def source_tables(indexed: IndexedMap, first: Ints, count: Ints) -> IndexTables:
 def _clipped(indexed: IndexedMap, first: Ints, count: Ints) -> _Entries:
     """Assign entries to the groups of their targets; an entry that reaches several groups is split."""
     stop = first + count
-    every = np.arange(indexed.outputs + 1)  # fewer than entries, so search once for each target
+    every = np.arange(indexed.outputs + 1)  # targets are fewer than entries, so search once for each target
     begin = np.searchsorted(stop, every, side="right")[indexed.target]
     end = np.searchsorted(first, every, side="left")[indexed.target + indexed.length]
     reached = np.flatnonzero(end > begin)

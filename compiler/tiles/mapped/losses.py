@@ -53,7 +53,7 @@ class LossShape:
     width
         Number of outputs that the loss reads.
     slots
-        Scores computed before the adjoints; losses that are not composed have one for each output.
+        Scores computed before the adjoints. Losses that are not composed have one score for each output, or none.
     columns
         Number of target values of a sample, or of a step with `each_step`; 0 if the target is the class of the sample (an integer).
     each_step
@@ -79,7 +79,7 @@ class LossShape:
 
     @property
     def scores(self) -> int:
-        """Number of scores stored per sample before its adjoints are computed; 0 if every step has its own loss."""
+        """Number of scores stored per sample before its adjoints are computed; 0 if the loss needs no scores."""
         return sum(slot.stop - slot.first for slot in self.slots)
 
     @property

@@ -264,7 +264,7 @@ class MappedNetwork:
     loss_layer: str | None
     loss: LossShape
     moments: int
-    """Optimiser values stored for each parameter (Adam 2, SGD with momentum 1)."""
+    """Number of optimiser values stored for each parameter (Adam 2, SGD with momentum 1)."""
     update: int = SGD_CYCLES
     """Worker cycles of the optimiser per parameter."""
     accumulates: bool = False

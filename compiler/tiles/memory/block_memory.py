@@ -118,23 +118,23 @@ def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any]
 
 
 def _weights(layer: Layer) -> int:
-    """Return the number of weights and parameters per neuron."""
+    """Return the number of weights and parameters that a tile stores per neuron."""
     return layer.neuron_parameters + sum(link.inputs if link.dense else int(link.weight_elements > 1) for link in layer.incoming)
 
 
 def _copies(problem: MappingProblem, layer: Layer) -> int:
-    """Return the number of copies of weights per neuron on the source's side."""
+    """Return the number of copied weights that a tile stores per neuron, as a source of connections."""
     return sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if problem.copies(link))
 
 
 def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
-    """Return the bytes per neuron that float16 copies of weights save on the source's side; dense rows are padded to an even length."""
+    """Return the bytes per neuron that float16 instead of float32 copies save on the source's side; dense rows have an even length."""
     links = [link for link in layer.outgoing if link.half and link.indexed is None and problem.copies(link)]
     return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) if link.dense else FLOAT - HALF for link in links)
 
 
 def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
-    """Return the floats per neuron and sample of history, states, saved and initial values, boundaries, currents and sent values."""
+    """Return the number of floats per neuron and sample of states, history, initial values, boundaries, currents and sent values."""
     kernel, segments = layer.kernel, problem.segments
     states, sent = len(kernel.states) - len(kernel.halves), sum(source.kind != "spikes" for source in layer.sent)
     # Further windows are added to currents that the previous step set to zero.
@@ -152,7 +152,7 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]
 
 
 def _half_states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
-    """Return the float16 numbers per neuron and sample of history, saved and initial values, boundaries, and other states."""
+    """Return the number of float16 values per neuron and sample of states, history, initial values and boundaries."""
     segments, again = problem.segments, problem.segment > 0
     found: dict[CategoryAndLife, int] = {
         ("history", "always"): max(1, segments.boundaries) * len(layer.kernel.halves),
@@ -163,7 +163,7 @@ def _half_states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife,
 
 
 def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
-    """Return the floats per neuron and sample of adjoints of states, pending output gradients, sent deltas, and deltas of currents."""
+    """Return the number of floats per neuron and sample of state adjoints, pending output gradients, sent deltas and deltas of currents."""
     if not (problem.training and layer.gradient):
         return {}
     rings = sum(problem.ring_slots(source) for source in layer.sent)
@@ -177,7 +177,7 @@ def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, in
 
 
 def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any) -> dict[str, Any]:
-    """Return the most bytes that a tile of `layer` receives in a superstep, by stage, including packed rows of weights."""
+    """Return the maximum number of bytes that a tile of `layer` receives in a superstep of each stage, including packed rows of weights."""
     samples = cut.samples(problem.batch)
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) + 0 * neurons
     if not problem.training:

@@ -47,7 +47,7 @@ class Candidates:
 
     @cached_property
     def first(self) -> dict[str, int]:
-        """Number of the first neuron of each population."""
+        """Index of the first neuron of each population."""
         starts = np.cumsum([0, *self.sizes.values()]).tolist()
         return dict(zip(self.sizes, starts, strict=False))
 
@@ -62,8 +62,8 @@ class Candidates:
         Parameters
         ----------
         rates
-            Spikes per step, by population: an array with a value for each neuron, or one value for all neurons (0-d). The rate of a
-            population that is not listed is 1.
+            Number of spikes per step, by population: an array with a value for each neuron, or one value for all neurons (0-d). The rate
+            of a population that is not listed is 1.
         work
             Work of each neuron.
         """
@@ -88,7 +88,7 @@ class Candidates:
 
 
 def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | None:
-    """Find the populations that have only Linear and Sparse connections, with at least one Sparse connection between two of them.
+    """Find populations with only Linear and Sparse connections that have a Sparse connection with each other or with themselves.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Mapping between a program and its partitioned form: parameters, states, results and activity, in both directions."""
+"""Mapping between a program and its partitioned or reordered form: parameters, inputs, states and results."""
 
 from __future__ import annotations
 

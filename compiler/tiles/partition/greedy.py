@@ -128,7 +128,7 @@ def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> 
         if not len(movable):
             break
         movable = movable[np.argsort(-gain[movable], kind="stable")][: max(1, int(share * len(movable)))]
-        movable = movable[random.random(len(movable)) < 0.75] if share > 0.1 else movable  # neighbours that swap parts lose the gain
+        movable = movable[random.random(len(movable)) < 0.75] if share > 0.1 else movable  # two neighbours moved at once lose their gain
         changed = _within(graph, best, movable, target, parts, most)
         cut = graph.cut(changed, parts)
         if cut < least_cut * (1 - LEAST):

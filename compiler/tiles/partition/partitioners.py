@@ -15,7 +15,7 @@ from snnc.compiler.tiles.partition.greedy import OwnPartitioner, balanced, moved
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 
 MAX_PINS: Final = 300_000
-"""Number of pins times number of parts above which Mt-KaHyPar, on one thread, takes longer than all other planning."""
+"""Mt-KaHyPar is not chosen if the number of pins times the number of parts is larger: it would take longer than all other planning."""
 UNITS: Final = 1000
 """Average work of a vertex and average rate of a net, in the integer weights of partitioners."""
 
@@ -134,7 +134,9 @@ def partitioners() -> tuple[Partitioner, ...]:
 
 
 def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:
-    """Return the partitioner `name`, or the best installed one for `pins`, the number of pins times the number of parts.
+    """Return the partitioner `name`, by default the best installed one for a hypergraph.
+
+    `pins` is its number of pins times the number of parts; for large ones, the default is not Mt-KaHyPar.
 
     Raises
     ------

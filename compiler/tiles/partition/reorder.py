@@ -23,8 +23,8 @@ from snnc.compiler.tiles.partition.correspondence import Correspondence, PlaceIn
 def movable(program: StepProgram) -> dict[str, Shape]:
     """Return the shapes of the inputs and populations that can be reordered, by id.
 
-    They must have convolutions or poolings. The population that the loss reads is excluded, and so are populations with one-to-one
-    connections, which depend on neuron indices.
+    They must have convolutions or poolings, several channels, and several positions per channel. The population that the loss reads is
+    excluded, and so are populations with one-to-one connections, which depend on neuron indices.
     """
     joined = {op.connection for op in program.forward if isinstance(op, Convolve | Pooling)}
     fixed = {op.connection for op in program.forward if isinstance(op, AddOneToOne)}

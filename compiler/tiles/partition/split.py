@@ -19,7 +19,7 @@ Between: TypeAlias = Linear | Sparse
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Number of the part of every neuron, by population: arrays [neurons], counted from 0; populations that are not listed stay whole.
+    """Index of the part of every neuron, by population: arrays [neurons]; populations that are not listed stay whole.
 
     `places`, also arrays [neurons], order the neurons in each part; neurons of populations without places keep the author's order.
     """
@@ -193,7 +193,10 @@ class _Work:
 
 
 def _cut(operation: Between, rows: Ints | None, columns: Ints | None) -> tuple[Between, Ints] | None:
-    """Return the given rows and columns of a weight and the indices of their elements; None if the weight has no entries there."""
+    """Return a connection with only the given rows and columns of the weight, and the indices of its elements; None if it has no entries.
+
+    None for `rows` or `columns` stands for all of them.
+    """
     bias = operation.bias if operation.bias is None or rows is None else operation.bias[rows]
     if isinstance(operation, Linear):
         outputs, inputs = operation.weight.shape

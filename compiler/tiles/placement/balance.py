@@ -1,4 +1,4 @@
-"""Balance of tiles between populations that minimises the time of a step, not only of the busiest tile.
+"""Distribution of tiles to populations that minimises the time of a step: the time of its slowest tile, summed over the parts of the step.
 
 A step consists of parts (forward, backward, …), each a superstep that waits for its slowest tile. With b_p the bound on part p, every
 population gets the fewest tiles on which no part exceeds its bound. The search minimises the sum of the bounds such that all
@@ -7,7 +7,8 @@ populations together fit on the tiles::
     min  sum_p b_p      with   sum_l tiles_l(b) <= tiles,    tiles_l(b) = min { tiles : parts_l <= b }
 
 It starts from the bounds of a first solution, moves one bound at a time by a factor, and scales all bounds together until the tiles fit
-again; changes that reduce the sum are kept. The result is a local minimum in this neighbourhood.
+again; changes that reduce the sum are kept. The search ends when a round over all bounds brings no improvement, or after :data:`ROUNDS`
+rounds.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ class AllocationTable:
     choices
         The choices of the population.
     tiles
-        Tiles of each allocation, over all replicas.
+        Number of tiles of each allocation, over all replicas.
     parts
         Cycles by part of the step, [parts, allocations].
     choice, width
-        Index in `choices`, and tiles of one replica, of each allocation.
+        Index in `choices`, and number of tiles of one replica, for each allocation.
     """
 
     choices: Sequence[Choice]
@@ -66,7 +67,7 @@ class AllocationTable:
 
     @cached_property
     def pareto(self) -> AllocationTable:
-        """The Pareto-optimal allocations: any other with as few tiles needs more cycles in some part of the step."""
+        """The Pareto-optimal allocations: every other one with at most as many tiles needs more cycles in some part of the step."""
         rows = _pareto_rows(self.parts.T)
         return AllocationTable(self.choices, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
 
@@ -146,7 +147,7 @@ class _ParetoAllocations:
         return found
 
     def fewest(self, multiples: Floats, scale: float) -> Ints | None:
-        """Return the first allocation of each structure within `scale` times the bounds of `multiples`; None if a structure has none."""
+        """Return the index of the first allocation of each structure with a multiple up to `scale`; None if a structure has none."""
         inside = np.flatnonzero(multiples <= scale)
         at = np.searchsorted(inside, self.starts)
         if at[-1] == len(inside):
@@ -193,7 +194,10 @@ class Balance:
         return [Allocation(choices[choice[place]], width[place]) for choices, place in zip(self._options, places, strict=True)]
 
     def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
-        """Return the allocations within the smallest multiple of the bounds `ratio` for which the tiles suffice; None if none is found."""
+        """Return the allocations within the smallest multiple of the bounds `ratio` for which the tiles suffice.
+
+        Multiples in the range :data:`SCALES` are tried; return None if the tiles do not suffice for the largest one.
+        """
         low, high = SCALES
         multiples = self._allocations.multiples(ratio)
         best = self._fitting(multiples, high, tiles)

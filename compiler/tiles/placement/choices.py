@@ -26,7 +26,7 @@ from snnc.compiler.tiles.schedule.buses import Bus
 TYPICAL_NEURONS: Final = 6
 """Number of neurons per tile at which the work of populations is compared."""
 BEFORE: Final = 12
-"""Number of neurons that fill a tile evenly, with a pair of columns in each of six column groups: the period of the cycles' pattern."""
+"""Period, in neurons, of the pattern of cycles per tile: 12 neurons are a pair of columns in each of six column groups."""
 ALIKE: Final = 0.05
 """Populations with the same structure share a table if their expected events differ by at most about this fraction."""
 
@@ -38,7 +38,7 @@ class Choice:
     Attributes
     ----------
     cut
-        Replicas and column groups.
+        Number of replicas and division into column groups.
     priced
         Function that computes :attr:`parts` on demand. Many cuts need more bytes than a tile has; their cycles are never computed.
     used
@@ -68,7 +68,7 @@ class Choice:
 
     @cached_property
     def fit(self) -> int:
-        """Maximum number of neurons on a tile."""
+        """Maximum number of neurons that fit into the memory of a tile."""
         return int(np.searchsorted(self.used, self.limit, side="right"))
 
     def tiles(self, neurons: int) -> int:
@@ -82,7 +82,7 @@ class Choice:
 
     @property
     def weight(self) -> float:
-        """Tile cycles of a step, summed over all tiles."""
+        """Tile cycles of a step, summed over all tiles, with :data:`TYPICAL_NEURONS` neurons per tile (all, if there are fewer)."""
         typical = min(self.neurons, TYPICAL_NEURONS)
         return float(self.cycles[typical - 1]) * self.tiles(typical)
 
@@ -229,12 +229,12 @@ class Allocation:
 
     @property
     def tiles(self) -> int:
-        """Tiles of all replicas."""
+        """Number of tiles of all replicas."""
         return self.choice.cut.replicas * self.width
 
     @property
     def neurons(self) -> int:
-        """Neurons of the fullest tile."""
+        """Number of neurons on the fullest tile."""
         return int(ceil_div(self.choice.neurons, self.width))
 
     def with_fewer(self, neurons: int) -> Allocation:

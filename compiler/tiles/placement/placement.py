@@ -1,8 +1,9 @@
 """Placement of populations on tiles, such that work is balanced.
 
-Inside a group of chips, populations get contiguous tile ranges such that the busiest tile is as fast as possible: for a bound X, each
+Consecutive populations are divided between chips such that the work is even. A population stays on one chip unless its memory needs
+several. On each chip, populations get contiguous tile ranges such that the busiest tile is as fast as possible: for a bound X, each
 population gets the fewest tiles, over all ways to cut it, on which no tile needs more than X cycles per step or more bytes than it has;
-bisection finds the smallest X whose ranges fit. A population stays on one chip unless its memory needs several.
+bisection finds the smallest X whose ranges fit.
 
 With *copies* > 1 the chips are split into that many equal groups, each with the whole network for its share of the batch.
 
@@ -28,7 +29,7 @@ from snnc.compiler.tiles.placement.choices import Allocation, Choice
 from snnc.compiler.tiles.problem import MappingProblem
 
 ROOMY: Final = 0.3
-"""Populations whose tiles are filled to less than this fraction get no further tiles."""
+"""Populations that use less than this fraction of their tiles' memory get no further tiles to use less memory per tile."""
 BISECTIONS: Final = 40
 """Maximum number of bisections of a bound."""
 CLOSE: Final = 1.002
@@ -49,7 +50,10 @@ class Placement:
 
 
 def chip_counts(problem: MappingProblem, chips: int | None) -> tuple[int, ...]:
-    """Return the numbers of chips to try: `chips`, or powers of two up to all."""
+    """Return the numbers of chips to try: `chips`, or by default all powers of two up to the number of chips, and this number.
+
+    By default, a machine with fewer tiles than layers is used completely.
+    """
     if chips is not None:
         return (chips,)
     if problem.target.tiles < len(problem.network.layers):
@@ -58,14 +62,17 @@ def chip_counts(problem: MappingProblem, chips: int | None) -> tuple[int, ...]:
 
 
 def copy_counts(problem: MappingProblem, chips: int) -> tuple[int, ...]:
-    """Return the numbers of groups of chips that may share the batch: common divisors of `chips` and the batch."""
+    """Return the possible numbers of groups of chips that share the batch: common divisors of `chips` and the batch.
+
+    If the machine has fewer tiles than layers, only one group is possible.
+    """
     if problem.target.tiles < len(problem.network.layers):
         return (1,)
     return tuple(n for n in range(1, chips + 1) if chips % n == 0 and problem.batch % n == 0)
 
 
 def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chips: int, copies: int = 1) -> Iterator[Placement]:
-    """Yield placements on at most `chips` chips: some with tiles left free for relays, some without.
+    """Yield placements on at most `chips` chips: some with tiles left free for relays, some without; none if the memory does not suffice.
 
     Parameters
     ----------
@@ -246,7 +253,10 @@ def _width(groups: Sequence[tuple[list[int], int]]) -> int:
 def _cut(
     weights: Sequence[float], fewest: Sequence[int], neurons: Sequence[int], bound: float, per_chip: int
 ) -> list[tuple[list[int], int]]:
-    """Fill groups of layers in order; a group ends where its work would exceed `bound`, or its number of tiles `per_chip`."""
+    """Fill groups of layers in order; a group ends where its work would exceed `bound`, or its number of tiles `per_chip`.
+
+    A layer that needs more than one chip is a group of its own. Return the layers and the number of chips of each group.
+    """
     groups: list[tuple[list[int], int]] = []
     work, tiles = math.inf, 0
     for index, weight in enumerate(weights):

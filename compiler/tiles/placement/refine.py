@@ -35,7 +35,7 @@ class ReplicaShape:
     chip
         Chip of the first tile. Populations with the same chip follow each other from the first tile of the chip on.
     first
-        First tile if populations share tiles; None: the tile after the previous population.
+        First tile if populations share tiles; None if the population begins at the tile after the previous population.
     """
 
     cut: Cut
@@ -45,7 +45,7 @@ class ReplicaShape:
 
     @property
     def tiles(self) -> int:
-        """Tiles of all replicas."""
+        """Number of tiles of all replicas."""
         return self.cut.replicas * self.width
 
 
@@ -113,7 +113,10 @@ def _changed(
 
 
 def _families(problem: MappingProblem) -> list[list[int]]:
-    """Return groups of populations with irregular connections and nearly the same size, usually the parts of one population."""
+    """Return groups of populations with incoming indexed connections, equal states and nearly the same size.
+
+    They are usually the parts of one population.
+    """
     families: dict[int, list[int]] = {}
     for index, layer in enumerate(problem.network.layers):
         if any(link.indexed is not None for link in layer.incoming):
@@ -128,7 +131,7 @@ def _similar(problem: MappingProblem, one: int, other: int) -> bool:
 
 
 def _moves(shape: ReplicaShape, choices: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
-    """Yield allocations with other numbers of neurons per tile, other column groups, and fewer or more replicas."""
+    """Yield choices and widths with other numbers of neurons per tile, other column groups, and fewer or more replicas."""
     by_cut = {choice.cut: choice for choice in sorted(choices, key=lambda choice: (choice.cut.columns, not choice.cut.paired))}
     replicas = sorted({choice.cut.replicas for choice in choices})
     present = by_cut.get(shape.cut)

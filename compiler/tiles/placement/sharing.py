@@ -8,9 +8,9 @@ time gets a different cut, width or position, as long as this shortens the step 
 
     sum over parts p of the step of  ( mean over tiles of ( cycles of part p on a tile )^n )^(1/n)
 
-first for a small n, for which all busy tiles count, then for larger n, for which the busiest tiles dominate. The start placements are every
-population on as few tiles as possible, and the best placement on separate tiles. From each of them, populations are changed once in their
-order and once in reverse order, because the result depends on the start and on the order.
+first for a small n, for which all busy tiles count, then for larger n, for which the busiest tiles dominate. In one start placement, every
+population is on as few tiles as possible, from the first tile on. The other one is the best placement on separate tiles. Two searches run
+from each: one changes the populations in their order, the other in reverse order, because the result depends on the start and on the order.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ WORTH: Final = 0.9999
 SURELY: Final = 1 - 1e-9
 """Factor that keeps a bound valid despite rounding."""
 PLACES: Final = 24
-"""Number of first tiles that are tried, evenly spaced over a chip."""
+"""Number of first tiles that are tried, evenly spaced over a chip; the last one on which the population fits is tried as well."""
 REPLICAS: Final = 1
-"""Placements with every population on all tiles are also tried, for this many of the largest numbers of replicas."""
+"""Placements in which all populations have one cut and begin at the first tile are also tried, for this many of the largest numbers of
+replicas."""
 LAYERS: Final = 24
-"""Maximum number of populations; with more, the search would take many seconds on a laptop."""
+"""Maximum number of populations for which the search runs; with more, it would take many seconds on a laptop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ class _LoadedAllocation(Allocation):
 
     @cached_property
     def busiest(self) -> Floats:
-        """Cycles of each part on the fullest tile."""
+        """Cycles of each part of the step on the fullest tile."""
         return self.choice.parts[:, self.neurons - 1]
 
     @property
@@ -80,7 +81,10 @@ class _LoadedAllocation(Allocation):
 def sharing_tiles(
     problem: MappingProblem, options: Sequence[Sequence[Choice]], separate: Iterable[Placement], chips: int, copies: int
 ) -> list[Placement]:
-    """Return placements in which populations share tiles; empty if a group has several chips.
+    """Return placements in which populations share tiles.
+
+    The result is empty if a group has several chips, if the network has more than :data:`LAYERS` populations or more than the target has
+    tiles, or if a population fits on no chip.
 
     Parameters
     ----------
@@ -114,7 +118,10 @@ def _placement(problem: MappingProblem, state: Sequence[tuple[_LoadedAllocation,
 
 
 def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
-    """Yield states in which all populations have the same cut, with many replicas of few samples, and each of them uses all tiles."""
+    """Yield states in which all populations have the same cut, with many replicas of few samples, and begin at the first tile.
+
+    The largest population uses more than two thirds of the tiles.
+    """
     cuts = dict.fromkeys(choice.cut for choices in options for choice in choices)
     for cut in cuts:
         if cut.replicas not in sorted({c.replicas for c in cuts})[-REPLICAS:]:
@@ -184,7 +191,7 @@ class _Descent:
                     break
 
     def _improve(self, index: int, power: int) -> None:
-        """Give one population its best allocation and place; keep all others."""
+        """Give one population its best allocation and place, unless this saves too little (:data:`WORTH`); keep all others."""
         present, at = self.state[index]
         others = self.total.copy()
         others[:, at : at + present.tiles] -= present.load
@@ -249,7 +256,11 @@ class _Costs:
         return found
 
     def least(self, allocations: Sequence[_LoadedAllocation]) -> Floats:
-        """Return a lower bound on each allocation's cost: in every part, it uses the tiles with the least load of other populations."""
+        """Return a lower bound on each allocation's cost.
+
+        The bound is the cost if, in every part, the allocation used the tiles with the least load of other populations, and had the smaller
+        number of neurons on each of its tiles.
+        """
         ordered, number = self._ordered
         two, tiles = (
             np.stack([allocation.two[:-1, 0] for allocation in allocations], axis=1),
@@ -261,7 +272,7 @@ class _Costs:
 
     @cached_property
     def _ordered(self) -> tuple[Floats, Ints]:
-        """For each part, the distinct loads of the other populations, in ascending order, and the number of tiles with each load."""
+        """For each part, the ascending loads of the other populations on runs of equally loaded tiles, and the lengths of these runs."""
         changes = (self.others[:-1, 1:] != self.others[:-1, :-1]).any(axis=0)
         first = np.flatnonzero(np.append(True, changes))
         values, number = self.others[:-1, first], np.diff(np.append(first, self.others.shape[1]))

@@ -16,7 +16,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import StepProgram
 
 GRAIN: Final = 8
-"""Capacities are multiples of this number."""
+"""Capacities are multiples of this number, unless the source has fewer values."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,16 @@ class Activity:
     Attributes
     ----------
     mean
-        Mean spikes per value and step, by buffer.
+        Mean number of spikes per value and step, by buffer.
     peak
         Largest number of spikes in one step of one sample, by measured buffer.
     source
         Description of the data on which the activity was measured.
     support, support_peak
-        Means and peaks, as above, of neurons that receive a gradient (that spiked, or are in the support of the surrogate), if the support
-        is bounded.
+        Like `mean` and `peak`, but for neurons that receive a gradient (that spiked, or are in the support of the surrogate), if the
+        support is bounded.
     rates
-        Spikes per step of each value, by measured buffer.
+        Mean number of spikes per step of each value, by measured buffer.
     patterns
         The values that spiked, by measured buffer: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them.
     counts, support_counts
@@ -54,16 +54,16 @@ class Activity:
 
     @property
     def measured(self) -> dict[str, Any]:
-        """Keyword arguments of :func:`snnc.compiler.tiles.make_plan`: the statistics other than :attr:`mean`."""
+        """Keyword arguments of :func:`snnc.compiler.tiles.make_plan`: the statistics other than :attr:`mean` and the peaks."""
         found = (self.rates, self.support, self.counts, self.support_counts, self.patterns)
         return dict(zip(("rates", "support", "counts", "support_counts", "patterns"), found, strict=True))
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return window capacities: 25 % above the number of spikes in the busiest measured step."""
+        """Return window capacities: 25 % above the number of spikes in the busiest measured step, rounded up (see :data:`GRAIN`)."""
         return _with_room(program, self.peak)
 
     def gradient_capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return the capacities of gradient windows: 25 % above the number of entries in the busiest measured step."""
+        """Return the capacities of gradient windows: 25 % above the number of entries in the busiest measured step, rounded up."""
         return _with_room(program, self.support_peak)
 
 

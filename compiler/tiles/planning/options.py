@@ -25,9 +25,9 @@ class PlanOptions:
     steps, loss, loss_output, optimizer, surrogate, gradient_window
         Options with which the program was lowered. A network that is cut into parts is lowered again with these options.
     batch
-        Samples per run or update.
+        Number of samples per run or update.
     seed
-        Seed of the partitioner.
+        Seed of the partitioner, and of stochastic rounding.
     capacity, mode, recompute, streaming, parts, precision, half
         As for :func:`snnc.compile`.
     embedded

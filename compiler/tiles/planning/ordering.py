@@ -18,7 +18,7 @@ from snnc.compiler.tiles.planning.parting import Mapped, Mapper, worth_planning
 from snnc.compiler.tiles.search.quick_estimates import Clocks
 
 GRAINS: Final = (8, 1 << 30)
-"""Number of channels whose values at one position are adjacent (8, or all). Each number gives an order to try besides the author's."""
+"""Maximum number of channels whose values at one position are adjacent. Each number gives an order to try besides the author's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def _variants(program: StepProgram) -> Mapping[str, ChannelOrders | None]:
 
 
 def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None, common: Common) -> Mapped:
-    """Estimate the network in several orders quickly, plan the fastest two in full, and return the faster one.
+    """Estimate the network in several orders quickly, plan those with the fastest estimates (at most two) in full, and return the fastest.
 
     Raises
     ------

@@ -143,7 +143,7 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
 def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
     """Map the network whole in the author's order, whole in an order with even work, and in parts; return the fastest plan.
 
-    `wanted` is the number of parts that the user requests; None if the planner chooses it.
+    `wanted` is the number of parts that the user requests; only the network in this number of parts is mapped (whole, if it is 1).
 
     Raises
     ------
@@ -162,7 +162,7 @@ def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: in
 
 
 def worth_planning(estimates: Iterable[tuple[float, Variant]]) -> list[Variant]:
-    """Return the variants with the fastest quick estimates, except those that do not fit.
+    """Return the variants with the fastest quick estimates, at most :data:`PLANNED`, without those that do not fit or are far slower.
 
     Several are returned because quick estimates may rank them wrongly: they omit local search and windows of limited capacity.
     """
@@ -192,7 +192,7 @@ def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> 
         found = estimate(parts)
         yield found
         if number and best[0] <= found[0] < math.inf:
-            return  # further parts will be slower; the smallest number of parts alone would not show that
+            return  # more parts will be slower; a first estimate alone would not show that
         best = min(best, found, key=lambda some: some[0])
 
 

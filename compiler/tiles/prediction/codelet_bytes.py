@@ -46,7 +46,7 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 WORD: Final = 4
 Codelets: TypeAlias = tuple[tuple[VertexSpec, int], ...]
 LISTED: Final = 1
-"""Words of a vertex in addition to its fields: its entry in the compute set's list."""
+"""Number of words of a vertex in addition to its fields: its entry in the compute set's list."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,13 +65,13 @@ class MemoryUse:
 
     @cached_property
     def peaks(self) -> Ints:
-        """Maximum bytes of each tile."""
+        """Maximum number of live bytes on each tile."""
         found: Ints = self.over_time.max(axis=0)
         return found
 
     @property
     def largest(self) -> int:
-        """Bytes of the fullest tile."""
+        """Number of bytes on the fullest tile."""
         return int(self.peaks.max())
 
     @property
@@ -121,7 +121,7 @@ class MemoryUse:
 
 
 def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
-    """Return the predicted contents of every tile in the supersteps `steps`; the code includes the fragments of all these supersteps."""
+    """Return the predicted contents of every tile in the supersteps `steps`; the code includes the exchange code of these supersteps."""
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {}
 
@@ -182,7 +182,7 @@ def _buffers(step: SuperstepDraft) -> Ints:
 
 
 def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
-    """Yield the bytes of weights of indexed connections on their owners: master copies, sums of gradients, and moments."""
+    """Yield the bytes that owners store for weights of indexed connections: the weights, sums of gradients, and optimiser values."""
     for one in layout.copied if layout.exact else ():
         size = FLOAT * one.owners.count
         numbers = owned_numbers(layout.problem, 1, int(one.link.weight_gradient))

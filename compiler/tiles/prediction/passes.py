@@ -20,7 +20,7 @@ from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.statistics_vertices import block_moments
 
 MOMENTS: Final = "forward: moments"
-"""Superstep that computes the mean and variance of normalised values, after the forward passes that record these values."""
+"""Name of the superstep that computes the mean and variance of normalised values, after the forward passes that record these values."""
 
 
 def moments_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:

@@ -259,7 +259,7 @@ def _reduction(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
 
 
 def exchange_cycles(layout: Layout, traffic: ExchangeTraffic) -> Floats:
-    """Return the exchange cycles of each tile: bytes received or sent, and a cost for each fragment received."""
+    """Return the exchange cycles of each tile, for the larger one of its bytes received and sent, and for each fragment received."""
     target = layout.problem.target
     moved = np.maximum(traffic.received, traffic.sent) if traffic.received.any() else traffic.received
     return np.ceil(moved / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
@@ -273,7 +273,7 @@ def cycles_by_tile(layout: Layout, steps: tuple[SuperstepDraft, ...]) -> dict[st
 
 
 def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Phase:
-    """Return the summary of one superstep; with `roughly`, only its duration."""
+    """Return the summary of one superstep; with `roughly`, without the busiest tile and its loops."""
     exchanges = [step.traffic, *step.after]
     return Phase(
         name=step.name,
@@ -327,7 +327,7 @@ def block_load(layout: Layout, iterations: int | None = None) -> Load:
 
 
 def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[SuperstepDraft, ...]:
-    """Return the superstep that merges the results of the relays' workers into one list; no exchange precedes it."""
+    """Return the superstep in which relays merge the results of their workers and write windows; no exchange precedes it."""
     load = relay_load(layout, "windows", runs)
     return (SuperstepDraft(f"{part}: windows", part, runs, load, ExchangeTraffic.none(layout.problem)),) if load.vertices else ()
 

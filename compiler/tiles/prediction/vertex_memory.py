@@ -19,7 +19,7 @@ PIECE: Final = 9
 
 
 def constant_bytes(layout: Layout) -> Ints:
-    """Return the bytes on every tile, without tables of indexed connections and positions of the outputs that a loss reads."""
+    """Return the bytes of constants on every tile, without tables of indexed connections and positions of outputs that a loss reads."""
     problem, workers = layout.problem, layout.problem.target.workers
     words: Ints = np.zeros(problem.target.tiles, dtype=np.int64)
     for source, relays in layout.relays.items():

@@ -1,7 +1,7 @@
-"""Work of a relay's workers in a superstep: they search spike masks and write windows (see docs/reference/terms.md).
+"""Worker cycles of a relay in a superstep: its workers search spike masks and write windows (see docs/reference/terms.md).
 
 All workers of a tile share its samples. Each worker searches an equal share of the mask words. A share is cut into *pieces* at the
-boundaries of samples. The results are then merged piece by piece. The workers take turns to copy the words of windows.
+boundaries of samples. The results are then merged piece by piece. The words of a window are distributed to the workers one by one, in turn.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> M
 
 @dataclass(frozen=True)
 class RelayWork:
-    """Cycles of the slowest worker in one run of a relay. Each value is a number, or an array over numbers of samples.
+    """Cycles of the slowest worker in one run of a relay. Each value is a number, or an array with one element for each number of samples.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class RelayWork:
     compacting
         Further cycles in iterations that follow a step of the source.
     shown
-        Further cycles in iterations in which a bus carries a step, by bus.
+        Further cycles in iterations in which a bus carries a step, by bus id.
     runs
         The loops that take these cycles, with their trip counts.
     """
@@ -90,7 +90,7 @@ class RelayWork:
 
 
 def _pieces(samples: Any, workers: int) -> Any:
-    """Return the largest number of pieces of any worker; `samples` is a number or an array."""
+    """Return the maximum number of pieces of a worker; `samples` is a number or an array."""
     whole, worker = np.asarray(samples)[..., None], np.arange(workers)
     return (ceil_div((worker + 1) * whole, workers) - worker * whole // workers).max(axis=-1)
 
@@ -178,7 +178,7 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
 
 
 def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:
-    """Return the words and runs that the slowest worker copies into a bus's windows.
+    """Return the numbers of words and of runs that the slowest worker copies into a bus's windows.
 
     The ids of a gradient window are copied twice: for the targets that read it, and for the source to which gradients return.
     """
@@ -210,7 +210,11 @@ def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
 
 
 def copied_words(ids: float, width: int) -> float:
-    """Return the expected 32-bit words of `ids` ids: two 16-bit ids per word; the last word is half full in half of all cases."""
+    """Return the expected number of 32-bit words for a list of ids, of which `ids` are expected.
+
+    Ids of a source with more than 65,536 neurons have 32 bits. Otherwise a word contains two ids, and the last word is half full in half of
+    all cases. At most 0.5 expected ids count as one word per id.
+    """
     return ids if width > 1 << 16 else (ids + 0.5) / 2 if ids > 0.5 else ids
 
 

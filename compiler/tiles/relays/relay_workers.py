@@ -3,8 +3,8 @@
 A relay is a tile that searches the masks of a population (one bit per neuron) for spikes, and writes their ids to windows. Several workers
 share this work.
 
-The positions of a sample's events in its mask are drawn at random, weighted by rates if these were measured. All other quantities follow
-from the number of events.
+The positions of a sample's events in its mask are drawn at random; those of spikes are weighted by the firing rates of the neurons if these
+were measured. All other quantities follow from the number of events.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from snnc.compiler.tiles.vertices.relay_loops import bit_loops, compact_loops, w
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Distribution of lists of ids, one per sample, to the workers of a tile.
+    """Distribution of lists, one per sample, to the workers of a tile.
 
-    The words of a list belong to classes: class c contains the words c, c + workers, c + 2 workers, … The classes of all lists are lined
-    up, and every worker gets `samples` consecutive classes. The arrays have one element per class.
+    Each list is divided into as many classes as the tile has workers. For ids, class c contains the words c, c + workers, c + 2 workers, …
+    For bits and for the entries of gradients, it is the c-th of equal ranges. The classes of all lists are lined up, and every worker gets
+    `samples` consecutive classes. The arrays have one element per class.
 
     Attributes
     ----------
@@ -83,9 +84,9 @@ def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | No
 
 
 def by_samples(relays: Sequence[tuple[int, int]], iterations: int, cycles: Callable[[Ints, int], Any]) -> Floats:
-    """Call `cycles` once for all relays with equally many samples, and return its results as [relays, iterations].
+    """Call `cycles` once for each number of samples that relays have, and return the results as [relays, iterations].
 
-    The arguments of `cycles` are the first sample of each of these relays, and their number of samples.
+    The arguments of `cycles` are the first sample of each relay with this number of samples, and the number.
     """
     found = np.zeros((len(relays), iterations))
     first, count = np.array(relays, dtype=np.int64).T
@@ -128,9 +129,10 @@ def _cycles_of_equal(problem: MappingProblem, source: BusSource, rows: MaskRows 
 def _found_counts(
     problem: MappingProblem, source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints, later: int
 ) -> Iterator[tuple[str, Ints]]:
-    """Yield, by sample, the numbers of spikes, then of other neurons in the support, that each worker finds, [relays, workers, iterations].
+    """Yield ("spikes", number of spikes that each worker finds) for each sample of a relay; the numbers are [relays, workers, iterations].
 
-    The step is the one that the source computed `later` iterations before.
+    For sources with windowed gradients, the same follows with "near" and the numbers of other neurons in the support. The step is the one
+    that the source computed `later` iterations before.
     """
     key = ("found", source.buffer, rows, shares.samples, chosen.tobytes(), later)
     yield from problem.memo.get(key, lambda: list(_draw_found(problem, source, rows, shares, chosen, later)))
@@ -139,7 +141,7 @@ def _found_counts(
 def _draw_found(
     problem: MappingProblem, source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints, later: int
 ) -> Iterator[tuple[str, Ints]]:
-    """Draw the numbers that :func:`_found_counts` returns."""
+    """Draw the numbers that :func:`_found_counts` yields."""
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
     parts = _before(problem, source)(_searched_parts(rows, shares))
@@ -174,9 +176,11 @@ def _listed(problem: MappingProblem, source: BusSource, shares: Shares) -> Float
 
 
 def _draw(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> tuple[Ints, ...]:
-    """Draw how many of each sample's `counts` [iterations, samples] are in the part of every worker, [relays, workers, iterations].
+    """Draw the number of events in the part of every worker: one array [relays, workers, iterations] for each sample of a relay.
 
-    The events are distinct values of a sample's `width`; `parts`, [samples, workers] or [samples, workers, 1], are the workers' fractions.
+    `counts` are the numbers of events, [iterations, samples of the batch]. `chosen` are the samples of each relay, [relays, samples]. A
+    sample has `width` values, and its events are distinct ones. `parts`, [samples, workers] or [samples, workers, 1], are the fractions of
+    these values that each worker processes.
     """
     counts = np.ascontiguousarray(counts, dtype=np.int64)
     return _draw_cached(name, width, counts.tobytes(), counts.shape, chosen.tobytes(), chosen.shape, parts.tobytes(), parts.shape)
@@ -234,7 +238,7 @@ def _listing(problem: MappingProblem, bus: Bus, firsts: Ints, samples: int) -> A
 
 
 def _searching(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Ints) -> Any:
-    """Return the cycles to search masks for `ids`, [relays, workers, iterations]."""
+    """Return each worker's cycles to search masks in which it finds `ids` ids; both are [relays, workers, iterations]."""
     cost = problem.costs["relay_compact"]
     pieces, runs, groups, singles = (found[:, None] for found in _walked(rows, shares))
     boxes = np.maximum(groups + singles * rows.unit / TOGETHER, 1.0)
@@ -244,7 +248,7 @@ def _searching(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Int
 
 
 def _walked(rows: MaskRows, shares: Shares) -> Floats:
-    """Return the pieces of masks, runs of consecutive units, groups of words in runs, and remaining units of each worker: [4, workers]."""
+    """Return each worker's numbers of mask pieces, runs of consecutive units, groups of words in runs, and other units: [4, workers]."""
     together, whole = TOGETHER // rows.unit, rows.all * shares.samples
     walked = np.zeros((4, shares.workers))
     for worker in range(shares.workers):
@@ -258,7 +262,7 @@ def _walked(rows: MaskRows, shares: Shares) -> Floats:
 
 
 def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:
-    """Return the cycles to merge the results of all workers, [relays, workers, iterations]."""
+    """Return each worker's cycles to merge the results of the search, [relays, workers, iterations]."""
     wide, later = source.width > 1 << 16, problem.schedule.latency
     parts = np.diff(_searched_parts(rows, shares))[..., 0]
     sharing = (parts > 0) @ np.ones(shares.workers)
@@ -277,7 +281,11 @@ def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, 
 
 
 def _copying(problem: MappingProblem, loops: Sequence[Loop], bus: Bus, shares: Shares, chosen: Ints, *, forward: bool) -> Any:
-    """Return the cycles to copy ids into windows, [relays, workers, iterations]; gradient windows also copy the previous window."""
+    """Return each worker's cycles to copy ids into the windows of a bus, [relays, workers, iterations].
+
+    In the backward pass, workers of a bus with windowed gradients copy the ids of two steps: those of the gradient window and of the window
+    before it.
+    """
     timeline, first = problem.timeline, problem.timeline.first(bus)
     support = bus.id in problem.windowed_buses and not forward
     ids = timeline.entries(bus) if support else np.minimum(timeline.stored(bus), bus.capacity)

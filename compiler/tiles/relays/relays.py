@@ -24,7 +24,10 @@ _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
 
 
 def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Ints) -> Floats:
-    """Return the tile cycles of a relay with `samples` samples per iteration, in both passes: receiving its data, and computing."""
+    """Return, for each number of samples per relay in `samples`, the tile cycles per iteration in which a relay receives and computes.
+
+    The cycles are those of the forward pass and, if the program trains, of the backward pass.
+    """
     target = problem.target
     works = [windows_work(problem, source, rows, samples, forward=True)]
     if rows is not None and source.kind == "spikes":
@@ -38,7 +41,10 @@ def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | N
 
 
 def _share(problem: MappingProblem, source: BusSource, ranges: Mapping[str, TileRange], most: int) -> int:
-    """Return the number of samples per relay, at most `most`, that minimises the total time of the relays and of their readers."""
+    """Return the number of samples per relay, at most `most`, that minimises the estimated cycles.
+
+    These are the cycles of one relay, and those for the fragments that the relay and the tiles that read it receive.
+    """
     rows = None if source.external else mask_rows(problem, source, ranges[source.owner])
     tried = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
     cycles = _relay_cycles(problem, source, rows, tried)
@@ -70,11 +76,15 @@ class Room:
 def distribute_relays(
     problem: MappingProblem, held: Ints, rooms: Mapping[BusSource, Sequence[Room]], ranges: Mapping[str, TileRange], computing: Floats
 ) -> dict[BusSource, tuple[Relay, ...]]:
-    """Distribute the samples of every source over the emptiest tiles, and add their bytes to `held`.
+    """Distribute the samples of every source over the least loaded tiles, and add their bytes to `held`.
 
-    A relay gets the number of samples that makes the step fastest, or fewer samples if these would fill more than half of a tile's free
-    memory. Sources are assigned in the order of decreasing size. They get the tiles with the fewest relays and, among these, with the least
-    other computation; ties go to the lowest tile. A tile has at most one relay of a source.
+    Sources are assigned in the order of decreasing bytes per sample. The number of samples per relay is the one with the fewest estimated
+    cycles, among those that need at most half of the free memory of the emptiest tile. If this results in more relays than tiles, every
+    tile gets a relay with more samples. A tile has at most one relay of a source.
+
+    Tiles on which the relay would need at most half of the free memory come first. Among these, tiles with the least relay work come first
+    (one unit per relay and one per sample, and an initial amount on the first tile of each chip), then those with the least other
+    computation, then those with the fewest bytes in use; remaining ties go to the lowest tile.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ class Bus:
     lag: int
     capacity: int
     gradient_capacity: int = 0
-    """Entries per sample of a backward window, if gradients can return in windows; else 0."""
+    """Maximum number of entries per sample of a backward window, if gradients can return in windows; else 0."""
 
     @property
     def events(self) -> bool:

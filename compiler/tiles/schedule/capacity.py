@@ -21,13 +21,14 @@ others are near the threshold (in published runs with windows of 10 % of all neu
 MARGIN: Final = 4.0
 """Margin above the mean, in standard deviations of a binomial count: about 3 in 100,000 counts are larger if neurons are independent."""
 GRAIN: Final = 4
-"""Capacities are multiples of this number: four 16-bit ids fill a 64-bit load."""
+"""Default capacities below the width are multiples of this number: four 16-bit ids fill a 64-bit load."""
 
 
 def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
-    """Return, for each source with a gradient window and an activity, the fraction of neurons that receive a gradient per step.
+    """Return, for each source with a gradient window, the fraction of neurons that receive a gradient per step.
 
-    The fraction is the measurement in `given`; without a measurement, it is :data:`SUPPORT_RATIO` times the activity.
+    The fraction is the measurement in `given`; without a measurement, it is :data:`SUPPORT_RATIO` times the activity, but at most 1. It is
+    at least the activity. Sources with neither a measurement nor an activity are omitted.
 
     Raises
     ------
@@ -43,12 +44,12 @@ def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, 
 
 
 def expected_activity(network: MappedNetwork, given: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the spikes per value and step of each source of spikes: the measurement in `given`, else :data:`ASSUMED_ACTIVITY`.
+    """Return the mean number of spikes per value and step of each source of spikes, from `given` or else :data:`ASSUMED_ACTIVITY`.
 
     Raises
     ------
     CapacityError
-        A number is not in [0, 1], or a name is not a buffer that sends spikes.
+        A number is not in [0, 1].
     """
     known = {s.buffer for s in network.sources if s.kind == "spikes"}
     for name, value in (given or {}).items():
@@ -75,10 +76,10 @@ def window_capacity(source: BusSource, activity: float | None, given: Mapping[st
 
 
 def gradient_capacity(source: BusSource, capacity: int, support: float | None, given: Mapping[str, int] | int | None) -> int:
-    """Return the entries per sample of a backward window: spikes (at least `capacity`) and neurons near the threshold.
+    """Return the maximum number of entries per sample of a backward window: spikes, and neurons near the threshold.
 
     It is 0 for a source without gradient windows. Otherwise it is computed as in :func:`window_capacity`, from the fraction `support` of
-    neurons that receive a gradient.
+    neurons that receive a gradient, and is at least `capacity`, the number of spikes in a forward window.
     """
     if not source.windowed:
         return 0
@@ -96,7 +97,7 @@ def _default_capacity(source: BusSource, share: float) -> int:
 
 
 def check_names(network: MappedNetwork, *given: Mapping[str, object] | int | None) -> None:
-    """Reject activities and capacities of buffers that send no spikes."""
+    """Reject names in `given` (activities and capacities, by buffer) that are not buffers that send spikes."""
     known = sorted(s.buffer for s in network.sources if s.kind == "spikes")
     for mapping in given:
         for name in mapping if isinstance(mapping, Mapping) else ():

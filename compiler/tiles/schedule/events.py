@@ -30,7 +30,7 @@ def batches(sources: Iterable[BusSource], measured: Mapping[str, Array], steps: 
 
 
 def spikes_of(source: BusSource, rate: float, measured: Array | None, shape: tuple[int, int, int]) -> Ints:
-    """Return [batches, steps, samples]: events of a source; without measurements, every value fires independently with `rate`."""
+    """Return [batches, steps, samples]: number of events of a source; without measurements, every value fires independently with `rate`."""
     if measured is not None:
         return fitted(measured, shape).astype(np.int64)
     found = _random(source, "spikes").binomial(source.width, rate, (shape[0], 1 if source.static else shape[1], shape[2]))
@@ -38,7 +38,7 @@ def spikes_of(source: BusSource, rate: float, measured: Array | None, shape: tup
 
 
 def support_of(source: BusSource, rates: tuple[float, float], measured: Array | None, spikes: Ints) -> Ints:
-    """Return [batches, steps, samples]: neurons that receive a gradient, including those that spike.
+    """Return [batches, steps, samples]: numbers of neurons that receive a gradient, including those that spike.
 
     `rates` are the fractions of neurons that spike and that receive a gradient.
     """

@@ -24,9 +24,9 @@ class WindowSizes:
     exact
         Whether no event may be dropped.
     capacity
-        Ids in a window of the forward pass.
+        Maximum number of ids in a window of the forward pass.
     gradient_capacity
-        Entries in a window of the backward pass, if gradients return in windows; otherwise None.
+        Maximum number of entries in a window of the backward pass, if gradients return in windows; otherwise None.
     """
 
     width: int

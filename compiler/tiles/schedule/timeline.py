@@ -88,7 +88,7 @@ class EventTimeline:
         return self._memo.get(("spikes", source.buffer), lambda: spikes_of(source, rate, p.counts.get(source.buffer), shape))
 
     def support(self, source: BusSource) -> Ints:
-        """Return [batches, steps, samples]: neurons of a windowed source that receive a gradient, including those that spiked."""
+        """Return [batches, steps, samples]: number of neurons of a windowed source that receive a gradient, including those that spiked."""
         p = self.problem
 
         def make() -> Ints:
@@ -103,13 +103,13 @@ class EventTimeline:
         return spikes if self.problem.mode == "exact" else np.minimum(spikes, bus.capacity)
 
     def all_entries(self, bus: Bus) -> Ints:
-        """Return [batches, steps, samples]: entries per step in the backward pass, over all its windows."""
+        """Return [batches, steps, samples]: number of entries in all windows of a step in the backward pass."""
         if bus.id not in self.problem.windowed_buses:
             return self.stored(bus)
         return self.stored(bus) + self.support(bus.source) - self.spikes(bus.source)
 
     def entries(self, bus: Bus) -> Ints:
-        """Return [batches, steps, samples]: entries in the first backward window."""
+        """Return [batches, steps, samples]: number of entries in the first backward window."""
         return np.minimum(self.all_entries(bus), self.capacity(bus, backward=True))
 
     def capacity(self, bus: Bus, *, backward: bool) -> int:
@@ -145,13 +145,16 @@ class EventTimeline:
         return self._memo.get((kind, bus.id), lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
-        """Return the events of the window that neurons read in `part`: an iteration's last window (forward) or first window (backward)."""
+        """Return the numbers of events in the window that neurons read in `part`.
+
+        It is the last window of an iteration (part "forward") or the first one (part "backward").
+        """
         if part == "backward":
             return self.sums(part, bus, lambda: self.window(bus, backward=True))
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
 
     def window(self, bus: Bus, *, backward: bool, number: Ints | int = 0) -> Ints:
-        """Return [chosen iterations, samples]: spikes in window `number` of each iteration; the first window is number 0."""
+        """Return [chosen iterations, samples]: number of spikes in window `number` of each iteration; the first window is number 0."""
         capacity, spikes = self.capacity(bus, backward=backward), self.placed(self.stored(bus), self.first(bus))
         if bus not in self.problem.limited(backward=backward):
             number = 0
@@ -187,7 +190,7 @@ class EventTimeline:
         return Rounds(iteration, window + backward)
 
     def in_rounds(self, bus: Bus, rounds: Rounds, *, backward: bool, spikes: bool, later: int = 0) -> Ints:
-        """Return [rounds, samples]: spikes, or all entries, in the windows of `rounds`, or in those `later` windows after them."""
+        """Return [rounds, samples]: number of spikes, or of all entries, in the windows `later` windows after those of `rounds`."""
         capacity, first = self.capacity(bus, backward=backward), self.first(bus)
         in_all_windows = self.placed(self.stored(bus) if spikes else self.all_entries(bus), first)[rounds.iteration]
         in_window: Ints = np.clip(in_all_windows - (rounds.window + later)[:, None] * capacity, 0, capacity)
@@ -198,7 +201,7 @@ class EventTimeline:
         return float(self.rounds(backward=backward).mean()) * self._sequence_iterations
 
     def busiest(self, bus: Bus, part: str, samples: Ints) -> Floats:
-        """Return the events per sample that the busiest block with `samples` samples reads, averaged over iterations with a step.
+        """Return the number of events per sample that the busiest block of `samples` samples reads, averaged over iterations with a step.
 
         `part` is "forward" or "backward" for spikes, or "entries" for entries of the first backward window.
         """

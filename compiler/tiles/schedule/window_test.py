@@ -2,8 +2,10 @@
 
 Every relay of a bus whose windows may be too small reports the number of further windows that its samples need. If a single tile read all
 of these reports, it would receive a fragment for each. Therefore, tiles of every chip first compute the maximum over some relays of the
-chip, level by level as long as that is faster. Tile 0 reads the remaining results. A *number* is one word, or two words if the backward
-pass needs other windows than the forward pass. The forward pass then finds both numbers, and the backward pass needs no test.
+chip, level by level as long as that is faster. Tile 0 reads the remaining results.
+
+If further windows are possible in the forward pass, the test runs there, also for the backward pass. A *number* is one word, or two words
+if the two passes may need different numbers of windows.
 """
 
 from __future__ import annotations

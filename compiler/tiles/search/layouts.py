@@ -57,7 +57,7 @@ def _forward_cycles(problem: MappingProblem, ranges: Mapping[str, TileRange]) ->
 
 
 def _rooms(problem: MappingProblem, placement: Placement, where: TileRange, *, local_relays: bool) -> list[Room]:
-    """Return the tiles allowed for relays in each group of chips: all tiles, or with `local_relays` the tiles of the chips of `where`."""
+    """Return the tiles allowed for relays in each group of chips: all of the group, or with `local_relays` the chips of `where` in it."""
     per_chip, copies = problem.target.tiles_per_chip, placement.copies
     group = -(-placement.chips // copies) * per_chip
     replicas_of_copy = where.replicas // copies
@@ -74,7 +74,7 @@ def _rooms(problem: MappingProblem, placement: Placement, where: TileRange, *, l
 def _loss_tiles(problem: MappingProblem, used: Ints, ranges: Mapping[str, TileRange]) -> tuple[int, ...]:
     """Return the tile of each sample's loss.
 
-    Samples are assigned in turn to the emptiest tiles of the chips on which their outputs are computed.
+    Samples are assigned in turn to the tiles of the chips on which their outputs are computed, the emptiest tiles first.
     """
     if not problem.training or problem.network.loss_layer is None:
         return ()

@@ -1,4 +1,4 @@
-"""Caches of quick estimates; a full plan of the same request starts from its estimate."""
+"""Caches of quick estimates, from which full plans of the same requests start, and of plans."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.search.search import Search
 
 MAX_SLOWDOWN: Final = 1.15
-"""Quick estimates slower than another by this factor are dropped, because estimates tend to be too low."""
+"""Quick estimates slower than another by more than this factor are not priced exactly: exact prices tend to be even higher."""
 Populations: TypeAlias = tuple[tuple[int, ...], tuple[tuple[str, int], ...]]
-"""Sizes of the machine and of a step, and id and neurons of each population."""
+"""Sizes of the machine and of a training step, and id and number of neurons of each population."""
 
 
 @dataclass(frozen=True, eq=False)

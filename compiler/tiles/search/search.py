@@ -40,11 +40,11 @@ from snnc.compiler.tiles.supersteps.streaming import streaming_bytes
 NONE: Final = Streaming(0, 1.0)
 """Streaming memory of a machine that defines none."""
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
-"""Fractions of a tile that blocks may fill, tried in this order until relays fit as well."""
+"""Fractions of a tile's memory that blocks may fill, tried in this order until relays fit as well."""
 TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
-"""Fractions of a tile that blocks may fill if rows of weights are packed: finer steps, because tiles are then nearly full."""
+"""Fractions of a tile's memory that blocks may fill if rows of weights are packed: finer steps, because tiles are then nearly full."""
 QUICK_SHARES: Final = (1.0, 0.8, 0.6)
-"""Fractions of a tile that blocks may fill, in a search that stops at the first placement that fits."""
+"""Fractions of a tile's memory that blocks may fill, in a search that stops at the first placement that fits."""
 EFFORT: Final = 600_000
 """Maximum product of the changes that local search tries, the populations, and the tiles of the chips in use; this takes a few seconds
 on a laptop."""
@@ -64,7 +64,7 @@ OVERHEAD_SHARE: Final = (0.5, 0.8)
 """Cycles above the lower bound are overhead, of relays and exchange. A change of the placement is assumed to leave this fraction of the
 overhead, if prices are exact (first value) or estimates (second value)."""
 CLOSE: Final = 1.03
-"""Estimates up to this factor slower than the fastest are priced exactly."""
+"""If prices are estimates, local search also prices changes that are expected to take up to this factor times the best cycles."""
 MIN_CHANGES, MAX_CHANGES = 6, 80
 """Minimum and maximum number of changes that local search tries."""
 MEASURED_FACTOR: Final = 2
@@ -139,7 +139,7 @@ class Search:
         known = bytes_before_pricing(layout)
         if known > self.problem.target.tile_bytes:
             if known >= self._least_known:
-                self._update_bytes = 0.0  # not known
+                self._update_bytes = 0.0  # unknown, so it must not count as too large
                 return None
             self._least_known = known
         return self._priced(replace(layout, exact=False) if self.problem.network.indexed else layout)
@@ -174,7 +174,7 @@ class Search:
         return self
 
     def run_quickly(self, chips: int | None) -> Search:
-        """Use all chips, allow relays on any tile, and stop at the first placement that fits, even if it is slow."""
+        """Use `chips` chips (None: all), allow relays on any tile, and stop at the first placement that fits, even if it is slow."""
         options = self._options(self.problem)
         for share in TIGHT_SHARES if self.problem.packed else QUICK_SHARES:
             tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))

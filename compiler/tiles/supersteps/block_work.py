@@ -67,7 +67,7 @@ def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
 
 
 def _kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    """Return [kinds, iterations]: cycles of the blocks of each kind; cached for placements with the same cut."""
+    """Return [kinds, iterations]: cycles of the blocks of each kind; cached for placements with the same cut of the population."""
     make = partial(_source_gradients if part == "source_gradient" else _neurons, layout, layer, blocks, part)
     return layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.ranges[layer.id])), make)
 
@@ -111,7 +111,10 @@ def _of_links(layout: Layout, layer: Layer, blocks: Blocks, part: str, drawn: li
 
 
 def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, **more: float) -> Any:
-    """Return the cycles that the vertex `name` of a block takes for one more spike in a sample, or to search all keys of a table."""
+    """Return the cycles that the vertex `name` of a block takes for a connection, per block of each kind.
+
+    With ``events=1``, these are the cycles for one more spike in a sample; with ``passed=1``, those to search all keys of a table.
+    """
     link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
     amounts = {"samples": 0, "count": blocks.columns, "events": more.get("events", 0)}
     if link.indexed is not None:
@@ -151,7 +154,7 @@ def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, name: str) -> Mappi
 
 
 def entries_shown(layout: Layout, bus: Bus) -> Sums:
-    """Return the number of entries in the first backward window of each iteration."""
+    """Return the number of entries in the first backward window of `bus` in each iteration."""
     timeline = layout.problem.timeline
     return timeline.sums("entries", bus, lambda: timeline.placed(timeline.entries(bus), timeline.first(bus)))
 

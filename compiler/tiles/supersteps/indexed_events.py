@@ -1,4 +1,4 @@
-"""Number of events that each column group of an indexed connection looks up, counted value by value.
+"""Number of events that each column group of an indexed connection looks up, counted for each value of the source.
 
 A block of a convolution receives events only from the part of the image that its neurons read. Few events occur there, so the busiest of
 hundreds of blocks has far more events than the mean, and neighbouring blocks are busy at the same time. For every group, this module
@@ -41,7 +41,10 @@ TINY: Final = 1e-9
 
 
 def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
-    """Return whether events of `link`, or of its `further` windows, are counted value by value; this needs tables of an exact layout."""
+    """Return whether events of `link`, or of its `further` windows, are counted value by value.
+
+    This needs the tables of an exact layout, and arrays of at most :data:`LARGEST` elements.
+    """
     if link.indexed is None or not link.events or not layout.exact:
         return False
     problem = layout.problem
@@ -75,7 +78,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
 
     def make() -> Floats:
         walked, rows = _walked(tables, prices), read.rows
-        of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row: no step
+        of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row is for iterations without a step
         for disjoint, spikes, passed in lookups:
             of_groups[:, disjoint, :-1] = ((walked @ spikes).toarray() + cost.lookup * passed).reshape(len(of_groups), len(disjoint), rows)
         return of_groups

@@ -32,8 +32,8 @@ def clocked(layout: Layout, iterations: int | None = None) -> Load:
 def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
     """Return the load of relays, one vertex each, and of the clocks; `iterations` is passed to :class:`Load`.
 
-    In part "masks", which runs when spikes arrive, relays of populations search masks, and all others write windows. In "windows", relays
-    of populations merge their results. In "backward", all relays write windows again.
+    In part "masks", which runs when spikes arrive, relays of spiking populations search masks, and all others write windows. In "windows",
+    relays of spiking populations merge the results of the search and write windows. In "backward", all relays write windows again.
     """
     load = clocked(layout, iterations) if part != "windows" else Load(layout.problem, iterations)
     add_relays(layout, load, part)
@@ -43,7 +43,7 @@ def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load
 def add_relays(layout: Layout, load: Load, part: str) -> None:
     """Add relays to a superstep; `part` as in :func:`relay_load`.
 
-    If relays search masks while neurons compute, part "shown" has the relays without masks, and "masks" all others.
+    If relays search masks while neurons compute, part "shown" adds only the relays without masks, and part "masks" only those with masks.
     """
     problem, fused = layout.problem, layout.problem.schedule.latency > 1
     for source in problem.network.sources:

@@ -1,8 +1,8 @@
 """Streaming memory: the data that sequences in segments store there, and the cycles to copy these data.
 
-A *row* contains the initial states of a segment, or its history. Each chip copies its part of a row as 32-bit words, and lists of 16-bit
-ids as half words in a separate copy. A copy waits for all chips, and runs at the rate of streaming memory or of its busiest tile, whichever
-is slower (docs/reference/emulator.md).
+A *row* contains the initial states of a segment, or its history. Each chip copies its part of a row as 32-bit words, and 16-bit ids and
+float16 states as half words in a separate copy. A copy waits for all chips, and runs at the rate of streaming memory or of its busiest
+tile, whichever is slower (docs/reference/emulator.md).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, id_bytes
 
 ROW_BYTES: Final = 1 << 27
-"""Maximum bytes of a row: the documented limit of a stream's buffer (a remote buffer has two streams). Longer rows are split."""
+"""Maximum number of bytes of a row: the documented limit of a stream's buffer (a remote buffer has two streams). Longer rows are split."""
 
 
 @dataclass(frozen=True, eq=False)
 class TileRowShare:
-    """Bytes and contiguous pieces of each tile in a row."""
+    """Number of bytes and of contiguous pieces of each tile in a row."""
 
     bytes: Floats
     pieces: Floats
@@ -43,12 +43,12 @@ class TileRowShare:
 
 @dataclass(frozen=True)
 class RowCopy:
-    """One copy of a row; the copies of the chips run one after another.
+    """The copies that move a row; those of different chips run one after another.
 
     Attributes
     ----------
     copies, transfer
-        Number of copies, and their predicted cycles.
+        Number of copies, and the sum of their predicted cycles.
     fragments
         Number of fragments on each tile.
     """

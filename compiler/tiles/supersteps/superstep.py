@@ -15,7 +15,9 @@ class SuperstepDraft:
 
     name: str
     part: str
+    """Part of the training step: "forward", "loss", "recompute", "backward" or "update"."""
     runs: int
+    """Number of runs in a training step."""
     load: Load
     traffic: ExchangeTraffic
     """The exchange before the superstep."""

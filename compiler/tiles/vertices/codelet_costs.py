@@ -114,7 +114,7 @@ _HALF_STATE: Final = 2
 _RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "table_row": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 # An id: load, subtract the first, compare with the count, branch, advance; additions are counted as part of it.
 _READING: Final = CodeletCost(idle=8, sweep=_SWEEP, event=_EVENT, event_joined=_JOINED, id=5, **_RUNS)
-"""Costs of a block that reads windows, which its vertices share."""
+"""Costs of reading windows, which are the same in all vertices of blocks."""
 
 
 def _partials(layer: Layer) -> dict[str, Any]:

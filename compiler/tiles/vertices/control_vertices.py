@@ -29,7 +29,7 @@ ZERO_VERTEX: Final = VertexSpec(
     CodeletCost(start=16, element=1),
     tuple(looping("elements", Amount("count"), 1)),
 )
-"""Sets currents to 0 before the first step."""
+"""Sets currents, and the states of maxima, to 0 before the first step."""
 _AGAIN: Final = one("output", "bool", "again", "whether further windows follow")
 _LEFT: Final = one("output", "unsigned", "left", "number of further windows that follow")
 _ROUNDS: Final = one("inout", "unsigned", "rounds", "total further windows of all iterations so far")
@@ -49,12 +49,12 @@ def _compared(cost: CodeletCost) -> tuple[Loop, ...]:
 
 
 def most(costs: Mapping[str, CodeletCost], name: str = "most") -> VertexSpec:
-    """Return the vertex that computes the maximum of the further windows needed by some relays."""
+    """Return the vertex that computes the maximum number of further windows that any of some relays needs."""
     return VertexSpec(name, _MOST, costs["most"], _compared(costs["most"]))
 
 
 def most_of_workers(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return the vertex that computes the maximum with all workers of the deciding tile."""
+    """Return the vertex of the deciding tile that computes this maximum, one value for each of its workers."""
     return most(costs, "most_of_workers")
 
 

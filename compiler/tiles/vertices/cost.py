@@ -6,7 +6,7 @@ expected amounts, and the codelet counts by the same formulas::
 
     cycles = start + sum of trips x cycles per trip          (or idle, in an iteration without a step for the vertex)
 
-A coefficient is the number of cycles per trip of one of these loops. Its values are in
+A coefficient is a number of cycles per trip of one of these loops, or a part of it. The values of all coefficients are in
 :mod:`snnc.compiler.tiles.vertices.codelet_costs`; the name of a loop states what its trips are.
 
 Columns of a block are processed in pairs (one 64-bit load), and a last single column alone. A *sweep* traverses a list once and keeps up to
@@ -29,15 +29,15 @@ from functools import cached_property
 from typing import Any, Final
 
 EVENT_SWEEP: Final = 6
-"""Pairs of columns that a sweep over events keeps in registers: 12 of the 14 arithmetic registers, and one pair for the row."""
+"""Maximum number of pairs of columns in registers in a sweep over events: 12 of the 14 arithmetic registers, and one pair for the row."""
 VALUE_SWEEP: Final = 4
-"""Pairs of columns in registers in a sweep over values: 8 registers, and three pairs for the value, the row and the product."""
+"""Maximum number of pairs of columns in registers in a sweep over values: 8 registers, and 3 pairs for the value, row and product."""
 SAMPLE_SWEEP: Final = 5
-"""Pairs of samples in registers in a sweep over the targets' deltas: 10 registers, a pair for the weight and one for the deltas."""
+"""Maximum number of pairs of samples in registers in a sweep over deltas: 10 registers, a pair for the weight and one for the deltas."""
 
 
 SUMMANDS: Final = 5
-"""Number of gradients that a pass adds to the sum; each needs a pointer, and the sum needs two."""
+"""Maximum number of gradients that a pass adds to the sum; each needs a pointer, and the sum needs two."""
 WINDOWS_LEFT: Final = 20
 """Worker cycles to convert the remaining events to windows: one integer division."""
 
@@ -108,7 +108,7 @@ class CodeletCost:
     narrow: int = 0
     """Conversion of a float16 weight of a connection that is not dense."""
     loops: tuple[tuple[str, int], ...] = ()
-    """Shared loops that the codelet calls: name, instructions. A tile stores each once for all callers."""
+    """Shared loops that the codelet calls: (name, number of instructions). A tile stores each once for all callers."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coefficients by name, and the loops."""

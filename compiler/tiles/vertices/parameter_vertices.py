@@ -1,7 +1,7 @@
 """Vertices of parameters: sums of gradients, updates, and copies of weights for sources.
 
-Each block of a population (some neurons of a tile, for some samples) computes a private gradient, and the private gradients are summed. An
-owner is the tile that updates a weight of a convolution, which several tiles use.
+Each block of a population (some neurons of a tile, for some samples) computes a private gradient, and the private gradients are summed.
+Several tiles may use one weight of an indexed connection, such as a convolution; its owner is the tile that updates it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each neuron model: test accuracy over epochs, mean of the seeds."""
+    """Return a line for each neuron model: test accuracy against epochs, mean of the seeds."""
     found: list[Point] = []
     for model in MODELS:
         known = first_result(results, partial(curve_row, model), (SEEDS, QUICK_SEEDS))

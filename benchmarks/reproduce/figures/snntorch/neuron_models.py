@@ -1,4 +1,4 @@
-"""Figure: throughput of snnTorch's neuron models over the batch size, in networks of 784-1000-10 neurons for MNIST."""
+"""Figure: throughput of snnTorch's neuron models against the batch size, in networks of 784-1000-10 neurons for MNIST."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _points(results: Results, number: Callable[[Mapping[str, Any]], float]) -> t
 ACCURACY: Final = Figure(
     "population-codes",
     "2211.10725",
-    "Population codes: accuracy over T",
+    "Population codes: accuracy against T",
     REGIME + "With more neurons per class, fewer steps are enough, down to one.",
     "T, steps",
     "test accuracy, %",

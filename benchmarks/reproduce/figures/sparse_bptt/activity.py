@@ -1,4 +1,4 @@
-"""Figure: throughput over the activity of three hidden layers that fill one IPU."""
+"""Figure: throughput against the activity of three hidden layers that fill one IPU."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def points(results: Results) -> tuple[Point, ...]:
 FIGURE: Final = Figure(
     "activity",
     "2311.04386",
-    "Training throughput over activity",
+    "Training throughput against activity",
     "N-MNIST inputs (2,312), three hidden layers of 978 neurons that fill one IPU, T = 100, batch 48, Adam. A hidden layer's "
     "capacity K is the "
     "given share of its neurons, and every window is full. A program without events moves and multiplies every value at any "

@@ -1,4 +1,4 @@
-"""Figure: accuracy over the number of hidden layers, dense and with a capacity."""
+"""Figure: accuracy against the number of hidden layers, dense and with a capacity."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def points(results: Results) -> tuple[Point, ...]:
 FIGURE: Final = Figure(
     "layers",
     "2311.04386",
-    "Training throughput over layers and activity: the published log",
+    "Training throughput against layers and activity: the published log",
     "N-MNIST inputs, 2 to 5 hidden layers (h) that fill one IPU, capacity 1, 5 and 10 % (a), T = 100, batch 48, Adam. The log "
     "records neither its "
     "clock nor its activity: snnc's rows use the activity of a simulation with the logged weight limits, and 1.33 GHz.",

@@ -1,4 +1,4 @@
-"""Figure: throughput over the number of neurons per tile, in networks that fill one IPU."""
+"""Figure: throughput against the number of neurons per tile, in networks that fill one IPU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def points(results: Results) -> tuple[Point, ...]:
 FIGURE: Final = Figure(
     "neurons-per-tile",
     "2311.04386",
-    "Training throughput over neurons per tile",
+    "Training throughput against neurons per tile",
     "SHD inputs (700), hidden layers that fill one IPU with the given number of neurons on each of its 1,471 tiles (three layers "
     "for every two neurons per tile), T = 100, "
     "batch 24, SGD, capacity 5 %. A cross above the axes marks a network that does not fit.",
