@@ -47,7 +47,7 @@ class BuildError(SnncError, code="SNNC-E401"):
 
 
 class GraphError(SnncError, code="SNNC-E001"):
-    """Base of the errors of :mod:`snnc.compiler.ir.graph`."""
+    """Base of the errors of a network's graph and of its lowering."""
 
 
 class UnknownNodeError(GraphError, code="SNNC-E002"):
@@ -71,7 +71,7 @@ class NotFiniteError(GraphError, code="SNNC-E006"):
 
 
 class UnconnectedError(GraphError, code="SNNC-E007"):
-    """An operation or a port has no input, or the graph has no input or output."""
+    """A port has no source, an operation has no target, or the graph has no input or output."""
 
 
 class InvalidValueError(GraphError, code="SNNC-E008"):
@@ -83,7 +83,7 @@ class EmptyShapeError(GraphError, code="SNNC-E009"):
 
 
 class TooLargeError(GraphError, code="SNNC-E010"):
-    """An array would contain more elements than can be addressed."""
+    """An array would contain more elements than can be addressed, or would not fit in the memory of this machine."""
 
 
 class ParameterShapeError(GraphError, code="SNNC-E011"):
@@ -103,7 +103,7 @@ class EmptyGroupError(GraphError, code="SNNC-E090"):
 
 
 class LossOutputError(GraphError, code="SNNC-E014"):
-    """No output fits the loss, or more than one does."""
+    """The loss cannot read the chosen output, or it is not clear which output it reads."""
 
 
 class StateInputError(GraphError, code="SNNC-E015"):
@@ -111,7 +111,7 @@ class StateInputError(GraphError, code="SNNC-E015"):
 
 
 class UnknownLossError(GraphError, code="SNNC-E016"):
-    """The loss is unknown, or its numbers are wrong."""
+    """The loss or one of its terms is unknown, or its options or numbers are invalid."""
 
 
 class UnknownPassError(GraphError, code="SNNC-E017"):

@@ -1,1 +1,1 @@
-"""The engine protocol that every backend implements, and the inputs, weights and predictions of sessions."""
+"""Protocols of the engines that backends implement, and the inputs, weights and predictions of sessions."""

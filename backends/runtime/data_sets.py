@@ -19,7 +19,7 @@ class BatchedData(Protocol):
         Parameters
         ----------
         size
-            Samples of a batch.
+            Number of samples per batch.
         order
             Positions of the samples; None: all samples in their own order.
         epoch

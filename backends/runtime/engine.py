@@ -68,7 +68,10 @@ class Engine(Protocol):
         """
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """Run a sequence forward and backward, change the parameters and return the loss; `target` is [B], class indices."""
+        """Run a sequence forward and backward, change the parameters and return the loss.
+
+        `target` contains class indices [B], or the targets of a :class:`~snnc.compiler.losses.composed.Composed` loss.
+        """
 
     def get_parameters(self) -> dict[str, Array]:
         """Return a copy of all parameters, weights as [outputs, inputs]."""
@@ -107,10 +110,10 @@ class SelectingEngine(Protocol):
     """An engine that can read some parameters or gradients without reading all of them, which may be in the memory of a device."""
 
     def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
-        """Return a copy of these parameters."""
+        """Return a copy of the parameters `names`."""
 
     def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
-        """Return these gradients of the last training step."""
+        """Return the gradients of the parameters `names` in the last training step."""
 
 
 @runtime_checkable
@@ -165,11 +168,11 @@ class BoundedEngine(Protocol):
     """An engine that accepts any batch, but can run only as many samples at once as fit in its memory."""
 
     def max_samples(self, steps: int, batch: int) -> int:
-        """Return how many of `batch` samples to run at once, 1 or more."""
+        """Return the number of samples to run at once, from 1 to `batch`."""
 
 
 def samples_at_once(engine: Engine, steps: int, batch: int) -> int:
-    """Return how many of `batch` samples an engine runs at once."""
+    """Return the number of samples that an engine runs at once, if `batch` samples are given."""
     if engine.batch is not None:
         return engine.batch
     return engine.max_samples(steps, batch) if isinstance(engine, BoundedEngine) else batch

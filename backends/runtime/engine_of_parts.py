@@ -1,4 +1,4 @@
-"""Wrapper of the engine of a program with split populations, with the interface of the author's network."""
+"""Wrapper of the engine of a program with split populations; its interface is that of the undivided network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TileEngine(SplitEngine, GatheringEngine, MeasuringEngine, RepeatingEngine,
 
 
 class EngineOfParts(EngineWrapper[TileEngine]):
-    """Translates the arrays of all calls between the network and the program with split populations; counters are the split program's.
+    """Converts the arrays of all calls between the network and the program with split populations; counters are not converted.
 
     Parameters
     ----------

@@ -115,7 +115,7 @@ class Events:
         return len(self.shape)
 
     def dense(self, dtype: npt.DTypeLike = np.float32) -> Array:
-        """Return the array."""
+        """Return the represented array."""
         found: Array = np.zeros((self.shape[0] * self.shape[1], prod(self.shape[2:])), dtype)
         begin = self.begin.astype(np.int64)
         found[np.repeat(np.arange(len(found)), begin[1:] - begin[:-1]), self.ids] = 1

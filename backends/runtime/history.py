@@ -43,8 +43,11 @@ class TrainingProgress:
     epoch: int
     """Number of the epoch in this call, from 0, independent of `first_epoch`."""
     epochs: int
+    """Number of epochs of this call."""
     batch: int
+    """Number of the batch in its epoch, from 0."""
     batches: int
+    """Number of batches in an epoch; for a stream of unknown length, the number so far."""
     loss: float
     """Loss of this batch."""
     update: int = 0
@@ -70,7 +73,7 @@ class Epoch:
     learning_rate: float = math.nan
     """Learning rate of the last update."""
     updates: int = 0
-    """Updates so far."""
+    """Number of updates so far."""
 
     @property
     def text(self) -> str:
@@ -96,7 +99,7 @@ class History:
     stopped_early: bool = False
     """Whether training ended before its last epoch because the validation result stopped improving."""
     dropped: int = 0
-    """Samples that each epoch skipped because they did not fill a batch; with shuffling, they differ from epoch to epoch."""
+    """Number of samples that an epoch skipped because they did not fill a batch; with shuffling, each epoch skips different ones."""
     skipped_updates: int = 0
     """Number of updates that loss scaling skipped because a gradient was not finite."""
 

@@ -25,7 +25,7 @@ Inputs: TypeAlias = Mapping[str, Input] | Input
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """Inputs of a forward run, padded to the engine's batch, and the number of samples before the padding."""
+    """Inputs of a forward run, padded to the engine's batch size, and the number of samples without the padding."""
 
     inputs: Mapping[str, Array]
     initial: Initial
@@ -153,7 +153,7 @@ class ProgramInputs:
         return parts
 
     def filled(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array], part: slice) -> Filled:
-        """Select the samples of `part`, padded with zeros to the engine's batch."""
+        """Select the samples of `part`, padded with zeros to the engine's batch size."""
         inputs = {id_: array.part(part) if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
         count = next(iter(inputs.values())).shape[1]
         start = {key: array[part] for key, array in initial.items()}

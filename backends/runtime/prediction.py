@@ -51,7 +51,7 @@ def check_training_targets(program: StepProgram, targets: Array, count: int, ste
 
 
 def classes_of(program: StepProgram, targets: Array) -> Array:
-    """Return targets, without the column of sequence lengths, if they have one."""
+    """Return `targets`; the column of sequence lengths is removed from class targets that have one."""
     loss = program.loss
     return targets[:, 0] if isinstance(loss, Composed) and loss.lengths and loss.targets == "class" else targets
 

@@ -95,7 +95,7 @@ def sharing(data: TrainingData, program: StepProgram, engine: Engine, distribute
 
 
 def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Position:
-    """Return the starting position; with ``resume``, restore the engine's state from the file.
+    """Return the starting position; with ``resume``, restore the engine's state from the checkpoint if it exists.
 
     Raises
     ------

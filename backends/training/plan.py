@@ -35,7 +35,7 @@ class BatchSchedule:
         check_count("seed", self.seed, 0)
 
     def used(self, count: int) -> int:
-        """Return how many of `count` samples an epoch trains on."""
+        """Return the number of samples that an epoch trains on, if there are `count` samples."""
         return count - count % self.batch if self.full_batches_only else count
 
     def parts(self, count: int) -> list[slice]:
@@ -45,7 +45,9 @@ class BatchSchedule:
 
 
 def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int = 1) -> int:
-    """Return the number of samples per update; an engine compiled for one batch size runs `accumulate` batches in each update.
+    """Return the number of samples per update: `wanted`, or 64 by default, but at most `count`.
+
+    An engine compiled for one batch size runs `accumulate` batches in each update, and `wanted` must be their number of samples.
 
     Raises
     ------
@@ -87,7 +89,7 @@ def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[Train
         given: Any = value_at(schedule, when) if callable(schedule) else optimizer.lr if schedule is None else schedule
         value = float(given) if not isinstance(given, bool) and isinstance(given, Real) else math.nan
         if not (math.isfinite(value) and value >= 0):
-            where = "" if when.epoch is None else f", in epoch {when.epoch}"
+            where = "" if when.epoch is None else f", in epoch {when.epoch + 1}"
             raise TrainingOptionError(f"the learning rate of update {when.update}{where} is {given!r}; it must be a number of 0 or more.")
         return value
 

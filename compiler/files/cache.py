@@ -1,4 +1,4 @@
-"""The folder of snnc's cache, whose files can be regenerated."""
+"""Folder of snnc's cache: built files and other results, which snnc can generate again."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ _UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, e
 def exchange(first: Path, second: Path) -> None:
     """Exchange two folders on one file system.
 
-    If the file system cannot exchange them in one step, three renames are used, and `second` is restored if one of them fails.
+    If the file system cannot exchange them in one step, three renames are used; if `first` cannot be renamed, `second` is restored.
 
     Raises
     ------
     OSError
-        The folders cannot be renamed; both are unchanged.
+        The folders cannot be exchanged. Both are unchanged, unless the last of three renames fails.
     """
     number = _exchanged(first, second)
     if number == 0:

@@ -79,7 +79,7 @@ def temporary_folder(prefix: str = PREFIX, above: Path | None = None) -> Iterato
 
 @contextmanager
 def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
-    """Yield a new file next to `path`, open for writing; the block renames it to `path`, or it is deleted.
+    """Yield the handle and the path of a new file next to `path`; if the block does not rename the file to `path`, it is deleted.
 
     Raises
     ------

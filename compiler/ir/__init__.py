@@ -1,1 +1,1 @@
-"""The compiler's three representations, Graph, StepProgram and Plan: shapes, verifiers and text forms."""
+"""The three intermediate representations, Graph, StepProgram and Plan, with their shapes, checks and text forms."""

@@ -48,7 +48,7 @@ def links(graph: Graph, ports: PortMap) -> tuple[PopulationLink, ...]:
 
 
 def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[PopulationLink]:
-    """Yield the connections behind an edge into a population: one, or one for each input of a Concat."""
+    """Yield the connections that enter a population by `edge`: one, or one for each input of a Concat."""
     operation = graph.operation(edge.source)
 
     def link(before: Edge, label: str, operation: Between | None, delay: int, offset: int = 0) -> PopulationLink:
@@ -78,7 +78,7 @@ def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[PopulationLi
 
 
 def _offset(pad: ir.Pad, padded: Shape) -> int | None:
-    """Return the start of the values in the padded array, if they are contiguous in it."""
+    """Return the index of the first value in the padded array, if the values are contiguous in it; None otherwise."""
     axis = next((i for i, n in enumerate(padded) if n > 1), 0)
     if any(any(ends) for i, ends in enumerate(pad.padding) if i != axis):
         return None

@@ -224,7 +224,7 @@ def _operation(data: Any, name: str, models: list[NeuronModel], find: FindArray)
     kinds: dict[str, Any] = {kind.__name__: kind for kind in get_args(Operation)}
     is_ = data.get("is")
     if not isinstance(is_, str) or is_ not in kinds:
-        raise GraphDataError(f"{name!r} is the operation {str(is_)[:60]!r}, which this version of snnc does not know.")
+        raise GraphDataError(f"{name!r} is the operation {str(is_)[:60]!r}, which this version of snnc does not support.")
     hints = field_types(kinds[is_])
     json_object(data, repr(name), ("name", "is", *hints))
 

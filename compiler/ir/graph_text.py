@@ -14,7 +14,7 @@ from snnc.compiler.ir.operation_text import kind, parameter_counts
 from snnc.compiler.ir.shapes import node_shapes, port_map, size
 
 MAX_ROWS: Final = 24
-"""Maximum number of layers shown; the summary ends with the number of omitted ones."""
+"""Maximum number of layers shown; the summary ends with the number of omitted layers."""
 MAX_NAME: Final = 40
 """Maximum number of characters of a name that are shown."""
 
@@ -67,7 +67,7 @@ def headline(graph: Graph) -> str:
 
 
 def plain(text: str, most: int = MAX_NAME) -> str:
-    """Return a text without terminal control characters, cut to `most` characters."""
+    """Return `text` with unprintable characters, such as terminal control characters, replaced, and cut to `most` characters."""
     shown = "".join(c if c.isprintable() else "�" for c in text)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 

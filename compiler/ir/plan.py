@@ -50,7 +50,7 @@ class PopulationPlan:
     Attributes
     ----------
     id, label
-        Canonical id and author's name.
+        Canonical id, and name in the model.
     neurons, stage
         Number of neurons; stage in the wavefront.
     starts, width
@@ -124,7 +124,7 @@ class GradientPlan:
     Attributes
     ----------
     capacity
-        Entries per sample (spikes, then neurons near the threshold) in one backward window.
+        Number of entries per sample (spikes, then neurons near the threshold) in one backward window.
     parts
         Number of partial sums of each entry after the first stage of the reduction; relays add these in the second stage.
     sums
@@ -147,13 +147,13 @@ class BusPlan:
     source, buffer
         Id of the input or population, and the StepProgram buffer that is transported.
     width
-        Values per sample and step.
+        Number of values per sample and step.
     kind
         "events" (ids of spikes) or "values" (all values).
     lag
-        Iterations between the source's step and its use. Buses of one source share the relays' stored steps.
+        Number of iterations from a source's step to the step that reads it. Buses of one source share the relays' stored steps.
     capacity
-        Events per sample in one window (the width if unlimited).
+        Maximum number of events per sample in one window (the width if unlimited).
     mode
         Treatment of events beyond the capacity: "exact" sends further windows, "drop" keeps the lowest ids and counts the rest.
     relays
@@ -211,7 +211,7 @@ class PhaseLoop:
     name
         The work of a trip, such as "weights of a spike".
     trips, cycles
-        Expected trips per run, and worker cycles per trip.
+        Expected number of trips per run, and number of worker cycles per trip.
     """
 
     vertex: str
@@ -285,7 +285,7 @@ class MemoryPhase:
 
 @dataclass(frozen=True)
 class LayerFlow:
-    """Bytes per step from node `source` to node `target` (indices into :attr:`PlanTraffic.nodes`)."""
+    """Bytes per training step from node `source` to node `target` (indices into :attr:`PlanTraffic.nodes`)."""
 
     source: int
     target: int
@@ -295,7 +295,7 @@ class LayerFlow:
 
 @dataclass(frozen=True)
 class PlanTraffic:
-    """Bytes that one step moves.
+    """Bytes that one training step moves.
 
     Attributes
     ----------
@@ -330,7 +330,7 @@ class Plan:
     buses: tuple[BusPlan, ...]
     connections: tuple[ConnectionPlan, ...]
     activity: dict[str, float]
-    """Spikes per value and step assumed by the costs, by StepProgram buffer."""
+    """Share of the values that are spikes in a step, as assumed by the costs, by StepProgram buffer."""
     activity_source: str
     """"measured on …" or "assumed"."""
     memory: dict[str, tuple[int, ...]]
@@ -348,25 +348,25 @@ class Plan:
     strategy: str = "snnc"
     """Strategy that chose the tiles: "snnc", or a baseline for comparison."""
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Ids of the parts into which populations were cut, by the author's name; each part is a separate population of the plan."""
+    """Ids of the parts into which populations were cut, by the population's name in the model; each part is a population of the plan."""
     host_bytes: int = 0
     """Bytes that the host streams to the chips in a training step: labels and inputs, before the first iteration or before each run of a
     segment."""
     memory_over_time: tuple[MemoryPhase, ...] = ()
     """Live data in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
     segment: int = 0
-    """Iterations of a segment, if the tiles store the history of one segment at a time; 0: they store the history of all steps."""
+    """Number of iterations per segment, if the tiles store the history of one segment at a time; 0: they store that of all steps."""
     streamed: Streamed = "off"
     """Data of a segmented sequence stored outside the tiles."""
     streaming_bytes: tuple[int, ...] = ()
     """Bytes of streaming memory of each chip; empty if none is used."""
     unshared_bytes: int = 0
-    """Bytes of the fullest tile without sharing of memory over time."""
+    """Number of bytes on the fullest tile if data did not share memory over time."""
     traffic: PlanTraffic | None = None
-    """Bytes moved by a step, by layer and chip; None in estimates."""
+    """Bytes moved by a training step, by layer and chip; None in estimates."""
     latency: int = 1
-    """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays search for the spikes of one
-    iteration while neurons compute the next. Stages and lags above are those of the backward pass, where the latency is 1."""
+    """Minimum number of iterations until spikes of a population reach its readers in the forward pass: 2 if relays search for the spikes of
+    one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where the latency is 1."""
 
     @property
     def segments(self) -> Segments:
@@ -390,7 +390,7 @@ class Plan:
 
     @property
     def seconds_with_host(self) -> float:
-        """Predicted seconds of one step including transfers from the host (without these if the target does not define their rate)."""
+        """Predicted seconds of one training step with transfers from the host (without these if the target does not define their rate)."""
         return self.seconds + (self.host_seconds or 0.0)
 
     @property
@@ -406,6 +406,6 @@ class Plan:
 
     @property
     def chips_used(self) -> int:
-        """Number of chips in use."""
+        """Number of chips up to the last one in use."""
         busy = [start + p.width - 1 for p in self.populations for start in p.starts] + [r.tile for b in self.buses for r in b.relays]
         return max(busy) // self.target.tiles_per_chip + 1

@@ -23,9 +23,9 @@ class Segments:
     Attributes
     ----------
     steps, interval, iterations
-        Time steps T, iterations per step R, and total iterations of a sequence.
+        Number of time steps T, iterations per step R, and number of iterations of the sequence.
     length
-        Iterations per segment; 0 without segments.
+        Number of iterations per segment; 0 without segments.
     streamed
         Data stored outside the tiles.
     """
@@ -43,7 +43,7 @@ class Segments:
 
     @property
     def last(self) -> int:
-        """Iterations of the last segment, whose history is still on the tiles when the backward pass begins."""
+        """Number of iterations of the last segment, whose history is still on the tiles when the backward pass begins."""
         return self.iterations - (self.number - 1) * self.length
 
     @property
@@ -62,7 +62,7 @@ class Segments:
         return min(self.steps, -(-self.length // self.interval)) if self.length else self.steps
 
     def steps_streamed(self, least: int, most: int) -> int:
-        """Return how many steps of an input, with bus lags from `least` to `most`, a relay stores: those that a segment reads."""
+        """Return the number of steps of an input that a relay stores: those that a segment reads over buses of lags `least` to `most`."""
         if not self.length or self.streamed == "off":
             return self.steps
         return min(self.steps, -(-(self.length + most - least) // self.interval))
@@ -73,7 +73,7 @@ class Segments:
         return 1 if not self.length or self.streamed == "off" else self.number + self.reruns * (self.number - 1)
 
     def steps_relayed(self, lag: int) -> int:
-        """Return how many steps of a population, with bus lags up to `lag`, a relay stores: those that a segment reads."""
+        """Return the number of steps of a population that a relay stores: those that a segment reads over buses of lags up to `lag`."""
         return min(self.steps, -(-(self.length - 1 + lag) // self.interval)) if self.length else self.steps
 
     def steps_before(self, lag: int) -> int:
@@ -82,7 +82,10 @@ class Segments:
 
     @property
     def boundaries(self) -> int:
-        """Number of boundaries with states on tiles: all including the start of the sequence, or one at a time; 0 without segments."""
+        """Number of boundaries whose states are on tiles at a time: one per segment, including the start of the sequence.
+
+        2 if boundaries are stored in streaming memory, 1 if histories are, and 0 without segments.
+        """
         if not self.length:
             return 0
         return {"boundaries": 2, "history": 1}.get(self.streamed, self.number)
@@ -94,7 +97,7 @@ class Segments:
 
     @property
     def boundaries_with_steps(self) -> int:
-        """Number of boundaries at which relays store steps that they still send; the start of the sequence has no such steps."""
+        """Number of :attr:`boundaries_sent` at which relays store steps that they still send: all but the start of the sequence."""
         return max(self.boundaries_sent - 1, 0)
 
     @property

@@ -31,8 +31,9 @@ PortMap: TypeAlias = Mapping[tuple[str, str], Port]
 def port_map(graph: Graph) -> PortMap:
     """Return the shape and the kind of every port.
 
-    A population's output is "spikes" if it is 0 or 1 by construction (or an unchanged input of this kind); the kind of an Input is
-    declared; Concat, Flatten, Reshape, Slice, Pad, maxima and delays keep the kind; all other values are "values".
+    A population's output is "spikes" if it is 0 before the first step, and then 0 or 1 by construction (or an unchanged input of this
+    kind). The kind of an Input is declared. Concat, Flatten, Reshape, Slice, Pad, OneToOne without a weight, maxima, and an Add or Output
+    with one input keep the kind. All other values are "values".
 
     Raises
     ------
@@ -59,7 +60,10 @@ def size(shape: Shape) -> int:
 
 
 def compatible(one: Shape, other: Shape) -> bool:
-    """Return whether values of shape `one` can be read as `other`: equal except for axes of size 1, or one of them is a vector."""
+    """Return whether values of shape `one` can be read as `other`.
+
+    Both must have the same number of elements. They are equal except for axes of size 1, or one of them has at most one axis.
+    """
     if size(one) != size(other):
         return False
     squeezed = [tuple(n for n in shape if n != 1) for shape in (one, other)]
@@ -176,7 +180,7 @@ def check_padding(name: str, operation: ir.Pad, shape: Shape) -> None:
     Raises
     ------
     PadError
-        An axis has no padding, or a number is negative.
+        The number of pairs is not the number of axes, or a padding is negative.
     """
     fits = len(operation.padding) == len(shape) and all(len(pair) == 2 and min(pair) >= 0 for pair in operation.padding)
     if not fits:

@@ -123,7 +123,7 @@ class _RecordFields:
 
 @dataclass(frozen=True)
 class Fill:
-    """``target[:] = bias`` (0 where `bias` is None): initialises the current of one input port; several biases are summed."""
+    """``target[:] = sum of biases`` (0 if `biases` is empty): initialises the current of one input port."""
 
     target: str
     biases: tuple[str, ...]
@@ -244,7 +244,7 @@ class SparseWeightGradient(_WeightGradientFields):
 
 @dataclass(frozen=True)
 class OneToOneInputGradient(_OneToOneFields):
-    """``d_source[t - delay] += weight * d_target[t][offset : offset + n]``."""
+    """``d_source[t - delay] += weight * d_target[t][offset : offset + n]`` (dropped where t < delay)."""
 
 
 @dataclass(frozen=True)
@@ -289,12 +289,15 @@ class ConvolveBiasGradient:
 
 @dataclass(frozen=True)
 class PoolingGradient(_PoolFields):
-    """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]``; the first of equal maxima receives it."""
+    """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]`` (dropped where t < delay).
+
+    The first of equal maxima receives it.
+    """
 
 
 @dataclass(frozen=True)
 class RescaleInputGradient(_WeightedFields):
-    """``d_source[t - delay] += weight * d_target[t]``."""
+    """``d_source[t - delay] += weight * d_target[t]`` (dropped where t < delay)."""
 
     shape: Shape
 
@@ -318,12 +321,15 @@ class RescaleBiasGradient:
 
 @dataclass(frozen=True)
 class ReduceGradient(_ReduceFields):
-    """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, of ``d_target[t]``; the first of equal maxima receives it."""
+    """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, of ``d_target[t]`` (dropped where t < delay).
+
+    The first of equal maxima receives it.
+    """
 
 
 @dataclass(frozen=True)
 class SliceGradient(_SliceFields):
-    """``d_source[t - delay][start:stop] += d_target[t]`` along `axis`."""
+    """``d_source[t - delay][start:stop] += d_target[t]`` along `axis` (dropped where t < delay)."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ One training step, for a batch::
     for t = T-1 … 0: run `backward`; then run `update`
 
 Canonical ids (emitted code contains no other names): inputs ``x0``, populations ``p0``, connections ``c0``, outputs ``y0``.
-A buffer is called ``<id>_<part>``. The author's names are in ``labels``. Only populations, inputs and connections exist at this level:
+A buffer is called ``<id>_<part>``. Names in the model are in the fields `label`. Only populations, inputs and connections exist here:
 Add, Concat, Flatten and Reshape have become connections and relay populations.
 
 Buffers are vectors (one sample at one step); operations on arrays with several axes contain the geometry, in C order.
@@ -53,7 +53,7 @@ class Buffer:
     `shape` includes neither batch nor time. A buffer of lifetime "program" has exactly this shape; "step" means [B, *shape], valid
     within one step; "sequence" means [T, B, *shape], slot t written at step t ("state" buffers have T + 1 slots: slot 0
     is the initial state, slot t + 1 the state after step t). `order` is the order in which values with channels are stored (None: the
-    author's order); only operations with an :class:`~snnc.compiler.ir.arrays.indexed_maps.IndexedMap` use it.
+    model's order); only operations with an :class:`~snnc.compiler.ir.arrays.indexed_maps.IndexedMap` use it.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Buffer:
 class InputInfo:
     """A network input; `layout` is its layout in the model's file; a static input is the same at every step.
 
-    `varies`: its values are sampled at random when they are sent, so they differ from step to step.
+    `varies`: the spikes that are sent are chosen at random at every step, so that they differ from step to step.
     """
 
     id: str
@@ -118,7 +118,7 @@ class PopulationInfo:
 
 @dataclass(frozen=True, eq=False)
 class ConnectionInfo:
-    """A connection: the author's name (`label`), ids of its source and target (``x0``, ``p1``), its buffers, and its parameters."""
+    """A connection: its name in the model (`label`), ids of its source and target (``x0``, ``p1``), its buffers, and its parameters."""
 
     id: str
     label: str
@@ -185,7 +185,7 @@ class StepProgram:
     steps: int | None
     """T, if set by the model or the compile options."""
     state_inputs: Mapping[str, StateRef]
-    """Author's name of an explicit state -> (population id, canonical state) or (population id, output port label)."""
+    """Name of an explicit state in the model -> (population id, canonical state) or (population id, output port label)."""
     assumptions: tuple[str, ...]
     truncate: int | None = None
     """K: no gradient flows from step t to earlier steps if t is a multiple of K; None: through all steps."""

@@ -195,7 +195,7 @@ def _check_values(graph: Graph) -> None:
 
 
 def _arrays(graph: Graph) -> Iterator[tuple[str, str, Array]]:
-    """Yield all arrays: the name of the node, what the array is, and the array."""
+    """Yield (name of the node, description of the array, array) for all arrays of the graph."""
     for name in graph.names:
         match graph.operation(name):
             case ir.Linear() | ir.Sparse() | ir.Conv() | ir.Scale() as operation:

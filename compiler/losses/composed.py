@@ -25,7 +25,7 @@ class Composed:
     Attributes
     ----------
     terms
-        Terms of the sum; a loss for training needs at least one term that reads targets.
+        The terms; a loss for training needs at least one term that reads targets.
     classes
         Number of classes, if each class has a group of output neurons, which are summed at every step; None: one neuron per class.
     targets
@@ -160,7 +160,10 @@ def _check(term: Term, targets: TargetKind) -> None:
 
 
 def squared(statistic: Any, **more: Any) -> Term:
-    """Return a squared error with snnTorch's defaults: first spikes at step 0 for the right class, and at the last step for all others."""
+    """Return a squared error of `statistic`.
+
+    For ``"first_spike"``, the default targets are those of snnTorch: step 0 for the right class, and the last step for all others.
+    """
     if statistic == "first_spike":
         more = {"on": 0.0, "off": -1.0} | more
     return Term(statistic, SQUARED_ERROR, **more)

@@ -1,4 +1,4 @@
-"""Loss computed outside the program, which then receives the adjoint of an output and returns gradients."""
+"""Loss computed outside the program: the program receives the adjoint of an output and returns gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ExternalLoss:
     Attributes
     ----------
     relays
-        Labels of the populations for which the adjoints of currents are stored at every step.
+        Labels of the relay populations whose adjoints of currents are stored at every step.
     """
 
     relays: tuple[str, ...] = ()

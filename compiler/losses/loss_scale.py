@@ -10,9 +10,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class LossScale:
-    """Factor of the gradient of the loss, removed again in the update; an update with infinite or NaN gradients is skipped.
+    """Factor of the gradient of the loss, by which the update divides gradients; an update with infinite or NaN gradients is skipped.
 
-    If `dynamic`, it changes by the rule of torch.amp.GradScaler.
+    If `dynamic`, the factor changes by the rule of torch.amp.GradScaler.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ def compared_term(criterion: str, of: str, **more: Any) -> Term:
 
 
 def regulariser(name: str, of: str | None = None, bound: float | None = None, weight: float = 1.0) -> Term:
-    """Return a regulariser by name, such as ``l1_rate``: of a population's rates (means of spikes), or of its membrane potentials.
+    """Return a regulariser by name, such as ``l1_rate``, for a population's rates (means of spikes) or for its membrane potentials.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def regulariser(name: str, of: str | None = None, bound: float | None = None, we
             f"the regulariser {name!r} is unknown; use one of {known}. Regularisers of weights are settings of the optimiser: l1, "
             "weight_decay and bound, for all parameters or a group."
         )
-    # Rates are not negative, so they need no absolute value, and silent neurons also have a derivative.
+    # Rates are not negative, so they need no absolute value; without it, the derivative is 1 for silent neurons too.
     equation = "x" if name == "l1_rate" else REGULARISERS[kind]
     if (bound is not None) != ("{0}" in equation):
         raise UnknownLossError(f"the regulariser {name!r} {'needs a bound' if bound is None else 'has no bound'}.")

@@ -15,7 +15,7 @@ from snnc.compiler.losses.loss_scale import LossScale
 NO_BOUND: Final = 3.4028234663852886e38
 """Bound of parameters that are not clipped: the largest float32 number."""
 PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
-"""The suffix added to the names of parts by :mod:`snnc.compiler.tiles.partition.split`."""
+"""Suffix that :mod:`snnc.compiler.tiles.partition.split` adds to the names of parts."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class UpdateOptions:
     Attributes
     ----------
     weight_decay
-        Factor on the parameters; the product is added to their gradients, or subtracted from the parameters themselves by :class:`AdamW`.
+        This factor times the parameters is added to their gradients; :class:`AdamW` instead subtracts the product, times the learning
+        rate, from the parameters.
     clip_value
         Bound to which each element of the gradients is clipped, as in torch.nn.utils.clip_grad_value_.
     clip_norm
@@ -147,7 +148,7 @@ class GroupSettings:
 
 
 def group_of(optimizer: Optimizer, label: str) -> Group | None:
-    """Return the first group that matches a parameter by name; a part of a divided parameter also matches with the name of the whole."""
+    """Return the first group that matches a parameter by name; a part of a divided parameter may also match by the name of the whole."""
     names = (label, PART.sub("", label))
     return next((group for group in optimizer.groups if any(fnmatchcase(name, group.pattern) for name in names)), None)
 

@@ -19,10 +19,10 @@ LOSSES: Final[tuple[type[Loss], ...]] = (
     CrossEntropyMaxMembrane,
     MeanSquaredCount,
 )
-"""Losses with their own module; each can be created without arguments."""
+"""Losses with their own name; each can be created without arguments."""
 
 _COMPOSED: Final = re.compile(r"[={*\[]|\s\+\s|:\s*lengths")
-"""Characters that occur only in the text of composed losses."""
+"""Pattern that occurs only in the text of composed losses."""
 _ALIASES: Final[Mapping[str, str]] = {
     "count": "ce_count",
     "spike_count": "ce_count",

@@ -26,7 +26,10 @@ from snnc.compiler.losses.base import LossPort
 from snnc.compiler.neurons.expression import Assignment, Expression, parse_expression, symbols
 
 Statistic: TypeAlias = Literal["count", "mean", "max", "last", "first_spike", "steps"]
-"""Sum, mean or maximum of an output over the steps, its value at the last step, its first step with a spike, or its values at all steps."""
+"""Sum, mean or maximum of an output over the steps, its value at the last step, its first step with a spike, or its values at all steps.
+
+The first step with a spike is the last step for an output that does not fire.
+"""
 TargetKind: TypeAlias = Literal["class", "step_classes", "values", "step_values"]
 Inverse: TypeAlias = Literal["negate", "reciprocal"]
 STATISTICS: Final = get_args(Statistic)

@@ -34,7 +34,7 @@ _OWN: Final[Mapping[str, Callable[[str], Any]]] = {
 
 
 def parse_composed(text: str) -> Composed:
-    """Return the loss of a sum of terms.
+    """Parse a sum of terms, or the JSON text of :func:`data_text`.
 
     Examples: ``"ce_count:classes=10 + 0.1*l2_rate:of=hidden"``, ``"equation[abs(x - y)]:statistic=last,targets=values"``.
 
@@ -75,7 +75,7 @@ def _term(text: str, key: str, equation: str | None, own: dict[str, Any]) -> Ter
                 raise UnknownLossError(f"the loss {text!r} has no equation; give one, as in 'equation[abs(x - y)]:statistic=mean'.")
             return Term(own.pop("statistic", "mean"), equation, **own)
         if equation is not None:
-            raise UnknownLossError(f"the loss {text!r} has an equation in brackets; only 'equation[…]' does.")
+            raise UnknownLossError(f"the loss {text!r} has an equation in brackets; only 'equation[…]' may have one.")
         criterion, _, of = key.partition("_")
         if criterion in ("ce", "mse"):
             return compared_term(criterion, "membrane" if of == "steps" else of, **own)

@@ -32,7 +32,7 @@ class UpdateRule:
     step
         Assignments of ``value`` and the moments; they read ``value``, ``gradient`` (or ``clipped``), moments, rates and ``scale``.
     clip_norm
-        The norm to which ``scale`` reduces gradients; None: ``scale`` is not used.
+        Maximum norm of the gradients, which are multiplied by ``scale`` to reduce it; None: ``scale`` is not used.
     loss_scale
         Loss scaling: gradients are first divided by its factor, and must be finite; None: no scaling.
     settings
@@ -76,7 +76,7 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
     clipped: tuple[Assignment, ...] = ()
     if optimizer.clip_value is not None:
         bound = repr(float(optimizer.clip_value))
-        # Infinite and NaN values are preserved: min and max of C++ may hide them.
+        # Comparisons preserve NaN; min and max of C++ may replace it by the bound.
         clipped = parse_assignments(f"clipped = where(gt(gradient, {bound}), {bound}, where(gt(-{bound}, gradient), -{bound}, gradient))")
         gradient = "clipped"
     if optimizer.clip_norm is not None:

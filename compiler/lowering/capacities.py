@@ -1,4 +1,4 @@
-"""Limits on the spikes that a source sends per step: a number, a share of its neurons, or one of these per source.
+"""Maximum number of spikes that a source sends per step: a number, a share of its neurons, or one of these for each source.
 
 In text, semicolons separate parts, and a part with a name applies to that source: ``"64"``, ``"5 %"``, ``"5 %; hidden=20; x=1 %"``. A name
 that contains ``;``, ``=`` or ``:`` is written in quotes: ``'"a;b"=20'``.
@@ -30,7 +30,7 @@ class Share:
     Attributes
     ----------
     percent
-        Number above 0 and up to 100; in training also a schedule or another function of the update.
+        Number above 0 and up to 100; in training also a schedule or another function of the number of the update.
     """
 
     percent: Any
@@ -73,7 +73,7 @@ class Capacities:
 
     @property
     def least(self) -> int:
-        """The smallest limit given as a number; 1 without one."""
+        """Smallest limit that is given as a number, not as a share; 1 if all limits are shares."""
         return int(min((a for a in (self.default, *dict(self.named).values()) if a is not None and not isinstance(a, Share)), default=1))
 
     @property
@@ -159,7 +159,7 @@ def split_share(raw: Any) -> tuple[Any, bool]:
 
 
 def checked_share(percent: Any, given: object) -> Share:
-    """Return the share of `percent` per cent.
+    """Return `percent` as a share.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def _text(amount: Amount) -> str:
 
 
 def source_labels(program: StepProgram) -> dict[str, str]:
-    """Return the author's name of the input or population that writes each buffer."""
+    """Return, for each buffer that an input or a population writes, the name of this input or population in the model."""
     populations = {p.id: p.label for p in program.populations}
     steps = [op for op in program.forward if isinstance(op, NeuronStep)]
     return {f"{i.id}_in": i.label for i in program.inputs} | {o: populations[op.population] for op in steps for o in op.outputs}

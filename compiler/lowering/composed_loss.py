@@ -1,4 +1,4 @@
-"""The output that a composed loss reads: the concatenated values of its terms, summed over the neurons of each class."""
+"""Output that a composed loss reads: the concatenated inputs of its terms, summed over the neurons of each class."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
 
 @dataclass(frozen=True, eq=False)
 class _TermInput:
-    """Input of a term: the edge to an output that records it (which may not exist), its size, and whether neurons are summed by class.
+    """Input of a term: the edge to an output that records it (the output may not exist), its size, and whether neurons are summed by class.
 
     `graph` is the graph with the outputs chosen so far, and `output` the name of the output if it exists.
     """
@@ -56,7 +56,7 @@ class _TermInput:
 
 
 def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _TermInput:
-    """Return the input of a term, from an output that is selected or from the population that it names."""
+    """Return the input of a term, from the population that the term names or else from the selected output."""
     if term.of is None:
         graph, output = choose_loss_output(graph, replace(loss, terms=(term,)), wanted)
         (edge,) = graph.incoming(output)
@@ -68,7 +68,7 @@ def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _Term
 
 
 def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
-    """Return the edge of a possible output of a population."""
+    """Return the edge from the population or port that a term names to an output that would record it."""
     if of in graph.nx and isinstance(graph.operation(of), Population):
         found = port_of(graph, of, term.port)
         if found is not None:

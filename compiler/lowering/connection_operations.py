@@ -29,7 +29,10 @@ _KINDS: Final[Mapping[type, ConnectionKind]] = {
 
 
 def kind_of(link: PopulationLink) -> ConnectionKind:
-    """Return the kind of the connection of `link`; a Scale with one factor per value, or with one factor for all, is one to one."""
+    """Return the kind of the connection of `link`; a Scale whose factor and bias each have one number, or one per value, is one to one.
+
+    A learnable bias of one number for several values is an exception: such a Scale has the kind ``"scale"``.
+    """
     if isinstance(link.operation, Scale):
         values, weight, bias = size(link.shape), link.operation.weight, link.operation.bias
         fits = weight.size in (1, values) and (bias is None or bias.size == values or (bias.size == 1 and not link.operation.learnable))
@@ -52,7 +55,7 @@ def weights_of(link: PopulationLink) -> tuple[Array | None, Array | None]:
 
 
 def connection_op(info: ConnectionInfo, link: PopulationLink, current: str) -> ConnectionOp:
-    """Return the connection's contribution to the buffer `current`."""
+    """Return the operation that adds the connection's contribution to the buffer `current`."""
     id_, source, weight, shape = info.id, BufferValue(info.source_buffer, info.delay), info.weight, link.shape
     match info.kind, link.operation:
         case "dense", Linear() if weight is not None:

@@ -36,12 +36,12 @@ def _widened(bound: float, direction: int) -> float:
 
 
 def argument_name(output: str) -> str:
-    """Return the name of x in the code from :func:`with_arguments`."""
+    """Return the name of the argument of the spike of `output` in the code from :func:`with_arguments`."""
     return f"x_{output}"
 
 
 def with_arguments(kernel: Kernel, outputs: Collection[str]) -> tuple[Assignment, ...]:
-    """Return the forward code of `kernel` with the argument x of the spike of each output in `outputs` assigned to its own name."""
+    """Return the forward code of `kernel`, in which the argument of the spike of each of `outputs` is assigned to :func:`argument_name`."""
     code = list(kernel.forward)
     for output in sorted(outputs):
         place = _spike_of(kernel, output)

@@ -1,4 +1,4 @@
-"""The user's choice of numbers stored as float16 (weights, past and running states, deltas) and of the rounding of float16 weights.
+"""User's choice of the numbers stored as float16 (weights, past and running states, deltas) and of the rounding of float16 weights.
 
 :class:`HalfNumbers` is a choice for the whole network, and :class:`HalfLayers` has one for each layer. In text, semicolons separate
 parts, and a part with a name applies to that layer: ``"weights,history; hidden=states; readout=float32"``. A name that
@@ -33,7 +33,7 @@ class HalfNumbers:
     deltas
         Whether values that sources read from their targets in the backward pass are float16.
     states
-        Whether running states are float16: every value assigned to a state is rounded, which changes spikes.
+        Whether running states are float16: every value assigned to a state is rounded, which can change spikes.
     """
 
     weights: Rounding | None = None
@@ -113,7 +113,7 @@ def parse_half(half: HalfArgument | None) -> HalfOption | None:
     Raises
     ------
     HalfNumbersError
-        A word is unknown or occurs twice.
+        A word is unknown or occurs twice, or nothing is float16.
     HalfLayersError
         A layer has two choices or an empty name, or roundings differ.
 

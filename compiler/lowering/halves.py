@@ -33,14 +33,14 @@ ROUNDED_KINDS: Final[frozenset[ConnectionKind]] = frozenset(("dense", "sparse", 
 
 @dataclass(frozen=True)
 class Halves(Collection[Half]):
-    """Kinds of numbers stored as float16, by layer; as a collection, the kinds that some layer has.
+    """Kinds of numbers stored as float16, by layer. As a collection, it contains the kinds that are chosen for at least one layer.
 
     Attributes
     ----------
     default
-        Kinds of layers without their own.
+        Kinds for layers that are not in `named`.
     named
-        Kinds of populations and connections, by name.
+        Kinds for populations and connections, by name.
     """
 
     default: frozenset[Half] = frozenset()
@@ -56,7 +56,7 @@ class Halves(Collection[Half]):
         return len(list(iter(self)))
 
     def of(self, *labels: str) -> frozenset[Half]:
-        """Return the kinds of the first of `labels` that has its own, or else the default."""
+        """Return the kinds of the first of `labels` that `named` contains, or else the default; a part has the kinds of its whole."""
         for label in labels:
             for name in (label, PART.sub("", label)):
                 if name in self.named:
@@ -64,7 +64,7 @@ class Halves(Collection[Half]):
         return self.default
 
     def only(self, *kinds: Half) -> Halves:
-        """Return the choice without other kinds."""
+        """Return the choice restricted to `kinds`."""
         return Halves(self.default & set(kinds), {name: own & set(kinds) for name, own in self.named.items()})
 
 
@@ -174,12 +174,12 @@ def _owner(program: StepProgram, current: str) -> str:
 
 
 def check_halves(chosen: Halves, program: StepProgram) -> None:
-    """Check that a program has numbers of each kind that should be float16 in all layers; :func:`check_layers` checks the named ones.
+    """Check that a program has numbers of each kind in `chosen.default`; :func:`check_layers` checks the kinds of named layers.
 
     Raises
     ------
     NothingRoundedError
-        No state can be stored as float16, or no connection has weights or deltas that can.
+        The program has no number of one of these kinds that can be stored as float16.
     """
     half = chosen.default
     if "states" in half and not any(p.kernel.halves for p in program.populations):

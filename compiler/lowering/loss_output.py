@@ -26,8 +26,8 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
     loss
         The loss; its ``port`` selects spikes or membrane potentials.
     wanted
-        An output, a population, or ``"population.port"``. By default, the only output if it fits, else the fitting port of
-        the last recorded population.
+        An output, a population, or ``"population.port"``. By default, the only output if it fits; else the fitting port of
+        the last recorded population; if it has none, the only output.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
     Raises
     ------
     LossOutputError
-        No output fits, or more than one does.
+        The loss cannot read `wanted`; or, by default, no port of the last recorded population fits, and there is not exactly one output.
     """
     if wanted is not None:
         return _explicit(graph, loss, wanted)

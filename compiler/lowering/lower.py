@@ -98,6 +98,8 @@ def lower(
     ------
     GraphError
         The graph, or its combination with the loss, is invalid.
+    NothingRoundedError, HalfRangeError
+        No number of a kind in `half` can be float16, or a weight exceeds the range of float16.
     """
     verify(graph, steps=steps)
     chosen = None

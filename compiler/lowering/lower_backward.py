@@ -77,7 +77,7 @@ def find_trained(
     Raises
     ------
     NothingToLearnError
-        No population learns.
+        The values that the loss reads do not depend on a learnable parameter.
     """
     start = {source} if isinstance(graph.operation(source), Population) else set()
     leading = _closure(start, [(li.target, li.source) for li in connections])
@@ -96,7 +96,7 @@ def find_trained(
 
 
 def _learns(link: PopulationLink, optimizer: Optimizer | None) -> bool:
-    """Return whether a link has weights that the optimiser does not freeze."""
+    """Return whether the optimiser leaves a weight or bias of a learnable link unfrozen; True if the link has neither."""
     names = [name for name, value in zip(("weight", "bias"), weights_of(link), strict=True) if value is not None]
     return not names or any(not is_frozen(optimizer, f"{link.label}.{name}") for name in names)
 

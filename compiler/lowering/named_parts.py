@@ -12,7 +12,9 @@ _SPECIAL: Final = frozenset(';="\\:')
 
 
 def named_parts(text: str) -> Iterator[tuple[str | None, str]]:
-    r"""Yield the parts of a text: the name in quotes before an equals sign, or None without one, and the rest without spaces around it.
+    r"""Yield (name, rest) for each part of a text; empty parts are skipped.
+
+    The name is the one in quotes before an equals sign, or None if the part has no quoted name. The rest has no spaces around it.
 
     Examples
     --------

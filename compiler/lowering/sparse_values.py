@@ -1,4 +1,4 @@
-"""Connections that read sparse values: mostly zeros, such as the results of poolings and reductions of spikes."""
+"""Detection of dense connections that read sparse values: mostly zeros, such as the results of poolings and reductions of spikes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SUMS = Pooling | AddReduced | AddSlice | AddPadded
 
 
 def reads_sparse_values(program: StepProgram, connection: ConnectionInfo) -> bool:
-    """Return whether the source of `connection` sends sums or averages of spikes, without biases and maxima."""
+    """Return whether `connection` is dense and reads only sums, averages, slices or padded copies of spikes, without biases and maxima."""
     if connection.kind != "dense":
         return False
     owner = next((p for p in program.populations if p.id == connection.source), None)

@@ -2,7 +2,7 @@
 
 For each source of spikes (an input, or an output of a population), sample and step, at most K of its spikes are sent; the others are
 dropped. Receivers, and the gradients of their weights, use only the sent spikes. The source itself, its reset and its records use all of
-them. Gradients returned by receivers reach all neurons of the source, as if no spike was dropped, with one exception. If the
+them. Gradients returned by receivers reach all neurons of the source, as if no spike had been dropped, with one exception. If the
 surrogate of the source has bounded support (a gradient window), dense connections return a gradient to the neurons of sent spikes, and to
 the neurons in the support that did not fire. Dropped spikes then receive none, as in the code published by Finkbeiner et al. 2023.
 
@@ -37,12 +37,12 @@ LOWEST: Final = -1.0
 _CAPACITY: Final = "capacity"
 _KEY: Final = "choice"
 _KEY_BYTES: Final = 3
-"""float32 represents whole numbers of this many bytes exactly."""
+"""Number of bytes of a key; float32 represents all whole numbers of this size exactly."""
 
 
 @dataclass(frozen=True)
 class SpikeLimit:
-    """At most `capacity` spikes of each source leave it in a step, chosen by `policy` and `seed`."""
+    """Limit on spikes: each source sends at most `capacity` spikes in a step, which `policy` and `seed` choose."""
 
     capacity: int | Capacities
     policy: DropPolicy = "lowest"
@@ -97,7 +97,7 @@ def is_limit_value(name: str) -> bool:
 
 
 def choice_key(limit: SpikeLimit, buffer: str, update: int) -> float:
-    """Return the key of the choice for an update."""
+    """Return the key of the choice during update number `update`."""
     if limit.policy == "lowest":
         return LOWEST
     digest = hashlib.blake2b(f"{limit.seed} {update} {buffer}".encode(), digest_size=_KEY_BYTES).digest()
@@ -136,7 +136,7 @@ def sent(spikes: npt.NDArray[Any], capacity: int, key: float, step: int) -> npt.
 
 
 def without_returns(program: StepProgram) -> frozenset[str]:
-    """Return the limited sources to whose dropped spikes dense connections return no gradient."""
+    """Return the limited sources whose dropped spikes receive no gradient from dense connections."""
     limited = limited_sources(program)
     buffers = set()
     for op in program.forward:

@@ -66,7 +66,7 @@ def statistics_outputs(program: StepProgram) -> dict[str, OutputInfo]:
 
 
 def measured_outputs(program: StepProgram) -> dict[str, OutputInfo]:
-    """Return the outputs of :func:`statistics_outputs` with statistics over all steps.
+    """Return the outputs of :func:`statistics_outputs` whose statistics are computed over all steps together.
 
     A program can compute these statistics without sending every value to the host.
     """
@@ -96,7 +96,10 @@ def levels_of(program: StepProgram) -> Mapping[str, int]:
 
 
 def passes_of(program: StepProgram) -> int:
-    """Return how many forward passes, and as many backward passes, an update adds to compute the statistics of its batch."""
+    """Return the number of levels: an update adds as many forward and as many backward passes, to compute the statistics of its batch.
+
+    0 if the program has no optimiser.
+    """
     return len(set(levels_of(program).values())) if program.optimizer is not None else 0
 
 

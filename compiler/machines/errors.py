@@ -22,11 +22,11 @@ class MissingTargetKeyError(SnncError, code="SNNC-E304"):
 
 
 class TargetValueError(SnncError, code="SNNC-E305"):
-    """A number in a target file has the wrong type or is not positive."""
+    """A value in a target file has the wrong type or is out of range."""
 
 
 class LinksError(SnncError, code="SNNC-E330"):
-    """A wire in a target file connects chips that do not exist, or a chip with itself, or has no links."""
+    """A wire in a target file connects chips that do not exist, or a chip with itself, or its number of links is out of range."""
 
 
 class UnreachableChipError(SnncError, code="SNNC-E331"):

@@ -19,7 +19,7 @@ class Links:
     bytes_per_second
         Rate of one link in one direction.
     chips_per_machine
-        Chips of one machine; the last machine may have fewer.
+        Number of chips of one machine; the last machine may have fewer.
     inside
         Wires between the chips ``0 … chips_per_machine - 1`` of each machine.
     onward
@@ -27,7 +27,7 @@ class Links:
     ring
         Whether the last of three or more machines is connected to the first in the same way.
     switch
-        Links from every chip to one switch that connects all chips; 0 without a switch.
+        Number of links from every chip to one switch that connects all chips; 0 without a switch.
     """
 
     bytes_per_second: float
@@ -56,9 +56,9 @@ class TileMemory:
     Attributes
     ----------
     executable_bytes
-        The part that may contain code; 0: all of it.
+        Number of bytes that may contain code; 0: all bytes of the memory.
     element_bytes
-        Size of a bank, which serves one access per cycle; 0: unknown.
+        Size in bytes of a memory bank, which serves one access per cycle; 0: unknown.
     """
 
     executable_bytes: int = 0
@@ -72,11 +72,11 @@ class Compute:
     Attributes
     ----------
     fp32_macs_per_cycle, fp16_macs_per_cycle
-        Multiply-adds of its matrix unit.
+        Number of multiply-adds of the matrix unit.
     fp32_width, fp16_width
-        Numbers processed by one vector instruction.
+        Number of values processed by one vector instruction.
     load_bytes_per_issue, store_bytes_per_issue
-        Bytes that one instruction can load, and can store in parallel with a load.
+        Number of bytes that one instruction can load, and that it can store in parallel with a load.
     """
 
     fp32_macs_per_cycle: float = 0.0
@@ -119,13 +119,13 @@ class Target:
     device
         Name with which a backend opens the machine; empty if only the emulator runs it.
     chips, tiles_per_chip
-        Number of processors, and of tiles on each.
+        Number of chips, and number of tiles on each.
     tile_bytes
-        Local memory of a tile, bytes.
+        Size of a tile's local memory in bytes.
     workers
-        Hardware threads of a tile; each issues once every `workers` tile cycles.
+        Number of hardware threads of a tile; each issues an instruction once every `workers` tile cycles.
     clock_hz
-        Tile clock.
+        Clock frequency of the tiles in Hz.
     exchange_bytes_per_cycle
         Bytes that a tile can receive (or send) per cycle on the same chip.
     fragment_cycles
@@ -172,7 +172,7 @@ class Target:
 
     @property
     def tiles(self) -> int:
-        """Tiles of all chips."""
+        """Number of tiles of all chips."""
         return self.chips * self.tiles_per_chip
 
     @property
@@ -188,7 +188,7 @@ class Target:
 
     @property
     def code_bytes(self) -> int:
-        """Bytes of a tile available for code."""
+        """Number of bytes of a tile that may contain code."""
         return min(self.memory.executable_bytes or self.tile_bytes, self.tile_bytes)
 
     @classmethod
@@ -206,5 +206,5 @@ class Target:
 
 
 def differ_in_clock_only(one: Target, other: Target) -> bool:
-    """Return whether two machines of one chip differ only in the clock."""
+    """Return whether two machines, each of one chip, differ only in name, device and clock."""
     return replace(one, name=other.name, device=other.device, clock_hz=other.clock_hz) == other and other.chips == 1

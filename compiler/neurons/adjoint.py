@@ -5,7 +5,7 @@ The adjoint is computed by reverse accumulation over single assignments, with in
     d_x  =  incoming d_x  +  sum over the assignments y = f(x, …) of  d_y * df/dx
 
 where df/dx is the surrogate for ``spike`` (Neftci, Mostafa & Zenke 2019, "Surrogate gradient learning in spiking neural
-networks") and 0 through ``detach``. Local derivatives and shared subexpressions come from sympy.
+networks") and 0 through ``detach``. Local derivatives and shared subexpressions come from SymPy.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def derive_kernel(
     surrogate
         Derivative of ``spike`` and ``spike_ge``; in addition to ``x``, it may read parameters of the neuron.
     learnable
-        The author's names of the parameters to differentiate.
+        Names, in the model, of the parameters with respect to which the adjoint differentiates.
     ports
         Output ports that are read, in the order ``o0``, ``o1``, …; each is a state or an assigned name. By default ``model.outputs``.
 
@@ -142,7 +142,8 @@ def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[As
 def partial_derivatives(assignment: Assignment, wanted: Collection[str], binary: Collection[str], surrogate: Surrogate) -> dict[str, Sympy]:
     """Differentiate `assignment` with respect to each name in `wanted` that it reads; derivatives that are 0 are omitted.
 
-    A function without surrounding arithmetic is replaced by the name of its value, so that the adjoint does not recompute it.
+    If the derivative of a function contains the function's value, as that of ``exp`` does, it reads the assigned value instead of
+    recomputing it.
     """
     names = [name for name in dict.fromkeys(symbols(assignment.value)) if name in wanted]
     match assignment.value:

@@ -17,7 +17,10 @@ def binary_names(assignments: Iterable[Assignment]) -> frozenset[str]:
 
 
 def is_binary(expression: Expression, known: Collection[str] = ()) -> bool:
-    """Return whether `expression` is a spike, a comparison, or a product, complement or selection of these."""
+    """Return whether `expression` is 0 or 1 by construction; `known` are names with such values.
+
+    These are spikes, comparisons, the constants 0 and 1, and products, minima, maxima, complements and selections of such values.
+    """
     match expression:
         case Number(value):
             return value in (0.0, 1.0)

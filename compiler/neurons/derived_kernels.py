@@ -25,7 +25,7 @@ from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
 LARGEST: Final = 1 << 20
-"""Maximum size of a file in bytes; kernels have a few thousand."""
+"""Maximum size of a file in bytes; a typical kernel has a few thousand."""
 _DERIVING: Final = (
     "adjoint", "binary_values", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "single_assignment",
     "stored_values", "symbolic", "symbolic_functions",

@@ -208,7 +208,7 @@ def _excerpt(node: ast.expr) -> str:
 
 
 def to_text(expression: Expression) -> str:
-    """Print `expression` as text for :func:`parse_expression`; the round trip is the identity."""
+    """Return `expression` as text, from which :func:`parse_expression` returns an equal expression."""
     return _text(expression, 0)
 
 

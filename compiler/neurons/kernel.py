@@ -1,6 +1,6 @@
 """Neuron models prepared for code generation: straight-line forward and adjoint code with canonical names.
 
-Emitted code contains only canonical names (``labels`` contains the author's, for comments and reports):
+Emitted code contains only canonical names (``labels`` contains the names in the model, for comments and reports):
 
 =============  ======================================================================
 ``i0 i1 …``    currents at the input ports
@@ -50,10 +50,10 @@ class Kernel:
     binary
         Outputs that are 0 or 1 by construction.
     labels
-        The author's names, by canonical name.
+        Names in the model, by canonical name.
     rounded
-        Names of `history` and `saved` that are stored as float16, with the offset subtracted before rounding: the adjoint reads
-        ``offset + float16(value - offset)``. The forward code reads unrounded values.
+        For each name of `history` and `saved` that is stored as float16: the offset, which is subtracted before rounding. The adjoint
+        reads ``offset + float16(value - offset)``; the forward code reads unrounded values.
     halves
         States whose values are float16 numbers, because ``forward`` rounds each value assigned to them.
     """

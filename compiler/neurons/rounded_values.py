@@ -1,6 +1,6 @@
-"""Selection of values of the backward pass that can be stored in 16 bits, and of the offsets subtracted before rounding.
+"""Selection of the values that are stored for the backward pass in 16 bits, and of the offsets subtracted before rounding.
 
-States that are float16 in the forward pass, and values that it rounds, are stored unchanged. Any other value is rounded only if this cannot
+States that are float16 in the forward pass, and values that it rounds, are stored exactly. Any other value is rounded only if this cannot
 change a decision of the backward pass. A state that is compared with a threshold is therefore stored as its distance from the threshold, so
 that rounding preserves the sign: the backward pass reads the actual spikes, and the surrogate, which is steepest at the threshold, has an
 error of at most 1 in 2^8 (bfloat16) or 2^11 (float16). A value that determines a decision in any other way stays float32.

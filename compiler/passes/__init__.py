@@ -1,1 +1,1 @@
-"""Passes over graphs, one per file; :mod:`snnc.compiler.passes.flow` lists them in order."""
+"""Passes over graphs, one per file; :mod:`snnc.compiler.passes.flow` lists, in order, those that run by default."""

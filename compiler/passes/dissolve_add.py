@@ -1,4 +1,4 @@
-"""Pass that removes Adds before populations, whose ports sum their inputs anyway."""
+"""Pass that removes Adds whose consumers are populations or other Adds, which sum their inputs anyway."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from snnc.compiler.passes.edit import add_edge, has_initial_value, joined
 
 @dataclass(frozen=True)
 class DissolveAdd:
-    """Connect the sources of an Add to its consumer if the consumer is a population or another Add.
+    """Connect the sources of an Add directly to its consumers, if all of these are populations or other Adds.
 
-    An Add with several consumers is dissolved only if its sources are inputs and populations: a Linear source would need a relay for
-    each consumer.
+    An Add with several consumers is dissolved only if every source is an input or a population; a Linear would need a relay population
+    to feed several consumers.
     """
 
     name: ClassVar[str] = "dissolve-add"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph with as few Adds as possible."""
+        """Return a copy of the graph without the Adds that can be dissolved."""
         graph = graph.copy()
         for name in [name for name, _ in graph.of_type(Add)]:
             if _can_dissolve(graph, name, port_map(graph)):
@@ -33,7 +33,7 @@ class DissolveAdd:
 
 
 def _can_dissolve(graph: Graph, name: str, ports: PortMap) -> bool:
-    """Return whether the edges of an Add can lead to its targets, with equal results."""
+    """Return whether the sources of an Add can be connected directly to its targets without changing results."""
     before, after = graph.incoming(name), graph.outgoing(name)
     if not all(isinstance(graph.operation(e.target), Population | Add) and e.target != name for e in after):
         return False

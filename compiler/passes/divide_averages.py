@@ -1,4 +1,4 @@
-"""Pass that splits averages into a sum and one division, as frameworks do, so that results agree bit for bit on every backend."""
+"""Pass that splits each average into a sum and one division, as frameworks do, so that results agree bit for bit on every backend."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Average: TypeAlias = Pool | Reduce
 
 @dataclass(frozen=True)
 class DivideAverages:
-    """Split averages over windows and axes, unless every count is a power of two.
+    """Split averages over windows (Pool) and axes (Reduce), unless every divisor is a power of two.
 
     Backends sum weighted values, ``x / 3 + y / 3 + z / 3``, which rounds differently from ``(x + y + z) / 3``; at a threshold this can
     change a spike. Division by a power of two does not round, so such averages are kept.
@@ -29,7 +29,7 @@ class DivideAverages:
     name: ClassVar[str] = "divide-averages"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph with sums and divisions instead of such averages."""
+        """Return a copy of the graph with sums and divisions instead of these averages."""
         changed, ports = graph.copy(), port_map(graph)
         for name, operation in graph.of_type(Pool, Reduce):
             (before,) = graph.incoming(name)
@@ -40,7 +40,7 @@ class DivideAverages:
 
 
 def _counts(name: str, operation: _Average, shape: Shape) -> Array | None:
-    """Return the divisor of an average of values of `shape`; None for other operations."""
+    """Return the divisors of an average, given the `shape` of its input: one, or one per window. None for other operations."""
     match operation:
         case Pool(kind="average"):
             return functools.reduce(np.multiply.outer, windows_of(name, operation, shape).taps_inside(operation.count_padding))

@@ -13,11 +13,11 @@ from snnc.compiler.passes.edit import without
 class DropFlatten:
     """Remove every Flatten and Reshape whose consumers can read its source directly.
 
-    A Flatten or Reshape before an Output is kept, because it defines the shape of the result.
+    A Flatten or Reshape that changes the shape is kept before an Output, because it defines the shape of the result.
     """
 
     name: ClassVar[str] = "drop-flatten"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph without these nodes."""
+        """Return a copy of the graph without these nodes."""
         return without(graph, [name for name, _ in graph.of_type(Flatten, Reshape)])

@@ -10,7 +10,7 @@ from snnc.compiler.ir.shapes import PortMap, compatible, port_map
 
 
 def add_edge(graph: Graph, edge: Edge) -> None:
-    """Add `edge` unchanged."""
+    """Add `edge` to `graph`."""
     graph.nx.add_edge(edge.source, edge.target, edge=edge)
 
 
@@ -34,7 +34,10 @@ def fresh_name(graph: Graph, wanted: str) -> str:
 
 
 def has_initial_value(graph: Graph, edge: Edge) -> bool:
-    """Return whether the source of `edge`, such as a state, may be nonzero before the first step, so that delays cannot be added."""
+    """Return whether the source of `edge`, such as a state, may be nonzero before the first step.
+
+    If so, `edge` cannot be joined with a delayed edge: the delayed values before the first step would no longer be 0.
+    """
     source = graph.operation(edge.source)
     state = isinstance(source, Population) and edge.source_port in source.model.states
     return state or any(ref.node == edge.source and ref.name == edge.source_port for ref in graph.state_inputs.values())
@@ -63,7 +66,10 @@ def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
 
 
 def without(graph: Graph, names: Iterable[str]) -> Graph:
-    """Return a copy of `graph` without the nodes of `names` that can be removed; each passes its only input on unchanged."""
+    """Return a copy of `graph` without those nodes of `names` that :func:`can_bypass` allows to remove.
+
+    Every node of `names` must pass its only input on unchanged.
+    """
     graph = graph.copy()
     for name in names:
         if can_bypass(graph, name, port_map(graph)):

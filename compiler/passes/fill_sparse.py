@@ -21,7 +21,7 @@ class FillSparse:
     trains
         Whether the network will be trained: if so, a learnable Sparse is kept, because training would change the added zeros.
     least
-        Minimum fraction of entries with which a Sparse is converted.
+        Minimum number of entries, as a fraction of rows times columns, from which a Sparse is converted.
     """
 
     trains: bool

@@ -38,7 +38,7 @@ def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] =
     graph
         The graph; not changed.
     dump_after
-        Name of the pass after which the flow stops.
+        Name of the pass after which the flow stops; None: all passes run.
     flow
         The passes.
 

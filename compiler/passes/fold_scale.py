@@ -16,17 +16,17 @@ Weighted: TypeAlias = Linear | Conv
 
 @dataclass(frozen=True)
 class FoldScale:
-    """Fold every Scale that training does not change into the Linear or Conv before it or, if its factor is one number, after it.
+    """Fold each Scale that training does not change into the Linear or Conv before it or, if its factor is one number, after it.
 
     Products are computed in float64 and rounded once, to the type of the weight. Batch normalisation of a trained network is such a
-    Scale. The pass is not part of the default flow, because it changes weights that the author may need: a
-    frontend runs it if the file's own weights are not needed.
+    Scale. The pass is not part of the default flow, because it changes weights that the author may need: a frontend runs it if the
+    original weights of the file are not needed.
     """
 
     name: ClassVar[str] = "fold-scale"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph with as few Scales as possible."""
+        """Return a copy of the graph without the Scales that can be folded."""
         graph = graph.copy()
         for name, scale in list(graph.of_type(Scale)):
             if not scale.learnable and not _fold_into_source(graph, name, scale, port_map(graph)):
@@ -35,7 +35,7 @@ class FoldScale:
 
 
 def _fold_into_source(graph: Graph, name: str, scale: Scale, ports: PortMap) -> bool:
-    """Multiply the weights before a Scale by its factors, if possible, and remove it; return whether it was."""
+    """Multiply the weights before a Scale by its factors, if possible, and remove the Scale; return whether it was removed."""
     (before,) = graph.incoming(name)
     weighted = graph.operation(before.source)
     if not isinstance(weighted, Linear | Conv) or before.delay or len(graph.outgoing(before.source)) > 1:
@@ -55,7 +55,10 @@ def _fold_into_source(graph: Graph, name: str, scale: Scale, ports: PortMap) -> 
 
 
 def _per_channel(values: Array | None, shape: tuple[int, ...]) -> Array | None:
-    """Return one number per position of the first axis, or None if values differ along other axes; without values, return zeros."""
+    """Return one number per position of the first axis of `shape`; zeros if `values` is None.
+
+    None if an axis of `values` other than the first is longer than 1.
+    """
     if values is None:
         return np.zeros(shape[0])
     values = values.reshape((1,) * (len(shape) - values.ndim) + values.shape)
@@ -84,7 +87,7 @@ def _fold_into_target(graph: Graph, name: str, scale: Scale) -> None:
 
 
 def _shift_reaches_all_weights(graph: Graph, scale: Scale, before: Edge, after: Edge) -> bool:
-    """Return whether the bias of `scale` reaches every weight at every step, and whether delays can be added."""
+    """Return whether the edges around `scale` can be joined and its bias, if any, is one number that reaches every weight at every step."""
     if after.delay and has_initial_value(graph, before):
         return False
     if scale.bias is None:

@@ -16,15 +16,16 @@ from snnc.compiler.passes.edit import add_edge, fresh_name, has_initial_value, r
 class MaterialiseRelays:
     """Make populations and inputs the only sources of connections.
 
-    Afterwards, an operation of a connection (Linear, Conv, Pool, …) reads an Input or a Population and has one consumer, a Population; a
-    Concat reads Inputs and Populations and has Populations as consumers; a Flatten or Reshape occurs only between one of these and an
-    Output. No other operations remain between them.
+    Afterwards, each operation of a connection (Linear, Conv, Pool, …) reads an Input or a Population and has one consumer, a Population;
+    only a OneToOne without a weight may have several. A Concat reads Inputs and Populations, and its consumers are Populations. A Flatten
+    occurs only between an Input or a Population and Outputs; a Reshape may also be the operation of a connection. No other operations
+    remain between them.
     """
 
     name: ClassVar[str] = "materialise-relays"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return a copy of the graph with relays added."""
+        """Return a copy of the graph with relay populations added."""
         graph = graph.copy()
         shapes = node_shapes(port_map(graph))
         for name in _weightless(graph):
@@ -38,7 +39,7 @@ class MaterialiseRelays:
 
 
 def _weightless(graph: Graph) -> list[str]:
-    """Return the operations without weights: sums first, because the treatment of their inputs depends on them."""
+    """Return the names of Adds, and then of Flattens and OneToOnes without weights, whose treatment depends on adjacent Adds."""
     sums = [name for name, _ in graph.of_type(Add)]
     return sums + [name for name, o in graph.of_type(Flatten, OneToOne) if isinstance(o, Flatten) or o.weight is None]
 

@@ -11,7 +11,7 @@ from snnc.compiler.passes.edit import without
 
 @dataclass(frozen=True)
 class MergeLinear:
-    """Remove every OneToOne of weight 1, and add its delays to adjacent edges.
+    """Remove each OneToOne without a weight (that is, of weight 1) where possible, and join the edges around it, adding their delays.
 
     Products of weights are not merged: rounding would differ, and learnable weights would be lost.
     """
@@ -19,5 +19,5 @@ class MergeLinear:
     name: ClassVar[str] = "merge-linear"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph without these nodes."""
+        """Return a copy of the graph without these nodes."""
         return without(graph, [name for name, operation in graph.of_type(OneToOne) if operation.weight is None])

@@ -1,4 +1,4 @@
-"""Draw the report picture of the documentation with snnc and Chromium: ``python docs/images/make_images.py``.
+"""Make the documentation's picture of a report with snnc and Chromium: ``python docs/images/make_images.py``.
 
 Needs the packages of ``snnc[test]`` and a browser, whose path ``.ci/browser`` prints.
 """
@@ -23,7 +23,7 @@ WIDE, HIGH = 1300, 1510
 
 
 def page() -> str:
-    """The report of a network of three recurrent layers."""
+    """Return the report, as HTML, of a network of three recurrent layers."""
     layers = [part for width in (512, 512, 256) for part in (snnc.Dense(width), snnc.Recurrent(snnc.LIF(beta=0.9)))]
     net = snnc.Sequential(700, *layers, snnc.Dense(20), snnc.LI(beta=0.9), name="spoken digits: 700-512-512-256-20, recurrent")
     compiled = planned(net.graph(), options("gc200", steps=100, batch=64, loss="ce_mean_membrane"))
@@ -32,7 +32,7 @@ def page() -> str:
 
 
 def screenshot(html: str) -> bytes:
-    """A PNG of the top of the page."""
+    """Return a PNG of the top of the page."""
     browser_path = subprocess.run([HERE.parents[1] / ".ci" / "browser"], capture_output=True, text=True, check=True).stdout.strip()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
         file = Path(folder) / "report.html"

@@ -119,6 +119,7 @@ def import_unless_torch_is_missing(name: str) -> None:
 
 
 def errors_page() -> str:
+    """Return errors.md: a table of error codes for each level."""
     lines = [ERRORS]
     level = ""
     for kind in error_classes():
@@ -132,6 +133,7 @@ def errors_page() -> str:
 
 
 def cli_page() -> str:
+    """Return cli.md: the help, an example and the options of each command."""
     lines = [CLI]
     group = typer.main.get_command(make_app())
     for name, command in group.commands.items():
@@ -155,6 +157,7 @@ def cli_page() -> str:
 
 
 def options_page() -> str:
+    """Return options.md: a table of the compile options and the targets that accept them."""
     heads = ("option", "what it does", *(backend.words.partition(" ")[0] for backend in BACKENDS))
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name, rule in RULES.items():
@@ -166,6 +169,7 @@ def options_page() -> str:
 
 
 def training_page() -> str:
+    """Return training.md: tables of losses, optimisers and precisions, and the schedules."""
     net = snnc.Network("example")
     hidden = net.population(10, snnc.LIF(beta=0.9), name=HIDDEN)
     net.connect(net.input(8, kind="spikes"), hidden)
@@ -186,6 +190,7 @@ def training_page() -> str:
 def _training_row(
     graph: object, shown: str, loss: str, optimizer: str, reasons: dict[str, str], precision: str = "precision=float32"
 ) -> str:
+    """Return the row `shown` of a table, and add the messages of targets that refuse the setting to `reasons`."""
     found = [refusal(backend, graph, loss, optimizer, 5, precision) for backend in BACKENDS]
     for error in found:
         if error is not None:

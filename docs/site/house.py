@@ -40,7 +40,7 @@ writes the picture and the tables from the imports in the code; import contracts
 
 
 def area_of(module: str) -> tuple[str, str]:
-    """The area of a module, and its package there."""
+    """Return the area of a module, and its package in this area."""
     parts = module.split(".")[1:]
     if parts[:1] and parts[0] in AREAS:
         return parts[0], parts[1] if len(parts) > 1 else "(package)"
@@ -48,7 +48,7 @@ def area_of(module: str) -> tuple[str, str]:
 
 
 def imports() -> list[tuple[str, str]]:
-    """All imports between modules of snnc in this checkout."""
+    """Return all imports between modules of snnc in this checkout, as (importing module, imported module)."""
     with tempfile.TemporaryDirectory() as folder:
         link_package(Path(folder))
         done = subprocess.run([sys.executable, "-P", "-c", PRINT_IMPORTS], env={"PYTHONPATH": folder}, capture_output=True, text=True, check=True)
@@ -56,7 +56,7 @@ def imports() -> list[tuple[str, str]]:
 
 
 def packages(found: list[tuple[str, str]]) -> nx.DiGraph:
-    """The packages, as (area, package), with an edge from each package to each package that it imports."""
+    """Return a graph of the packages, as (area, package), with an edge from each package to each package that it imports."""
     graph = nx.DiGraph()
     for a, b in found:
         one, other = area_of(a), area_of(b)
@@ -68,7 +68,7 @@ def packages(found: list[tuple[str, str]]) -> nx.DiGraph:
 
 
 def purpose(area: str, package: str) -> str:
-    """The first paragraph of a package's docstring, as Markdown."""
+    """Return the first paragraph of a package's docstring, as Markdown."""
     place = ROOT / area / package
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
@@ -76,7 +76,7 @@ def purpose(area: str, package: str) -> str:
 
 
 def levels(graph: nx.DiGraph) -> list[list[str]]:
-    """The packages of one area by level: each package is above all packages that it imports."""
+    """Return the packages of one area by level, highest first; each package is above all packages that it imports."""
     height = {}
     for package in reversed(list(nx.lexicographical_topological_sort(graph))):
         height[package] = max((height[other] + 1 for other in graph.successors(package)), default=0)
@@ -84,7 +84,7 @@ def levels(graph: nx.DiGraph) -> list[list[str]]:
 
 
 def drawn_area(area: str, graph: nx.DiGraph, left: float, top: float, width: float) -> tuple[list[str], float]:
-    """One area as SVG, and its height."""
+    """Return the SVG lines of one area, and its height in pixels."""
     inside = nx.DiGraph()
     inside.add_nodes_from(package for f, package in graph if f == area)
     inside.add_edges_from((a, b) for (f, a), (g, b) in graph.edges if f == g == area)
@@ -106,7 +106,7 @@ def drawn_area(area: str, graph: nx.DiGraph, left: float, top: float, width: flo
 
 
 def picture(graph: nx.DiGraph) -> str:
-    """The map as SVG: api on top, frontends and backends in the middle, the compiler at the bottom."""
+    """Return the map as SVG: api on top, frontends and backends in the middle, the compiler at the bottom."""
     wide = 1200.0
     parts, top, places = [], 10.0, {}
     for row in (("api",), ("frontends", "backends"), ("compiler",)):
@@ -134,7 +134,7 @@ def picture(graph: nx.DiGraph) -> str:
 
 
 def page(graph: nx.DiGraph) -> str:
-    """The page with a table for each area."""
+    """Return the page, with a table for each area."""
     lines = [PAGE]
     for area in AREAS:
         lines += [f"## {area}", "", "| package | what it is | imports |", "|---|---|---|"]

@@ -21,10 +21,10 @@ PAGES = (
     *("", "contents/", "howto/install/", "howto/losses/", "reference/python/networks/", "reference/python/compiling/", "reference/cli/"),
     *("examples/", "examples/digits/", "explanation/how-it-works/", "decisions/0001-poplar-program/", "map/", "tutorial/own-network/"),
 )
-"""A page of each kind."""
+"""Addresses of the pages that are checked without --all: one of each kind."""
 FORMS = ((1300, "light"), (380, "dark"))
 ALL_FORMS = (*FORMS, (1300, "dark"), (380, "light"))
-"""Widths of the window in pixels, and themes."""
+"""Forms in which a page is opened, as (width of the window in pixels, theme)."""
 GRAVE = ("serious", "critical")
 """Impacts of axe-core's violations that count as faults."""
 

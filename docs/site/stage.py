@@ -34,13 +34,13 @@ class Entry:
     below: tuple[Entry, ...] = ()
 
     def toml(self) -> str:
-        """The entry as Zensical reads it."""
+        """Return the entry in the TOML form that Zensical reads."""
         value = json.dumps(self.page, ensure_ascii=False) if self.page else f"[{', '.join(e.toml() for e in self.below)}]"
         return f"{{ {json.dumps(self.title, ensure_ascii=False)} = {value} }}"
 
 
 def address(path: str) -> str:
-    """The path of a repository file within the site's pages; both paths are relative."""
+    """Return the path within the site's pages of a file, given by its path in the repository; both paths are relative."""
     if path == FRONT:
         return "index.md"
     if path == CONTENTS:
@@ -73,12 +73,12 @@ def navigation(contents: str) -> tuple[Entry, ...]:
 
 
 def pages_of(entries: tuple[Entry, ...]) -> list[str]:
-    """All pages of a navigation, in its order."""
+    """Return all pages of a navigation, in its order."""
     return [page for entry in entries for page in ([entry.page] if entry.page else pages_of(entry.below))]
 
 
 def sources() -> list[str]:
-    """The paths of the repository's pages that the site shows."""
+    """Return the paths of the repository's pages that the site shows."""
     found = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("examples/**/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
     return sorted(p.relative_to(ROOT).as_posix() for p in found if ".ipynb_checkpoints" not in p.parts)
 

@@ -29,7 +29,7 @@ def snnc(*arguments: object) -> None:
 
 
 def judge(fired: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-    """Return the accuracy and the cross entropy of spike counts [samples, 10]."""
+    """Return the accuracy and the cross entropy of spikes [T, samples, 10], whose counts are the scores of the classes."""
     counts = fired.sum(axis=0).astype(np.float64)
     log_odds = counts - np.log(np.exp(counts).sum(axis=1, keepdims=True))
     return float((counts.argmax(axis=1) == labels).mean()), float(-log_odds[np.arange(len(labels)), labels].mean())
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--target", default="gc200")
     parser.add_argument("--folder", type=Path, default=Path("build/digits"))
     parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--epochs", type=int, default=5, help="after a single epoch the loss may be higher than before")
+    parser.add_argument("--epochs", type=int, default=5, help="number of epochs; after a single one, the loss may be higher than before")
     chosen = parser.parse_args()
     start = time.monotonic()
     folder, work = chosen.folder, chosen.folder.parent

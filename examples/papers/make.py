@@ -5,9 +5,10 @@
     snnc train sparse/ --recipe sparse_bptt.toml
     snnc train codes/ --recipe population_codes.toml
 
-``sparse`` follows arXiv 2311.04386: a layer of 512 neurons sends at most 26 spikes (5 %) in a step, and only neurons above a second
-threshold receive a gradient. The second threshold begins 99 below the threshold, and moves half-way to 0.1 below it with each update.
-Neurons reset to 0, weights are fluctuation-driven for a rate of 1 %, and a regulariser keeps the rates of hidden neurons near the capacity.
+``sparse`` follows arXiv 2311.04386: each of three layers of 512 neurons sends at most 26 spikes (5 %) in a step, and only neurons above a
+second threshold receive a gradient. The second threshold begins 99 below the threshold; each update halves its distance from the value 0.1
+below the threshold. Neurons reset to 0, initial weights are fluctuation-driven for a rate of 1 %, and a regulariser penalises rates of
+hidden neurons above the capacity.
 ``codes`` follows arXiv 2211.10725: 50 output neurons for each class, and sequences of one step. The data are ten kinds of pen strokes, as
 events of 34 x 34 pixels of two polarities over 20 steps, and as images.
 """

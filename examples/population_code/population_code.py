@@ -17,7 +17,7 @@ import snnc
 
 DIGITS = Path(__file__).parents[1] / "digits" / "digits.npz"
 CASES = ((25, 1), (5, 1), (1, 1), (1, 10), (1, 50))
-"""Time steps, and neurons per class."""
+"""Cases that are compared, as (number of time steps, number of output neurons per class)."""
 
 
 def images(name):

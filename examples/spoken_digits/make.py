@@ -1,10 +1,10 @@
-"""Compile a small recurrent network for spoken digits, and write small files in the format of SHD to train it on.
+"""Compile a small recurrent network for spoken digits, and write small files to train it on.
 
     python examples/spoken_digits/make.py somewhere
     snnc train somewhere/build --recipe somewhere/shd.toml
 
-The files contain sweeps over the channels, with a speed and a direction for each class, and no speech; replace them by the official files
-of SHD (https://zenkelab.org/datasets/).
+The files have the format of the Spiking Heidelberg Digits (SHD). They contain sweeps over the channels, with a speed and a direction for
+each class, and no speech; replace them by the official files of SHD (https://zenkelab.org/datasets/).
 """
 
 import shutil
@@ -20,7 +20,7 @@ CHANNELS, SECONDS, CLASSES = 700, 1.2, 4
 
 
 def sweep(label, random):
-    """Return the times in seconds and the channels of a sample."""
+    """Return the times, in seconds, and the channels of the events of a sample."""
     times = np.sort(random.uniform(0, SECONDS, random.integers(200, 300)))
     speed = (1 + label // 2) * (1 if label % 2 else -1)
     channels = (speed * times / SECONDS * CHANNELS + random.normal(0, 20, len(times))) % CHANNELS

@@ -1,4 +1,4 @@
-"""Train a recurrent network on files in the format of SHD with the recipe shd.toml.
+"""Train a recurrent network on files in the format of the Spiking Heidelberg Digits (SHD) with the recipe shd.toml.
 
     python examples/spoken_digits/spoken_digits.py [folder]
 """

@@ -219,6 +219,7 @@ class DataSetBatches:
         return sizes[:done], self._read(order, epoch, sizes[done:])
 
     def _read(self, order: Array, epoch: int, sizes: list[int]) -> Iterator[Batch]:
+        """Yield the batches of the samples `order`; raise an error if their sizes differ from `sizes`."""
         number = 0
         for number, (inputs, targets) in enumerate(self.data.batches(self.plan.batch, order=order, epoch=epoch), 1):
             batch = loaded(self.inputs, *self.inputs.labelled_batch(inputs, targets), in_time=True)
@@ -227,7 +228,7 @@ class DataSetBatches:
                 raise BatchesError(f"batch {number} of the {type(self.data).__name__} has {batch.count} samples, but {wanted}.")
             yield batch
         if number != len(sizes):
-            raise BatchesError(f"the {type(self.data).__name__} yielded {number} batches in epoch {epoch}, not {len(sizes)}.")
+            raise BatchesError(f"the {type(self.data).__name__} yielded {number} batches in epoch {epoch + 1}, not {len(sizes)}.")
 
 
 def loaded(inputs: ProgramInputs, data: Mapping[str, InputValues], labels: Array, in_time: bool) -> Batch:

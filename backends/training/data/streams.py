@@ -77,10 +77,10 @@ class StreamBatches:
             if not isinstance(given, tuple | list) or len(given) != 2:
                 kind = f"a {type(given).__name__}"
                 what = f"{kind} of {len(given)} items" if isinstance(given, tuple | list) else kind
-                raise BatchesError(f"batch {number - 1} is {what}; a batch is a pair (x, y) of samples and labels.")
+                raise BatchesError(f"batch {number} is {what}; a batch is a pair (x, y) of samples and labels.")
             data, labels = self.inputs.labelled(*given)
             if self.dropped or (size is not None and len(labels) != size):
-                self._leave_out(number - 1, len(labels))
+                self._leave_out(number, len(labels))
                 continue
             seen.update(np.ascontiguousarray(as_targets(labels)).tobytes() + b";")
             yield replace(loaded(self.inputs, data, labels, in_time=False), seen=seen.hexdigest())
@@ -103,7 +103,7 @@ class StreamBatches:
             return f"the only batch has {self.dropped} samples, but the network was compiled for {self.size}; compile for a smaller batch."
         epoch -= self.plan.first_epoch
         again = "" if epoch == 0 else ", after some in the previous epoch: it cannot be iterated again"
-        return f"the {type(self._stream).__name__} yielded no batch in epoch {epoch}{again}. It is empty, or an exhausted iterator."
+        return f"the {type(self._stream).__name__} yielded no batch in epoch {epoch + 1}{again}. It is empty, or an exhausted iterator."
 
 
 def is_stream(x: object, y: object) -> bool:

@@ -146,6 +146,7 @@ class ProgressGuard:
         return _State(parameters, optimizer)
 
     def _go_back(self, reason: str) -> None:
+        """Restore the last good state, if any, and raise a DivergedError."""
         if self._good is None:
             raise DivergedError(f"{reason}, before training began; load other weights.")
         state, position = self._good

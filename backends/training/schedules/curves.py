@@ -176,7 +176,7 @@ class StepSchedule(Schedule):
     factor
         Factor by which each change multiplies the value (``gamma`` in PyTorch); 0.1 if neither `factor` nor `values` is given.
     values
-        The value after each change; instead of `factor`.
+        The value after each change, instead of `factor`.
     updates, epochs
         Numbers of the updates, or of the epochs, at which the value changes, ascending (``milestones`` in PyTorch); give one of them.
     """

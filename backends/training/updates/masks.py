@@ -67,7 +67,7 @@ class Masks:
 
 
 def masks_of(program: StepProgram) -> Masks:
-    """Return the masks of a program; dropout layers are numbered in the order of its populations."""
+    """Return the object that draws the masks of a program; dropout layers are numbered in the order of its populations."""
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
     layers: list[_DropoutLayer] = []
     for info in program.populations:

@@ -278,6 +278,11 @@ def summing_device(backends: str, device: int | None) -> str:
         Memory kinds with their torch backends, ``"cpu:gloo,cuda:nccl"``.
     device
         Number of the session's device; None: the CPU.
+
+    Raises
+    ------
+    RanksGroupError
+        torch cannot send host memory, but the gradients are in host memory.
     """
     known = dict(part.split(":", 1) for part in backends.split(",") if ":" in part)
     if device is not None and known.get("cuda", "gloo") != "gloo":

@@ -136,7 +136,7 @@ class RunValues:
         Raises
         ------
         GradientWindowError, SpikeLimitError
-            A value is outside the compiled one.
+            A value is outside the compiled window or above the compiled capacity.
         """
         if self._ends:
             ends: list[Any] = [value_at(end, when) if callable(end) else end for end in self._ends]

@@ -69,6 +69,7 @@ class CsvLog:
             ) from None
 
     def _earlier_rows(self, epochs: int) -> list[dict[str, str]]:
+        """Return the rows of the first `epochs` epochs in the existing file."""
         try:
             with self.path.open(newline="", encoding="utf-8") as stream:
                 reader = csv.DictReader(stream)

@@ -18,7 +18,7 @@ class ChannelOrder:
 
     All positions of the first `grain` channels come first; the channels of a position are adjacent.
 
-    A grain of 1 is the author's order, channels first; a grain of all channels is channels last. `grain` divides `channels`.
+    A grain of 1 is the model's order, channels first; a grain of all channels is channels last. `grain` divides `channels`.
 
     Examples
     --------
@@ -31,11 +31,11 @@ class ChannelOrder:
     grain: int
 
     def values(self) -> Ints:
-        """Return the author's index of the value at each position."""
+        """Return the index in the model's order of the value that is stored at each place."""
         return _values(self)
 
     def places(self) -> Ints:
-        """Return the position of each value, in the author's order."""
+        """Return the place at which each value is stored, for the values in the model's order."""
         return np.argsort(self.values(), kind="stable")
 
 

@@ -58,9 +58,9 @@ def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
 def convolution_places(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[TapEntries, Ints]:
     """Return the entries of a convolution with `channels` output channels, and the order of the weights to which they refer.
 
-    ``order[k]`` is the element of the weight parameter that entry weight k stands for. If the taps of the last kernel axis are contiguous,
-    this axis is reversed: the windows that read one value then have consecutive weights, and their entries can be merged into runs. The
-    weights of `grain` adjacent output channels are adjacent for each tap.
+    ``order[k]`` is the index of weight k in the weight parameter. If the stride of the last kernel axis equals its dilation, this axis is
+    reversed: the windows that read one value then have consecutive weights, and their entries can be merged into runs. The weights of
+    `grain` adjacent output channels are adjacent for each tap.
 
     Raises
     ------
@@ -281,7 +281,7 @@ def _size(shape: Shape | None) -> int:
 
 
 def _elements(given: Shape | None, shape: Shape) -> Ints:
-    """Return the element of an array of shape `given`, broadcast to `shape`, for each of its values."""
+    """Return, for each value of an array of `shape`, the index of the element that it reads if an array of shape `given` is broadcast."""
     found: Ints = np.broadcast_to(np.arange(_size(given), dtype=np.int64).reshape(given or ()), shape).reshape(-1)
     return found
 

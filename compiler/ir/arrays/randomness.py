@@ -54,7 +54,7 @@ class Stream(np.random.Generator):
         return self._frozen.binomial(n, p, size)
 
     def integers(self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False) -> Any:
-        """Return whole numbers in [low, high), or in [0, low)."""
+        """Return whole numbers in [low, high), or in [0, low) without `high`; with `endpoint`, the upper end is included."""
         first, last = (0, low) if high is None else (low, high)
         return self._frozen.randint(first, np.asarray(last) + 1 if endpoint else last, size, dtype)
 

@@ -1,4 +1,4 @@
-"""Bytes of number types, and limits on array sizes, checked before memory is allocated."""
+"""Sizes of number types in bytes, and limits on array sizes, checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from snnc.compiler.errors import EmptyShapeError, TooLargeError
 from snnc.compiler.ir.graph import Shape
 
 FLOAT: Final = 4
-"""Bytes of a float32 number."""
+"""Size of a float32 number in bytes."""
 HALF: Final = 2
-"""Bytes of a float16 number."""
+"""Size of a float16 number in bytes."""
 LABEL_BYTES: Final = 4
-"""Bytes of the class of a sample."""
+"""Size of the class label of a sample in bytes."""
 MAX_ELEMENTS: Final = 2**31 - 1
 """Maximum number of elements of an array, so that emitted code can index it with 32 bits."""
 
@@ -43,12 +43,14 @@ def machine_memory() -> int:
 
 
 def check_memory(numbers: int, what: str) -> None:
-    """Check that arrays of 32-bit numbers, which are created via 64-bit numbers, fit in the memory of this machine.
+    """Check that arrays of `numbers` 32-bit values fit in the memory of this machine while they are created.
+
+    They are created as 64-bit values and then converted, which needs 12 bytes each at the peak.
 
     Raises
     ------
     TooLargeError
-        The numbers do not fit.
+        The arrays do not fit.
     """
     needed, available = 12 * numbers, machine_memory()
     if needed > available:

@@ -32,7 +32,7 @@ LIBRARY: Final[tuple[Callable[[], NeuronModel], ...]] = (
     Threshold,
     Dropout,
 )
-"""All neurons of the library, in the order of the documentation."""
+"""Neurons of the library except the joins of shortcuts (JoinAnd, JoinIAnd), in the order of the documentation."""
 
 __all__ = [
     "ALIF",

@@ -51,7 +51,12 @@ def Alpha(  # noqa: N802 - the name of the neuron
     clamp
         Whether `alpha` and `beta` are clamped to [0, 1].
     reset, detach, strict
-        As in :class:`~snnc.compiler.neurons.library.resets.Firing`; the reset is always delayed.
+        As in :class:`~snnc.compiler.neurons.library.resets.Firing`; the reset is always delayed, and ``"value"`` is not supported.
+
+    Raises
+    ------
+    NeuronDefinitionError
+        ``0 < beta < alpha <= 1`` does not hold, or the reset is unknown.
     """
     check_reset(reset, _RESETS, "Alpha")
     if not 0 < beta < alpha <= 1:

@@ -16,7 +16,7 @@ MASK: Final = "mask"
 
 
 def Dropout(rate: float = 0.5, seed: int = 0) -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Pass the current on, and in training drop it for a random fraction of the neurons: ``y = mask * i``.
+    """Multiply the current by a mask, ``y = mask * i``; in training, the mask is 0 for a random fraction of the neurons.
 
     The mask of a sample is the same at all steps (Lee et al. 2020, DOI 10.3389/fnins.2020.00119), and is drawn again at every
     update. Inference drops no values.
@@ -32,7 +32,7 @@ def Dropout(rate: float = 0.5, seed: int = 0) -> NeuronModel:  # noqa: N802 - na
     Raises
     ------
     NeuronDefinitionError
-        `rate` is not between 0 and 1, or `seed` is not a whole number below 2^24.
+        `rate` is not in [0, 1), or `seed` is not a whole number from 0 to 2^24 - 1.
     """
     if not 0 <= rate < 1:
         raise NeuronDefinitionError(f"the rate of a dropout is {rate!r}; it must be 0 or more and below 1.")

@@ -44,6 +44,11 @@ def Lapicque(  # noqa: N802 - the name of the neuron
         Membrane potential after a reset, for ``reset="value"``.
     reset, detach, strict, input_kept
         As in :class:`~snnc.compiler.neurons.library.resets.Firing`; the reset is always delayed.
+
+    Raises
+    ------
+    NeuronDefinitionError
+        `beta` is not between 0 and 1, or is given together with both `R` and `C`; or the reset is unknown.
     """
     resistance, capacitance = _circuit(R, C, time_step, beta)
     firing = Firing(reset, True, detach, strict, input_kept)

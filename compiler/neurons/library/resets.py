@@ -47,6 +47,11 @@ class Firing:
     compensated
         snnTorch's ``reset_delay=False``: the spike of the previous step lowers the membrane potential before the neuron fires, which is
         undone afterwards. The plain immediate reset differs if the membrane potential is still above the threshold after the reset.
+
+    Raises
+    ------
+    NeuronDefinitionError
+        The reset is unknown, or cannot be combined with `compensated`.
     """
 
     reset: ResetMode = "subtract"
@@ -132,12 +137,12 @@ def firing_neuron(
 
 
 def clamped(parameter: str, clamp: bool) -> str:
-    """Return the text of `parameter`, limited to [0, 1] with `clamp`, as in every forward pass of snnTorch."""
+    """Return the text that reads `parameter`; if `clamp`, it is limited to [0, 1], as in every forward pass of snnTorch."""
     return f"min(max({parameter}, 0), 1)" if clamp else parameter
 
 
 def detached(text: str, detach: bool) -> str:
-    """Return `text`, with `detach` treated as a constant by the gradient."""
+    """Return `text`; if `detach`, it is wrapped in ``detach``, so that no gradient flows through it."""
     return f"detach({text})" if detach else text
 
 

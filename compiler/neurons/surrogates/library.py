@@ -94,7 +94,7 @@ def gaussian(sigma: float = 0.5) -> Surrogate:
 
 
 def custom(text: str) -> Surrogate:
-    """Return a derivative from text in the equation language that reads only ``x``.
+    """Return a surrogate whose derivative is `text`, an expression in the equation language that reads only ``x``.
 
     Raises
     ------
@@ -126,7 +126,7 @@ LIBRARY: Final[Mapping[str, Callable[..., Surrogate]]] = {
         gaussian,
     )
 }
-"""All surrogates of the library, in the order of the documentation."""
+"""Functions that return the surrogates of the library, by name, in the order of the documentation."""
 
 
 def parse_surrogate(text: str) -> Surrogate:

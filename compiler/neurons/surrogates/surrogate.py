@@ -22,9 +22,9 @@ class Surrogate:
     name
         Name in messages and reports, for example ``"atan"``.
     derivative
-        Expression in the single symbol ``x``, the membrane potential minus the threshold.
+        Expression in ``x``, the membrane potential minus the threshold; after :meth:`windowed_by`, also in parameters of the neuron.
     parameters
-        Numbers of the derivative, for reports.
+        Parameters of the formula, for reports.
     """
 
     name: str

@@ -187,7 +187,7 @@ def test_a_data_set_that_gives_other_batches_than_asked_is_refused():
 
     with compiled() as session, pytest.raises(BatchesError, match=r"SNNC-E570: batch 1 of the Wrong has 4 samples, but 5 samples"):
         session.fit(Wrong(1))
-    with compiled() as session, pytest.raises(BatchesError, match=r"yielded 4 batches in epoch 0, not 5"):
+    with compiled() as session, pytest.raises(BatchesError, match=r"yielded 4 batches in epoch 1, not 5"):
         session.fit(Wrong(0))
 
 

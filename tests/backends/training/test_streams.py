@@ -88,7 +88,7 @@ def test_a_generator_trains_one_epoch_and_more_are_refused_before_anything_chang
     assert all((before[name] == value).all() for name, value in session.state_dict().items())
     batches = iter(cut(*data))
     assert len(session.fit(batches).batch_losses[0]) == 3
-    with pytest.raises(SnncError, match=r"SNNC-E570.*yielded no batch in epoch 0.*exhausted"):
+    with pytest.raises(SnncError, match=r"SNNC-E570.*yielded no batch in epoch 1.*exhausted"):
         session.fit(batches)
     with pytest.raises(SnncError, match="SNNC-E570"):
         session.fit([])
@@ -105,16 +105,16 @@ class Once:
 
 
 def test_what_gives_nothing_in_a_later_epoch_is_refused_there(session, data):
-    with pytest.raises(SnncError, match=r"SNNC-E570: the Once yielded no batch in epoch 1, after some"):
+    with pytest.raises(SnncError, match=r"SNNC-E570: the Once yielded no batch in epoch 2, after some"):
         session.fit(Once(cut(*data)), epochs=2)
 
 
 @pytest.mark.parametrize(
     ("batches", "says"),
     [
-        (lambda x, y: [(x, y), x], "SNNC-E570: batch 1 is a ndarray; a batch is a pair"),
-        (lambda x, y: [(x, y, y)], "SNNC-E570: batch 0 is a tuple of 3 items"),
-        (lambda x, y: iter([None]), "SNNC-E570: batch 0 is a NoneType"),
+        (lambda x, y: [(x, y), x], "SNNC-E570: batch 2 is a ndarray; a batch is a pair"),
+        (lambda x, y: [(x, y, y)], "SNNC-E570: batch 1 is a tuple of 3 items"),
+        (lambda x, y: iter([None]), "SNNC-E570: batch 1 is a NoneType"),
         (lambda x, y: [(x, y + 3)], "SNNC-E506"),
         (lambda x, y: [(x, y * 1.0)], "SNNC-E504"),
         (lambda x, y: [(x, y[:3])], "SNNC-E503"),
@@ -157,8 +157,8 @@ def test_where_the_batch_is_compiled_in_the_last_smaller_one_is_left_out_and_sai
     assert history.dropped == 2
     assert "2 samples" in history.note
     for sizes, says in (
-        ((4, 2, 4), r"batch 1 has 2 samples.*compiled for 4"),
-        ((5, 4), "batch 0 has 5 samples"),
+        ((4, 2, 4), r"batch 2 has 2 samples.*compiled for 4"),
+        ((5, 4), "batch 1 has 5 samples"),
         ((2,), "only batch has 2"),
     ):
         starts = np.cumsum((0, *sizes))

@@ -8,8 +8,8 @@ FOLDER = Path(__file__).resolve().parent.parent
 NETWORK = json.loads((FOLDER / "network.json").read_text(encoding="utf-8"))
 STEPS = NETWORK["steps"]
 BATCH = NETWORK["batch"]
-"""Samples per call of the operation: the micro-batch of PopTorch."""
+"""Number of samples per call of the operation: the micro-batch size of PopTorch."""
 INPUTS = NETWORK["inputs"]
 OUTPUTS = NETWORK["outputs"]
 LABELS = {p["label"]: p["name"] for p in NETWORK["parameters"]}
-"""Author's names of parameters, such as ``hidden.weight`` -> names in this module."""
+"""Maps each parameter's name in the model, such as ``hidden.weight``, to its name in the torch module (as in weights.safetensors)."""

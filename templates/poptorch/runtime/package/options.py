@@ -8,7 +8,7 @@ from .operation import poptorch
 IPUS = NETWORK.get("ipus", 1)
 """Number of IPUs whose tiles the network uses."""
 STAGES = 3
-"""Stages of the pipeline: the network forward, the loss forward and backward, the network backward."""
+"""Number of stages of the pipeline: the network forward, the loss forward and backward, the network backward."""
 
 
 def parser(text):
@@ -18,9 +18,9 @@ def parser(text):
     found.add_argument("--epochs", type=int, default=1)
     found.add_argument("--lr", type=float, help="learning rate; default: the compiled one")
     found.add_argument("--gradient-window", metavar="LOW", help="lower end of the gradient window, or a schedule: exponential:-100,-0.1")
-    found.add_argument("--capacity", metavar="SPIKES", help="spikes that a source sends in a step: '10 %%', linear:64,14,updates=100")
+    found.add_argument("--capacity", metavar="SPIKES", help="maximum spikes of a source in a step: '10 %%', linear:64,14,updates=100")
     found.add_argument("--drop", choices=["lowest", "random"], default="lowest", help="which spikes are sent if more fire")
-    found.add_argument("--count-dropped", action="store_true", help="print how many spikes were dropped; calls then return their outputs")
+    found.add_argument("--count-dropped", action="store_true", help="print the number of dropped spikes; calls then return all outputs")
     found.add_argument("--device-iterations", type=int, default=1, help="weight updates per call of the model")
     found.add_argument("--replicas", type=int, default=1, help="copies of the model, each with its own micro-batches")
     found.add_argument("--accumulation", type=int, default=1, help="micro-batches per weight update")

@@ -17,7 +17,10 @@ WORD = 0xFFFFFFFF
 
 
 def schedule(text):
-    """Return the schedule of a text, as a function of the update: 5, linear:10,5,updates=20 or exponential:-100,-0.1 (by halves)."""
+    """Return the schedule of a text, as a function of the update: 5, linear:10,5,updates=20 or exponential:-100,-0.1.
+
+    The exponential schedule halves the distance to the end in each update, or multiplies it by a third number.
+    """
     name, _, rest = text.partition(":")
     if not rest:
         return lambda update: float(text)
@@ -87,7 +90,7 @@ class RunValues:
 
     @staticmethod
     def dropped(inputs, chosen):
-        """Return how many spikes `chosen` lacks; those of an input that is the same at every step are dropped at every step."""
+        """Return the number of spikes that `chosen` lacks; those of an input that is the same at every step count at every step."""
         pairs = zip(INPUTS, inputs, chosen)
         return sum(int((before - after).sum()) * (STEPS if i["static"] else 1) for i, before, after in pairs if before is not after)
 
