@@ -103,7 +103,7 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
 
 
 def _placed(folder: Path, name: str) -> str:
-    """Return a data name, ``PATH`` or ``KIND:PATH``, with its path relative to `folder`."""
+    """Return a data name, ``PATH`` or ``KIND:PATH``, after prefixing a relative path with `folder`."""
     named = split_name(name)
     return str(folder / name) if named is None else f"{named[0]}:{folder / named[1]}"
 
@@ -161,6 +161,6 @@ def _is_window(value: Any) -> bool:
 
 
 def _line(text: str, key: str) -> int:
-    """Return the number of the line that sets `key`."""
+    """Return the number of the first line that sets `key`, or 1 if none is found."""
     lines = (number for number, line in enumerate(text.splitlines(), 1) if line.split("=")[0].strip().strip("\"'[] ").split(".")[0] == key)
     return next(lines, 1)

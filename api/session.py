@@ -47,7 +47,7 @@ class Session(session.BackendSession):
     recording
         Spikes of the last :meth:`record`.
     timing
-        Timing of the last training on arrays or a data set, for sessions without a plan.
+        Timing of the last training run on arrays or a data set, for sessions without a plan.
     """
 
     def __init__(self, engine: Engine, compiled: Compiled, project: Path | None = None, on_close: Callable[[], None] | None = None) -> None:
@@ -146,7 +146,7 @@ class Session(session.BackendSession):
     ) -> Recording:
         """Record the spikes of the first samples for reports, in the session and in the project folder, if there is one.
 
-        The NumPy reference computes them from the session's weights; exact backends produce the same spikes.
+        The NumPy reference computes them from the session's weights; targets that compute in float32 produce the same spikes.
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ from snnc.torch_machine import MachineRun
 from snnc.torch_program import Adjoined, ModuleRecipe, adjoined, chosen_outputs, opened
 
 Input: TypeAlias = "torch.Tensor | Events"
-"""Types accepted for an input: [T, B, *shape]."""
+"""Types of an input with the shape [T, B, *shape]."""
 
 
 _BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_window")
@@ -47,8 +47,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     Learned parameters of the network are parameters of the module and the others are buffers, named as in
     :meth:`snnc.Session.state_dict`. Tensors are float32. A backward pass that does not belong to the last forward pass repeats its
     forward pass first. On a GPU, the module's parameters, inputs and outputs are tensors on the device; the program reads and writes them
-    in place, in torch's current stream and without blocking the host. An input of spikes with another value than 0 or 1 then makes the
-    output NaN, and a later forward pass raises an error.
+    in place, in torch's current stream and without blocking the host. If a spike input on a GPU contains a value other than 0 or 1, the
+    output is NaN, and a later forward pass raises an error.
 
     Modules can be copied, pickled and passed to other processes: a copy builds its program when it first runs.
 
@@ -174,7 +174,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         order = list(given)
         tensors: list[Any] = [given[name] if isinstance(given[name], torch.Tensor) else None for name in order]
         if any(t is not None and t.requires_grad for t in tensors) and torch.is_grad_enabled() and not self._adjoined.input_adjoints:
-            raise TorchTensorError("an input requires its gradient; create the module with input_gradients=True.")
+            raise TorchTensorError("an input requires a gradient; create the module with input_gradients=True.")
         values = [getattr(module, name) for module, name in self._places.values()]
         found: torch.Tensor = _Sequence.apply(self, given, *tensors, *values)
         if len(self.outputs) == 1:
@@ -265,7 +265,10 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
                 home.register_buffer(last, value)
 
     def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
-        """Run forward with these parameters and dropout masks; the next :meth:`_go_back` is the backward pass of this run."""
+        """Run forward with these parameters and the dropout masks of draw number `masks` (None: no dropout).
+
+        The next :meth:`_go_back` is the backward pass of this run.
+        """
         if self._machine is not None:
             found = self._machine.run(given, values, masks)
             self._runs += 1
@@ -289,9 +292,9 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._adjoined.input_adjoints.items()}
 
     def _give(self, name: str, value: torch.Tensor) -> None:
-        """Let the program read a tensor in place.
+        """Let the program read a tensor, in place if it is contiguous, float32 and on the device of the program, otherwise as a copy.
 
-        A copy of the tensor belongs to the current stream, so its memory is reused only after the program has run.
+        The copy is allocated in the current stream, so its memory is reused only after the program has run.
         """
         whole = value.detach().to(self._device, torch.float32).contiguous()
         self._engine.session.set_from(name, whole.data_ptr(), max(1, whole.numel()))

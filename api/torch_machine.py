@@ -1,4 +1,4 @@
-"""Run the program of a :class:`snnc.torch.Module` on a machine, for sequences up to the compiled steps and samples."""
+"""Run the program of a :class:`snnc.torch.Module` on a machine, for up to the compiled numbers of steps and samples."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from snnc.frontends.onnx.writer.runtime import RuntimeModel, check_names, check_
 from snnc.session import with_input_name
 
 MAX_VALUES: Final = 1 << 28
-"""Maximum number of hidden values that one verification stores."""
+"""Maximum number of values (inputs, and states and outputs of neurons) that one verification stores."""
 SIMULATOR: Final = "the NIR simulator"
 _STATES_OF_NIR: Final = {"syn": "i_syn"}
 """Name in the graph of each simulator state that has a different name there."""
@@ -41,7 +41,10 @@ class RunRequest:
     seed: int
 
     def arrays_for(self, graph: Graph, size: Callable[[str, int | None], int | None]) -> Mapping[str, Array]:
-        """Return the given arrays, named after the inputs of `graph`, or random ones; `size` is the length of an input's axis, or None."""
+        """Return the given arrays, named after the inputs of `graph`, or random ones.
+
+        `size` returns the length that the model fixes for an axis of an input, or None.
+        """
         if self.arrays is not None:
             return with_input_name(self.arrays, [name for name, _ in graph.of_type(Input)])
         return random_arrays(graph, self.samples, self.steps, self.seed, size, partial(check_room, graph))

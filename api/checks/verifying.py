@@ -54,13 +54,13 @@ def verify(
     inputs
         Arrays in the layout of the model, or an npz archive of them; random if None.
     samples, steps
-        Sizes of random inputs, where the model leaves them open (default 4 and 20). Not allowed with `inputs`.
+        Number of samples and of steps of random inputs, where the model leaves them open (default 4 and 20). Not allowed with `inputs`.
     target
-        Target that runs snnc's network: "reference" or a machine. Defaults to the project's own target, else to the reference.
+        Target on which snnc runs the network, as in :func:`snnc.compile`; by default the project's own target, else ``"reference"``.
     tolerance
         Allowed difference of values, relative to the larger of 1 and the largest value of the layer. Spikes must be equal.
     seed
-        Seed of random inputs (default 0). Not allowed with `inputs`.
+        Seed for random inputs (default 0). Not allowed with `inputs`.
     dt, dialect
         As in :func:`snnc.load`, for NIR files.
     trust

@@ -1,1 +1,1 @@
-"""The commands of the command line, one per file."""
+"""The command line: the program ``snnc``, its commands, their shared options, and their output."""

@@ -15,10 +15,17 @@ from snnc.options.table import help_of
 ModelArgument: TypeAlias = Annotated[Path, typer.Argument(help="An ONNX or NIR file, or a folder from snnc compile.", metavar="MODEL")]
 ProjectArgument: TypeAlias = Annotated[Path, typer.Argument(help="A folder from snnc compile.", metavar="DIR")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else on stdout.")]
-DtOption: TypeAlias = Annotated[float | None, typer.Option("--dt", help="Time step in seconds, for models in continuous time.")]
-DialectOption: TypeAlias = Annotated[str | None, typer.Option("--dialect", help="Framework whose NIR conventions apply.")]
+DtOption: TypeAlias = Annotated[float | None, typer.Option("--dt", help="Time step in seconds, for models in continuous time (NIR files).")]
+DialectOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect",
+        help="Framework whose conventions apply to a NIR file: nir (the format's own, default), snntorch, norse, spikingjelly or spyx.",
+    ),
+]
 DetachOption: TypeAlias = Annotated[
-    str | None, typer.Option("--detach", help="Where gradients stop inside the neurons of a file: reset (default), none, all.")
+    str | None,
+    typer.Option("--detach", help="Rule for where gradients stop inside neurons, for model files: reset (default), none or all."),
 ]
 ConvertOption: TypeAlias = Annotated[
     bool, typer.Option("--ann2snn", help="Convert a ReLU network to integrate-and-fire neurons; requires --calibration.")
@@ -28,14 +35,17 @@ CalibrationOption: TypeAlias = Annotated[
     typer.Option("--calibration", help="With --ann2snn: an npz archive of samples, x [samples, …]; with labels y, accuracy is measured."),
 ]
 PercentileOption: TypeAlias = Annotated[
-    float | None, typer.Option("--percentile", help="With --ann2snn: percentile of activations used as threshold (default 99.9).")
+    float | None,
+    typer.Option(
+        "--percentile", help="With --ann2snn: percentile of a layer's positive activations that becomes its threshold (default 99.9)."
+    ),
 ]
 ConvertedStepsOption: TypeAlias = Annotated[
-    int | None, typer.Option("--steps", help="With --ann2snn: time steps of the spiking network (default 64).")
+    int | None, typer.Option("--steps", help="With --ann2snn: number of time steps of the spiking network (default 64).")
 ]
 StepsOption: TypeAlias = Annotated[int | None, typer.Option("--steps", help=help_of("steps"))]
 InputKindOption: TypeAlias = Annotated[str | None, typer.Option("--input-kind", help="Kind of the inputs: spikes (0 or 1) or values.")]
-SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of all random numbers.", min=0)]
+SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed for all random numbers.", min=0)]
 TrustOption: TypeAlias = Annotated[
     bool,
     typer.Option("--trust", help="Compile and execute the C++ of a project compiled or changed by somebody else."),
@@ -63,12 +73,12 @@ def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[s
 
 
 def check_seed(seed: int | None, model: Path, target: str | None) -> None:
-    """Refuse a seed for a run that uses no random numbers.
+    """Refuse a seed for a run that places nothing on tiles.
 
     Raises
     ------
     OptionTargetError
-        The run places nothing on tiles: the target has none, or the project was placed when it was compiled.
+        The target has no tiles, or the project was placed when it was compiled.
     """
     if seed is None:
         return
@@ -84,7 +94,7 @@ def check_seed(seed: int | None, model: Path, target: str | None) -> None:
 
 
 def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
-    """Return the value of --trust; at a terminal, ask before executing a project that somebody else compiled.
+    """Return --trust as given, or True if the user, asked at a terminal, allows a project that somebody else compiled to be executed.
 
     Raises
     ------

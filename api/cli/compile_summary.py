@@ -1,4 +1,4 @@
-"""Summary printed at the end of ``snnc compile``."""
+"""Output of ``snnc compile`` as text and JSON: the summary, the main facts of a plan, and a graph after a pass."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _places(plan: Plan) -> list[str]:
 
 
 def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
-    """Return a line on windowed gradients: how many neurons of a population receive gradients."""
+    """Return a line on windowed gradients: the maximum number of neurons per population that receive gradients in one window."""
     if not windowed:
         return []
     rows = dict.fromkeys(f"{w['entries']} of {w['width']} neurons of {w['source']}" for w in windowed)

@@ -23,7 +23,7 @@ def result_now(text: str) -> None:
 
 
 def result_json(data: Any) -> None:
-    """Print the result as JSON and nothing else."""
+    """Print the result as JSON."""
     print(json.dumps(data, indent=2, allow_nan=False))
 
 
@@ -68,7 +68,7 @@ def fail(text: str) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show a spinner during long work; do nothing if stderr is not a terminal."""
+    """Show a spinner while the block runs, then its time if it took more than 2 s; do nothing if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield
         return

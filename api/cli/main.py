@@ -48,7 +48,7 @@ _CLICK: Final[type[Exception]] = next(c for c in typer.BadParameter.__mro__ if c
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit; on signals that end the process, clean up first."""
+    """Run the command line and exit. SIGTERM and SIGHUP raise an exception first, so that cleanup code runs before the process ends."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)
@@ -82,7 +82,7 @@ def run_command(arguments: list[str]) -> int:
 
 @cache
 def _command_line() -> Callable[..., object]:
-    """Return the command tree, built once per process because typer reads it from annotations."""
+    """Return the command tree, built only once per process because reading it from annotations takes time."""
     return typer.main.get_command(make_app())
 
 

@@ -17,7 +17,7 @@ _OPTIONS: Final = "options"
 
 
 def table_options(*names: str, **texts: str) -> dict[str, dict[str, str | None]]:
-    """Return metadata that turns a dataclass field into a dictionary of compile options, by their Python names.
+    """Return metadata for a dataclass field that collects the values of compile options in a dictionary, by their Python names.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Training data of ``snnc train``: npz archives, and data sets by name."""
+"""Training and validation data of ``snnc train``: npz archives, and data sets by name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ class Archived:
         return pick(self.arrays, "x", self.path) if alone else {name: pick(self.arrays, name, self.path) for name in names}
 
     def for_fit(self, session: Session, reading: Reading) -> tuple[Any, Any]:
-        """Return samples and labels."""
+        """Return samples and labels.
+
+        Raises
+        ------
+        DataOptionError
+            `reading` contains a setting, which applies only to data sets.
+        """
         from snnc.errors import DataOptionError
 
         if reading.given:
@@ -38,7 +44,7 @@ class Archived:
         return self.inputs(session), self.labels
 
     def for_validation(self, session: Session, reading: Reading) -> tuple[Any, Any]:
-        """Return samples and labels; `reading` applies only to data sets."""
+        """Return samples and labels; `reading` is ignored, because it applies only to data sets."""
         return self.inputs(session), self.labels
 
 

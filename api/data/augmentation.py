@@ -1,7 +1,7 @@
 """Augmentations: random changes of recorded events, drawn anew in each epoch.
 
-The random numbers depend only on seed, epoch and sample. A resumed training therefore sees the same changes, whatever the order of the
-samples and the batch size.
+The random numbers depend only on the seed, the epoch, the sample and the transform's position. A resumed run therefore sees the same
+changes, whatever the order of the samples and the batch size.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _WAIT: Final = 0.1
 
 
 def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Iterator[T]:
-    """Yield the items of ``make()``; a thread produces up to `ahead` of them in advance.
+    """Yield the items of ``make()``; a thread produces them in advance and stores up to `ahead` of them.
 
     The thread starts when the first item is requested. It ends after the last item, when this iterator is closed, or on an error, which
     this iterator raises.

@@ -19,7 +19,7 @@ def collate(samples: Sequence[Sample], timed: bool) -> InputValues:
     Parameters
     ----------
     samples
-        Spikes in steps, or arrays of equal shape. Samples with fewer steps than the longest have no spikes in the remaining steps.
+        Spikes in steps, or arrays of equal shape. Spikes may differ in their number of steps; shorter samples get empty steps at the end.
     timed
         Whether the first axis of arrays is time; otherwise T is 1.
 

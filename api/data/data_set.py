@@ -57,7 +57,7 @@ class Transform(Protocol):
     Attributes
     ----------
     gives_time
-        Whether the result has a time axis, whatever the input.
+        Whether the result always has a time axis; otherwise it has one if the input has one.
     """
 
     @property
@@ -114,7 +114,7 @@ class DataSet:
 
     @property
     def fingerprint(self) -> str:
-        """Text that identifies the data set by its kind, samples and transforms; a resumed training checks it.
+        """Text that identifies the data set by its kind, samples and transforms; a resumed run checks it.
 
         It contains no file names, because files may move, and does not depend on the contents of files and functions.
         """
@@ -130,7 +130,7 @@ class DataSet:
         Parameters
         ----------
         size
-            Samples per batch; the last batch may be smaller.
+            Number of samples per batch; the last batch may be smaller.
         order
             Positions of the samples in this data set, for example a permutation or a part of one; None for all, in order.
         epoch

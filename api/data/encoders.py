@@ -56,7 +56,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Latency:
-    """Let each unit fire once, earlier for larger values.
+    """Let each unit fire at most once, earlier for larger values.
 
     A value x fires after ``tau log(x / (x - threshold))`` steps, in which a leaky membrane charges to the threshold; if `linear`, after
     ``tau (1 - x)`` steps. Times are rounded to whole steps.
@@ -72,7 +72,7 @@ class Latency:
     first
         Step of the earliest possible spike.
     normalize
-        Whether to stretch the times of the sample over all steps.
+        Whether to scale the times so that they reach from step `first` to the last step.
     linear
         Whether times are linear in the value.
     clip
@@ -185,7 +185,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Population:
-    """Encode each value by units with Gaussian receptive fields; each unit fires once, earlier for a stronger response.
+    """Encode each value by units with Gaussian receptive fields; each unit fires at most once, earlier for a stronger response.
 
     Unit i of n (from 0) has the centre ``low + (2 i - 1) / 2 (high - low) / (n - 2)`` and the width ``(high - low) / (beta (n - 2))``;
     a response of 1 fires in the first step, a response of 0 in the last. After Bohte, Kok and La Poutre (2002), section 4.

@@ -27,7 +27,7 @@ class Aer:
     units
         [events], flat indices into `shape`.
     shape
-        Shape of the sensor: ``(channels,)`` or ``(polarities, height, width)``.
+        Shape of the sensor, such as ``(channels,)`` or ``(polarities, height, width)``.
     polar
         Whether the first axis of `shape` is the polarity, 0 off and 1 on.
     """

@@ -30,7 +30,7 @@ from snnc.project.trained import load_trained, read_trained
 from snnc.session import Session, with_input_name
 
 MAX_SAMPLES: Final = 64
-"""Default number of samples in one run of a machine."""
+"""Maximum batch size with which a network is compiled only to run or verify given arrays."""
 
 
 @with_keywords(CompileKeywords, CompileOptions)
@@ -59,16 +59,17 @@ def compile(
         as ``"gc200"``, or the path of a TOML file that describes one. ``"poptorch"`` or ``"poptorch:MACHINE"``: a package for PopTorch,
         whose session runs forward passes on the emulator.
     steps
-        Time steps of a sequence; by default the number that the model defines, if any.
+        Number of time steps of a sequence; by default the number that the model defines, if any.
     batch
-        Samples of one run or training step.
+        Number of samples in one run or training step.
     loss, optimizer, surrogate
         Objects, or their names as on the command line. With a loss the network can be trained, by default with Adam.
     seed
-        Seed of all random numbers.
+        Seed for all random numbers.
     capacity
-        Maximum number of events per sample in one window, which is one transfer between tiles; by default derived from the activity. On
-        reference and cpu, in mode ``"drop"``: maximum number of events per step.
+        Maximum number of events of a source in one window (one transfer between tiles), for one sample and step; by default derived from
+        the activity. In mode ``"drop"`` also the maximum number of events that the source sends in a step. Targets without tiles accept
+        it only in this mode.
     mode
         ``"exact"`` sends events beyond the capacity in further windows, ``"drop"`` drops them.
     drop
@@ -85,13 +86,14 @@ def compile(
         ``(low, high)``, or `low` alone. Restrict every surrogate derivative to ``low < x < high`` (x: membrane potential minus threshold).
         Neurons outside receive no gradient, so machines move less data. This changes the gradient, see the page on the gradient window.
     recompute
-        Whether a sequence is divided into segments. The states of only one segment are stored; the other segments run forward again
-        before they run backward. ``"auto"``: if the states of all steps do not fit; ``"off"``: never; a number: always, with this many
-        iterations per segment. Results are equal.
+        Whether a sequence is divided into segments. Then the states of all steps are stored for one segment at a time, and the other
+        segments run forward again before they run backward. ``"auto"``: if the states of all steps do not fit; ``"off"``: never; a
+        number: always, with this many iterations per segment. Results do not change.
     streaming
         Data that a training step may store outside the tiles if it does not fit otherwise. ``"off"``: none; ``"inputs"``: the host sends
         inputs segment by segment; ``"boundaries"``: streaming memory also stores the first states of segments; ``"history"``: streaming
-        memory stores all states, so segments do not run again; ``"auto"``: the fastest of these, if one is needed. Results are equal.
+        memory stores all states, so segments do not run again; ``"auto"``: the fastest of these, if one is needed. Results do not
+        change.
     parts
         Number of parts into which populations with sparse connections are split, 1 for none; by default the number with the fastest
         predicted step.

@@ -45,7 +45,7 @@ def ann2snn(
     labels
         Class indices [samples]; required to measure accuracy.
     steps
-        Time steps of the spiking network: more steps are slower and more accurate.
+        Number of time steps of the spiking network: more steps are slower and more accurate.
     percentile
         Percentile of a layer's positive activations that maps to a firing rate of 1; 100 is the maximum.
 

@@ -1,4 +1,4 @@
-"""Predict the cost of a network on a machine: its plan and bounds, without emitting anything."""
+"""Predict the cost of a network on a machine: its plan, and lower bounds of its time, without emitting anything."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def estimate(
     recompute, streaming, parts
         As in :func:`snnc.compile`.
     activity
-        Assumed spikes per neuron and step of every spiking source.
+        Assumed activity of every spiking source, in spikes per neuron and step.
     strategy
         ``"snnc"``, or a baseline for comparison.
 
@@ -193,6 +193,6 @@ def estimate_lines(found: Estimate) -> list[str]:
     return [
         f"bounds    {data['bound_cycles']:,.0f} cycles if all work and bytes were spread evenly over all tiles "
         f"({100 * data['balance']:.0f} % of the prediction)",
-        f"          {data['ideal_cycles']:,.0f} cycles with ideal event loops, ids moved once and barriers",
+        f"          {data['ideal_cycles']:,.0f} cycles with ideal event loops, each id moved once, one barrier per step and direction",
         f"strategy  {data['strategy']}; planned in {data['compile_s']:.2f} s; nothing was written",
     ]

@@ -37,8 +37,9 @@ def as_graph(
 ) -> Graph:
     """Turn any model into a new graph.
 
-    `steps` replaces the model's number of steps, and `input_kind` (``"spikes"`` or ``"values"``) the kind of its inputs. With `lenient`, a
-    project whose trained weights cannot be used gets its compiled weights instead. For `dt`, `dialect` and `detach` see :func:`load_model`.
+    `steps` replaces the number of steps of a model that defines one, and `input_kind` (``"spikes"`` or ``"values"``) the kind of its
+    inputs. With `lenient`, a project whose trained weights cannot be used gets its compiled weights instead. For `dt`, `dialect` and
+    `detach` see :func:`load_model`.
 
     Raises
     ------
@@ -86,7 +87,8 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     dt
         Seconds per time step, for models in continuous time.
     dialect
-        Framework whose NIR conventions apply.
+        Framework whose conventions apply to a NIR file: ``"nir"`` (the format's own, default), ``"snntorch"``, ``"norse"``,
+        ``"spikingjelly"`` or ``"spyx"``.
     detach
         Where gradients stop inside neurons, which model files do not define. ``"reset"`` (default): the neuron's own spike is a constant
         in its reset, as in snnTorch. ``"none"``: nowhere, as by default in SpikingJelly. ``"all"``: wherever the neuron reads its own
@@ -123,7 +125,7 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
 
 
 def has_seconds(path: str | Path) -> bool:
-    """Return whether a model is in continuous time, like NIR files."""
+    """Return whether a model is in continuous time, that is, a NIR file."""
     from snnc.frontends.load import is_nir
 
     return Path(path).is_file() and is_nir(Path(path))

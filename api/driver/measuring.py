@@ -55,7 +55,8 @@ def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
 def calibration(path: Path, graph: Graph) -> Data:
     """Read inputs in the layout of the model from an archive.
 
-    The archive contains inputs by name, or training samples ``x`` [samples, steps, …]; the first 256 samples are used.
+    The archive contains inputs by name. For a model with one input it may instead contain training samples ``x`` [samples, steps, …]
+    (without the axis of steps if the model's input has none), of which the first 256 are used, or one if the input has no batch axis.
     """
     arrays = read_arrays(path)
     names = [(name, operation) for name, operation in graph.of_type(Input)]

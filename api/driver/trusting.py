@@ -64,7 +64,7 @@ def has_known_program(folder: Path) -> bool:
 def vouch(folder: Path, trust: bool) -> None:
     """Refuse to execute the program of a project unless this user compiled it or `trust` allows it.
 
-    A trusted project needs no further permission until it changes.
+    A project that `trust` allows is remembered and needs no further permission, unless its sources differ from its list of files.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Predict throughput, memory and bounds of one network on several machines, for several batch sizes and activities."""
+"""Predict throughput and memory of one network on several machines, for several batch sizes and activities."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class ExplorationPoint:
     code
         The code of that error, else "".
     point_s
-        Seconds spent on this point.
+        Seconds spent on planning this point.
     """
 
     target: str
@@ -94,16 +94,17 @@ def explore(
     targets
         Names of machines, or paths of TOML files that describe them.
     batches
-        Samples of one run or training step.
+        Numbers of samples in one run or training step.
     activities
-        Assumed spikes per neuron and step; None for snnc's default.
+        Assumed activities, in spikes per neuron and step; None for snnc's default.
     strategy
         ``"snnc"``, or a baseline for comparison.
 
     Returns
     -------
     tuple of ExplorationPoint
-        Sorted by target, then batch, then activity. A point that does not fit contains the reason.
+        One per combination: for each target in the given order, each batch size, and for each of these, each activity. If the network
+        does not fit, the point contains the reason.
 
     Raises
     ------

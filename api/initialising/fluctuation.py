@@ -38,7 +38,7 @@ class FluctuationDriven:
     Parameters
     ----------
     rate
-        Expected spikes per neuron and step, between 0 and 1, of all populations and of inputs without data.
+        Expected number of spikes per neuron and step, between 0 and 1, of all populations and of inputs without data.
     xi
         Distance from `mean` to the threshold, in standard deviations; the paper's networks train best with 1 to 3.
     mean
@@ -46,7 +46,7 @@ class FluctuationDriven:
     feedforward
         Share of the variance due to feedforward connections, for populations that also have recurrent ones (the paper's alpha).
     steps
-        Steps over which the response is measured; use the sequence length if the response lasts longer than a sequence.
+        Number of steps over which the response is measured; use the sequence length if the response lasts longer than a sequence.
     """
 
     rate: float = 0.05
@@ -80,7 +80,8 @@ class FluctuationDriven:
         Raises
         ------
         InitialisationError
-            The mean of the weights alone causes more than the wanted variance, or the input does not make a membrane fluctuate.
+            `mean` is not below a threshold, the mean of the weights alone causes more than the wanted variance, or the input does not
+            make a membrane fluctuate.
         """
         found = graph.copy()
         for name, weights in incoming_weights(graph).items():

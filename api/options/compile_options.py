@@ -60,7 +60,7 @@ class CompileOptions:
     threads: int | None = None
     """Number of threads on the CPU; None for ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores."""
     truncate: int | None = None
-    """Number of steps after which gradients are cut; None for gradients through all steps."""
+    """Number of steps between two cuts of the gradient; None for gradients through all steps."""
     precision: Precision = "float32"
     """The target determines which values are rounded, see :func:`snnc.compile`. Sums and updated parameters are float32."""
     half: HalfOption | None = None
@@ -145,7 +145,8 @@ def options(
     """Create compile options from objects or names, and refuse options without effect.
 
     The options are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) modify the optimiser. With `trial`,
-    the caller runs a batch immediately, on `calibrate` or on random inputs drawn with `seed`. Both then have an effect on every target.
+    the caller runs a batch immediately, on `calibrate` or on random inputs drawn with `seed`; these two options then have an effect on
+    every target.
 
     Raises
     ------
@@ -304,7 +305,7 @@ _PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 """Parsers of option values."""
 _REQUIRED: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "seed", "capacity", "mode")
-"""Options stored by every version of projects."""
+"""Options that every version of snnc stores in a project."""
 _NOT_IF_DEFAULT: Final = ("drop", "half")
 """Options that a project stores only if they are not the default."""
 _CONVERTERS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {

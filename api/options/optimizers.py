@@ -1,4 +1,4 @@
-"""Convert optimisers from text, and to and from JSON types: ``"adamw:lr=1e-3,weight_decay=1e-2; *.bias: weight_decay=0"``."""
+"""Create optimisers from text such as ``"adamw:lr=1e-3,weight_decay=1e-2; *.bias: weight_decay=0"``, and convert them to JSON types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
     Raises
     ------
     UnknownOptimizerError
-        The name or the numbers do not belong to an optimiser.
+        The name is unknown, or a setting or a group is invalid.
     OptionValueError
         A number is out of range.
 

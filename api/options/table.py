@@ -62,8 +62,10 @@ _WHOLE: Final = "only machines distribute a network over tiles"
 _SEGMENTS: Final = "on cpu and cuda memory= limits the stored states; the reference stores all of them"
 """Advice that several rules give."""
 RULES: Final[Mapping[str, Rule]] = {
-    "batch": Rule("samples of a run or an update", "Samples of one run or training step (default 32).", type=int),
-    "steps": Rule("time steps of a sequence", "Time steps of a sequence; overrides the number fixed by the model.", type=int),
+    "batch": Rule("number of samples in a run or an update", "Number of samples in one run or training step (default 32).", type=int),
+    "steps": Rule(
+        "number of time steps of a sequence", "Number of time steps of a sequence; overrides the number fixed by the model.", type=int
+    ),
     "loss": Rule("makes the network trainable", "Loss to train with: ce_count, mse_rate, ce_count:classes=10 … (how-to: losses)"),
     "loss_output": Rule(
         "output or population that the loss reads",
@@ -76,22 +78,22 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "lr": Rule("learning rate of the optimiser", "Learning rate.", type=float, everywhere="with a loss"),
     "loss_scale": Rule(
-        "factor of the loss's gradient",
-        "Factor of the loss's gradient, or dynamic; an overflow skips the update.",
+        "factor by which the loss's gradient is multiplied",
+        "Factor by which the loss's gradient is multiplied, or dynamic; an update whose gradients overflow is skipped.",
         instead="PopTorch's optimisers have no loss scale",
         everywhere="with a loss",
         targets=("reference", "cpu", "cuda", "machine"),
     ),
     "learnable": Rule(
-        "neuron parameters that are trained", "Neuron parameters to train: beta,threshold.", "NAMES", everywhere="with a loss"
+        "neuron parameters that are trained", "Neuron parameters to train, such as beta,threshold.", "NAMES", everywhere="with a loss"
     ),
-    "surrogate": Rule("derivative of a spike", "Derivative of a spike: atan (default), fast_sigmoid:25 …"),
+    "surrogate": Rule("surrogate derivative of a spike", "Surrogate derivative of a spike: atan (default), fast_sigmoid:25 …"),
     "gradient_window": Rule(
         "neurons that receive a gradient", "Only neurons with LOW < membrane - threshold < HIGH receive a gradient.", "LOW[,HIGH]"
     ),
     "capacity": Rule(
-        "spikes moved by one window",
-        "Spikes of a source moved by one window, or per step: 64, '5 %' of its neurons, '5 %; hidden=20'.",
+        "maximum number of spikes in one window or, in mode drop, in a step",
+        "Maximum number of spikes of a source in one window or, in mode drop, in a step: 64, '5 %' of its neurons, '5 %; hidden=20'.",
         metavar="SPIKES",
         instead=_TILES,
     ),
@@ -137,9 +139,9 @@ RULES: Final[Mapping[str, Rule]] = {
         "BYTES",
         instead="machines have recompute= and streaming= instead",
     ),
-    "threads": Rule("threads of the program", "Number of threads.", type=int, instead="its number of threads cannot be chosen"),
+    "threads": Rule("number of threads of the program", "Number of threads.", type=int, instead="its number of threads cannot be chosen"),
     "truncate": Rule(
-        "steps through which gradients flow back (truncated BPTT)",
+        "maximum number of steps through which gradients flow back (truncated BPTT)",
         "Cut the gradient every K steps (truncated BPTT).",
         "K",
         int,
@@ -176,7 +178,7 @@ RULES: Final[Mapping[str, Rule]] = {
         type=Path,
         flag="data",
     ),
-    "seed": Rule("seed of the order of samples and of the mapping", instead="use --seed of the package's train.py"),
+    "seed": Rule("seed for the order of samples and for the mapping", instead="use --seed of the package's train.py"),
     "dt": Rule("length of a time step in seconds, for NIR files", everywhere="yes"),
     "detach": Rule("points at which gradients stop inside neurons, for model files", everywhere="yes"),
     "input_kind": Rule("kind of the inputs: spikes or values", everywhere="yes"),

@@ -15,7 +15,7 @@ from snnc.compiler.files.ownership import fault_above, fault_of
 
 _NAME: Final = "known-projects"
 MOST: Final = 20_000
-"""Maximum number of projects in the list; the oldest are dropped."""
+"""Maximum number of projects in the list; a full list is reduced to its newer half."""
 
 
 def remember(folder: Path) -> None:

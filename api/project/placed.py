@@ -1,4 +1,4 @@
-"""Store the plan of a project: the plan, and the parts into which populations are split or the orders of their channels."""
+"""Read a project's plan; store and read the parts into which populations are split, or the orders of their channels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from snnc.errors import ProjectFolderError
 PARTS: Final = "model/parts.npz"
 """File with the part of every neuron, and the neuron's position in the part."""
 ORDERS: Final = "model/orders.json"
-"""File with the grain of each reordered population: how many channels of a position are stored next to each other."""
+"""File with the grain of each reordered population: the number of channels that are stored next to each other at a position."""
 
 
 def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
@@ -59,7 +59,7 @@ def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder:
 
 
 def save_parts(partition: Partition, folder: Path) -> None:
-    """Write the part of every neuron into a project folder."""
+    """Write the part of every neuron, and its position in the part, into a project folder."""
     names = list(partition.parts)
     arrays = {f"part_{n}": partition.parts[name].astype(np.uint16) for n, name in enumerate(names)}
     arrays |= {f"place_{n}": partition.places[name].astype(np.uint32) for n, name in enumerate(names) if name in partition.places}

@@ -1,4 +1,4 @@
-"""Settings of ``snnc train`` for a project whose last training was interrupted."""
+"""Settings of ``snnc train`` for a project whose last training run was interrupted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Settings:
     Attributes
     ----------
     resume
-        Whether to continue the last training; None if not specified.
+        Whether to continue the last training run; None if not specified.
     """
 
     epochs: int | None
@@ -64,19 +64,19 @@ def settings_for(folder: Path, given: Settings) -> Settings:
     Raises
     ------
     UnfinishedTrainingError
-        The last training was interrupted, and no option says whether to continue it.
+        The last training run was interrupted, and no option says whether to continue it.
     """
     found = position_of(folder)
     if found is not None and not found.finished and given.resume is None:
         raise UnfinishedTrainingError(
             f"the training in {str(folder)!r} was stopped {found.text}. --resume continues it, with the same resulting weights as without "
-            "the interruption; --no-resume starts a new training from its weights."
+            "the interruption; --no-resume starts a new run from its weights."
         )
     return given.filled(found) if given.resume else given
 
 
 def position_of(folder: Path) -> Position | None:
-    """Return the position of the last training of a project; None if there is none."""
+    """Return the position at which the last training run of a project was saved; None if there is none."""
     try:
         return read_position(folder / TRAINED)
     except WeightFileError:

@@ -28,7 +28,7 @@ UNUSABLE_NAME = "model/trained.unusable-{}.safetensors"
 
 
 def load_trained(session: BackendSession, folder: Path, lenient: bool) -> None:
-    """Load the weights of a project's last training, if there are any, into its session; if `lenient`, unusable weights cause a warning.
+    """Load a project's trained weights, if there are any, into its session; if `lenient`, unusable weights only cause a warning.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def load_trained(session: BackendSession, folder: Path, lenient: bool) -> None:
 
 
 def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
-    """Return `graph` with the weights of the last training of the project in `folder`; `lenient` is as in :func:`load_trained`.
+    """Return `graph` with the trained weights of the project in `folder`, if any; `lenient` is as in :func:`load_trained`.
 
     Raises
     ------

@@ -21,7 +21,7 @@ def compare(first: Subject, second: Subject) -> dict[str, Any]:
 
 
 def verdict(first: Subject, second: Subject) -> str:
-    """Return sentences that name the plan with less time per sample, and the superstep that contributes most to the difference."""
+    """Return sentences that name the plan with less time per sample, and the phase and kind of cycles with the largest difference."""
     a, b = (s.plan.seconds / s.plan.batch for s in (first, second))
     times = f"{1e6 * a:.4g} µs a sample in A, {1e6 * b:.4g} µs in B (predicted)"
     unlike = [
@@ -59,7 +59,7 @@ def _title(subject: Subject) -> str:
 
 
 def _costs(subject: Subject) -> dict[tuple[str, str], float]:
-    """Return seconds per sample by phase and kind."""
+    """Return seconds per sample by phase and kind (compute, sync, exchange)."""
     plan = subject.plan
     scale = 1 / (plan.target.clock_hz * plan.batch)
     return {(p.name, kind): p.runs * getattr(p, kind) * scale for p in plan.phases for kind in PARTS}

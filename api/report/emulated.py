@@ -24,7 +24,7 @@ PARTS: Final = (
 
 
 def read_profile(path: Path) -> dict[str, Any] | None:
-    """Return the profile in a file; None if the file contains something else.
+    """Return the profile in a file; None if the file contains something else or is too large.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def write_profile(profile: Mapping[str, Any], format: str) -> bytes:
     Raises
     ------
     ReportOptionError
-        The format requires a plan, which a profile does not contain.
+        The format is unknown, or requires a plan, which a profile does not contain.
     """
     if format == "text":
         return _text(profile).encode()
@@ -78,7 +78,7 @@ def _memory(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _steps(profile: Mapping[str, Any]) -> list[str]:
-    """Return the steps by descending cycles; balance is the mean compute time of all tiles, divided by the busiest tile's."""
+    """Return a line per step, by descending cycles; balance is the mean compute time of all tiles, divided by that of the busiest tile."""
     lines = [f"{'step':<40}{'runs':>8}{'cycles':>14}{'share':>8}{'balance':>9}  " + "".join(f"{name:>12}" for name, _ in PARTS)]
     whole = sum(step["cycles"] for step in profile["steps"]) or 1
     for step in sorted(profile["steps"], key=lambda step: -step["cycles"]):
@@ -91,7 +91,7 @@ def _steps(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _events(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return one bar per step with all its executions, in program order; times are in microseconds."""
+    """Return one bar per step and kind of cycles, with all executions of the step together, in program order; times are in microseconds."""
     scale, at = 1e6 / profile["clock_hz"], 0.0
     events = []
     for step in profile["steps"]:

@@ -28,7 +28,7 @@ MOVED: Final[Mapping[str, str]] = {
     "update: replicas": "new weights",
     "update: weight copies": "weights to copies",
 }
-"""Kind of traffic that precedes each phase."""
+"""Kind of traffic in the exchange before each phase, by name of the phase."""
 LINKED: Final = 0.9
 """Links are reported as the bottleneck of an exchange if they are busy for at least this share of its time."""
 
@@ -37,7 +37,8 @@ LINKED: Final = 0.9
 class Limit:
     """A bottleneck in "time", "memory" or "balance".
 
-    `share` is the fraction of the step's time or of the tile's memory that it takes; for "balance", how evenly tiles work (1: evenly).
+    `share` is the fraction of the step's time, or of the tile's memory; for "balance", the ratio of the time with all work spread evenly to
+    the predicted time.
     """
 
     about: str
@@ -67,7 +68,7 @@ def busiest_vertex(plan: Plan) -> dict[str, Any] | None:
 
 
 def holder(plan: Plan, places: LayerPlaces, tile: int) -> str:
-    """Return what a tile contains: a layer, relays, or nothing."""
+    """Return the label of the layer on a tile, ``"relays"`` or ``"free"``."""
     owner = int(places.owner[tile])
     return "free" if owner == FREE else "relays" if owner == RELAYED else plan.populations[owner].label
 

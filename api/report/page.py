@@ -98,7 +98,7 @@ def _memory(view: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _layer_memory(subject: Subject) -> dict[str, Any]:
-    """Return the memory of each layer's fullest tile by category, in descending order; the number of layers left out is ``rest``."""
+    """Return the memory by category of each layer's fullest tile, largest total first; ``rest`` is the number of layers left out."""
     plan, rows = subject.plan, []
     memory = np.asarray(plan.tile_memory)
     for p, place in zip(plan.populations, subject.places.layers, strict=True):

@@ -86,11 +86,11 @@ class Emulation:
     Attributes
     ----------
     phases
-        Cycles per step of all runs, by phase and by kind ("compute", "sync", "exchange").
+        Cycles of all runs in one training step or forward pass, by phase and by kind ("compute", "sync", "exchange").
     complete
-        Whether every phase that the emulator counts is included.
+        Whether every phase of the plan with an entry in :data:`CODES` is included.
     compute, memory
-        Cycles of each tile per step, and its peak bytes; None if the profile does not contain them.
+        Compute cycles of each tile per training step or forward pass, and its peak bytes; None if the profile does not contain them.
     fullest
         Bytes of the fullest tile in each phase; empty if the profile does not contain them.
     """

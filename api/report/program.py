@@ -55,7 +55,7 @@ class ProgramReport:
     recording
         Spikes of a run, or None.
     timing
-        Timing of the last training, see :func:`timing_of`.
+        Timing of the last training run, see :func:`timing_of`; None if none was measured.
     """
 
     graph: Graph
@@ -123,7 +123,7 @@ def program_view(program: ProgramReport) -> dict[str, Any]:
 
 
 def timing_of(history: History, samples: int) -> dict[str, Any] | None:
-    """Return the measured time of the fastest epoch of a training with `samples` samples per epoch; None if no epoch was completed."""
+    """Return the measured time of the fastest epoch of a run with `samples` samples per epoch; None if no epoch was completed."""
     epochs = [
         (seconds, len(losses)) for seconds, losses in zip(history.seconds, history.batch_losses, strict=True) if seconds > 0 and losses
     ]

@@ -1,4 +1,4 @@
-"""Record the spikes of a few samples for reports, in every spiking layer."""
+"""Record the spikes of a few samples in every spiking layer, for reports."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Recording:
 
 
 def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mapping[str, Array], initial: Initial) -> Recording:
-    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes; every exact backend computes the same spikes.
+    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes; targets in float32 compute the same ones.
 
     Raises
     ------

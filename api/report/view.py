@@ -52,7 +52,7 @@ def build_view(subject: Subject) -> dict[str, Any]:
 
 
 def facts(subject: Subject) -> dict[str, Any]:
-    """Return the headline numbers; all except sizes are predictions."""
+    """Return the headline numbers: sizes, predictions, and emulated times (keys that begin with ``emulated``)."""
     plan = subject.plan
     memory, tile = plan.tile_memory, plan.fullest_tile
     counted = subject.emulation.cycles if subject.emulation and subject.emulation.complete else None

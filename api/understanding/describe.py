@@ -82,7 +82,7 @@ def recurrences(graph: Graph) -> list[dict[str, Any]]:
 
 
 def count_parameters(graph: Graph) -> int:
-    """Return the number of values that training can change: weights, biases and learnable neuron parameters."""
+    """Return the number of weights, biases and learnable neuron parameters."""
     total = 0
     for _, operation in graph.of_type(*WEIGHTED, Population):
         if isinstance(operation, Population):

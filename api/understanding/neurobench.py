@@ -30,7 +30,7 @@ def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str
     -------
     dict
         ``footprint``
-            Bytes of all stored values, 4 each: weights, biases, neuron parameters. NeuroBench also counts other buffers of the
+            Size in bytes of all stored values, 4 each: weights, biases, neuron parameters. NeuroBench also counts other buffers of the
             framework, such as states.
         ``parameter_count``
             The number of these values.

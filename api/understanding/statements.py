@@ -1,4 +1,4 @@
-"""State snnc's assumptions about a model, one text per subject."""
+"""Texts that state snnc's assumptions about a model, one per subject."""
 
 from __future__ import annotations
 

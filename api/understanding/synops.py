@@ -3,8 +3,8 @@
 A spike costs one addition per weight (an accumulate, AC), a graded value also a multiplication (MAC). NeuroBench counts in this way
 (Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems"), as do the makers of
 neuromorphic chips (Merolla et al. 2014, "A million spiking-neuron integrated circuit"; Davies et al. 2018, "Loihi"). Biases, neuron
-updates and the parts of windows in the padding are not counted. Operations with a stored weight of 0 are counted here, but not among the
-effective operations of :mod:`snnc.understanding.neurobench`.
+updates, and weights of a convolution that fall on the padding are not counted. Operations with a stored weight of 0 are counted here,
+but not among the effective operations of :mod:`snnc.understanding.neurobench`.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class MeasuredSynops:
     source, samples, steps
         Name and size of the data.
     operations
-        Number and kind ("AC" or "MAC"), by node name.
+        Number of synaptic operations per step and sample, and their kind ("AC" or "MAC"), by node name.
     rates
-        Spikes per neuron and step of each population (and input) that fires.
+        Mean number of spikes per neuron and step, by name of the spiking population or input.
     silent, saturated
         Share of the neurons of each population that never fired, and that fired in at least 95 % of the steps.
     effective
         Synaptic operations per step and sample with a nonzero weight, by node name.
     activations
-        Number of nonzero values, and of all values, sent by the output port over all samples and steps, by population.
+        Number of nonzero values, and of all values, sent by the first output port over all samples and steps, by population.
     """
 
     source: str
@@ -67,7 +67,7 @@ def has_synapses(operation: Operation) -> bool:
 
 
 def connections(name: str, operation: Operation, shape: Shape) -> int:
-    """Return how many pairs of source value and target the node `name` connects, for an input of `shape`; 0 without arithmetic.
+    """Return the number of pairs of source value and target that node `name` connects, for an input of `shape`; 0 without arithmetic.
 
     A convolution's weight is shared by many pairs; pairs in the padding do not count.
     """
@@ -88,7 +88,7 @@ def connections(name: str, operation: Operation, shape: Shape) -> int:
 
 
 def fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
-    """Return the fan-out of each value of an input of `shape`; it is smaller at the border of an unpadded convolution."""
+    """Return, for each value of an input of `shape`, the number of weights applied to it; fewer near the border of a convolution."""
     match operation:
         case Linear(weight=weight):
             return np.full(shape, weight.shape[0], np.int64)
@@ -103,7 +103,7 @@ def fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
 
 
 def effective_fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
-    """Return the fan-out of each value of an input of `shape`, without zero weights."""
+    """Return, for each value of an input of `shape`, the number of nonzero weights applied to it."""
     weight = getattr(operation, "weight", None)
     if weight is None or np.all(weight):
         return fan_out(name, operation, shape)

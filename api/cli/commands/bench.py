@@ -22,8 +22,8 @@ class BenchArguments:
         str,
         typer.Option(
             "--suite",
-            help="mapping: compare strategies; compile: seconds and memory; cpu, cuda: training steps compared with other frameworks; "
-            "paper: the networks of arXiv 2311.04386, measured on a GPU and predicted for IPUs.",
+            help="mapping: compare mapping strategies; compile: time and memory of compilation; cpu, cuda: compare training steps of snnc "
+            "and other frameworks; paper: the networks of arXiv 2311.04386, measured on a GPU and predicted for IPUs.",
         ),
     ] = "mapping"
     nets: Annotated[
@@ -37,19 +37,18 @@ class BenchArguments:
     engines: Annotated[
         str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these engines, such as snnc:exact,torch,jax.")
     ] = ""
-    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: rounds of each engine (default 7).")] = (
-        None
-    )
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: number of timings of each engine (default 7).")
+    ] = None
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: cores for each engine (default all).")
+        int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: number of cores for each engine (default all).")
     ] = None
     ways: Annotated[
         str | None,
         typer.Option(
             "--ways",
             metavar="WAYS",
-            help="With --suite cuda: measure only the fastest variant of each engine, found by a short "
-            "trial (fastest, the default), or all.",
+            help="With --suite cuda: variants of each engine to measure: the fastest in a short trial (fastest, the default), or all.",
         ),
     ] = None
     first_step: Annotated[
@@ -58,7 +57,7 @@ class BenchArguments:
             "--first-step",
             min=1,
             metavar="SECONDS",
-            help="With --suite cuda: skip variants that take more than this many seconds to compile (default 60).",
+            help="With --suite cuda: skip variants whose first step, including compilation, takes longer (default 60).",
         ),
     ] = None
     precision: Annotated[
@@ -86,7 +85,7 @@ class BenchArguments:
 
 @command(BenchArguments)
 def bench(context: typer.Context, given: BenchArguments) -> None:
-    """Measure mappings by snnc and by baselines (predicted), compile times, or training steps on this machine and in other frameworks.
+    """Compare mappings of snnc and of baselines (predicted), or measure compile times, or training steps of snnc and other frameworks.
 
     Every row is measured in a separate process, so that no other row affects its time and peak memory. A failure is a row with an error.
     The --json file is rewritten after each row, so an interrupted run keeps its finished rows.
@@ -110,7 +109,7 @@ def bench(context: typer.Context, given: BenchArguments) -> None:
 
 
 def _compiled(given: BenchArguments) -> None:
-    """Run the suites mapping and compile, in which snnc and the baselines compile but execute nothing."""
+    """Run the suite mapping or compile, in which networks are compiled but not executed."""
     from snnc.benchmarks.growth import draw_growth
     from snnc.benchmarks.repeated import repeated
     from snnc.benchmarks.suites import run, tasks

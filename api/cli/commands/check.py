@@ -39,8 +39,8 @@ def check(
 ) -> None:
     """Show how snnc understands a model: layers, neurons with their equations, synaptic operations, and assumptions.
 
-    A synaptic operation (SynOp) is one weight applied because one source neuron fired. Without data, the table shows upper bounds of
-    their number.
+    A synaptic operation (SynOp) is one weight applied because one source neuron sent a spike or another nonzero value. Without data,
+    the table shows upper bounds of their number.
 
     Example: snnc check model.onnx --data x.npz
     """

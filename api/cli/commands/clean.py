@@ -12,9 +12,7 @@ from snnc.cli.console import result, result_json
 
 
 def clean(
-    folders: Annotated[
-        list[Path] | None, typer.Argument(help="Output folders in which to search for leftovers, too.", metavar="[DIR]…")
-    ] = None,
+    folders: Annotated[list[Path] | None, typer.Argument(help="Output folders to search for leftovers as well.", metavar="[DIR]…")] = None,
     cache: Annotated[bool, typer.Option("--cache", help="Only the cache.")] = False,
     leftovers: Annotated[bool, typer.Option("--leftovers", help="Only leftovers of ended processes.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be deleted, and delete nothing.")] = False,

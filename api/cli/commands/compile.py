@@ -46,15 +46,18 @@ class CompileArguments:
     ] = "gc200"
     options: dict[str, Any] = field(default_factory=dict, metadata=table_options())
     input_kind: InputKindOption = None
-    estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False
+    estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Predict memory and time; write nothing.")] = False
     strategy: Annotated[
         str, typer.Option("--strategy", help="With --estimate-only: snnc, or a baseline: linear, random, metis, greedy.")
     ] = "snnc"
     activity: Annotated[
-        float | None, typer.Option("--activity", help="With --estimate-only: assumed spikes per neuron and step (default 0.05).")
+        float | None,
+        typer.Option("--activity", help="With --estimate-only: assumed activity, in spikes per neuron and step (default 0.05)."),
     ] = None
-    run: Annotated[bool, typer.Option("--run", help="Build it, run one batch and compare with the reference.")] = False
-    dump_after: Annotated[str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph after a pass and stop.")] = None
+    run: Annotated[bool, typer.Option("--run", help="Build the project, run one batch and compare its outputs with the reference.")] = False
+    dump_after: Annotated[
+        str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph after a pass as JSON, and stop.")
+    ] = None
     ann2snn: ConvertOption = False
     calibration: CalibrationOption = None
     percentile: PercentileOption = None
@@ -70,7 +73,7 @@ class CompileArguments:
 
 @command(CompileArguments)
 def compile_(context: typer.Context, given: CompileArguments) -> None:
-    """Compile a model for a target: read it, map it onto the tiles of a machine, and write the program, its plan and its report.
+    """Compile a model for a target, and write its program and, for a machine with tiles, its plan into a project folder.
 
     Example: snnc compile model.onnx --target gc200 -o build/
     """

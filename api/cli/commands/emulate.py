@@ -15,7 +15,7 @@ from snnc.errors import CommandLineError, OptionConflictError
 
 IPUS = ("ipu1", "ipu2", "ipu21", "none")
 OF_RUNS = ("ipu", "check_bounds", "check_undefined", "check_workers", "lenient_memory", "profile")
-"""Options that only affect a run of the program."""
+"""Parameters that only affect a run of the program."""
 REST = "snnc.emulate.arguments"
 """Key in the command's context for the arguments after ``--``."""
 
@@ -38,7 +38,7 @@ def emulate(
         list[Path] | None, typer.Argument(help="The host program, then codelets and further host code.", metavar="FILE…")
     ] = None,
     include: Annotated[list[Path] | None, typer.Option("-I", "--include", help="A folder for #include; may be repeated.")] = None,
-    define: Annotated[list[str] | None, typer.Option("-D", "--define", help="NAME or NAME=VALUE; may be repeated.")] = None,
+    define: Annotated[list[str] | None, typer.Option("-D", "--define", help="A macro, NAME or NAME=VALUE; may be repeated.")] = None,
     flag: Annotated[
         list[str] | None, typer.Option("--flag", help="A flag for the C++ compiler, such as --flag=-lm; may be repeated.")
     ] = None,
@@ -49,7 +49,11 @@ def emulate(
         bool, typer.Option("--check-undefined", help="Stop with an error if a vertex reads elements undefined since WriteUndef.")
     ] = False,
     check_workers: Annotated[
-        bool, typer.Option("--check-workers", help="Stop with an error if workers write the same 32-bit word.")
+        bool,
+        typer.Option(
+            "--check-workers",
+            help="Stop with an error if two workers of a MultiVertex change the same 32-bit word or depend on each other.",
+        ),
     ] = False,
     lenient_memory: Annotated[bool, typer.Option("--lenient-memory", help="Only warn if a tile's memory overflows.")] = False,
     profile: Annotated[Path | None, typer.Option("--profile", help="JSON file for the profile of the run.")] = None,

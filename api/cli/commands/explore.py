@@ -1,4 +1,4 @@
-"""``snnc explore``: predictions for one network on several machines, with several batch sizes and activities."""
+"""``snnc explore``: predict the cost of one network on several machines, with several batch sizes and activities."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ class ExploreArguments:
     )
     batch: Annotated[str, typer.Option("--batch", help="Batch sizes, separated by commas.")] = "32"
     activity: Annotated[
-        str | None, typer.Option("--activity", help="Assumed spikes per neuron and step, separated by commas (default 0.05).")
+        str | None,
+        typer.Option("--activity", help="Assumed activities, in spikes per neuron and step, separated by commas (default 0.05)."),
     ] = None
     options: dict[str, Any] = field(
         default_factory=dict,
         metadata=table_options(
             *("steps", "loss", "loss_output", "optimizer", "surrogate", "capacity", "mode"),
             loss="Predict a training step with this loss: ce_count, ce_rate, mse_count …",
-            capacity="Spikes of a sample moved by one window.",
+            capacity="Maximum number of spikes of a source in one window, for one sample and step.",
             mode="Treatment of spikes beyond the capacity: exact (further windows) or drop.",
         ),
     )
@@ -49,7 +50,12 @@ class ExploreArguments:
     input_kind: InputKindOption = None
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the points as JSON; - for stdout.")] = None
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw throughput, memory and bound in this .html or .svg file.")
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Draw throughput, memory, and the ratio of the bound to the predicted time in this .html or .svg file.",
+        ),
     ] = None
     dt: DtOption = None
     dialect: DialectOption = None
@@ -58,9 +64,11 @@ class ExploreArguments:
 
 @command(ExploreArguments)
 def explore(context: typer.Context, given: ExploreArguments) -> None:
-    """Predict throughput, memory and bounds of a model on several machines, for several batch sizes and activities, without emitting code.
+    """Predict throughput and memory of a model on several machines, for several batch sizes and activities, without emitting code.
 
-    A point that does not fit prints the reason instead. With a loss, a step is a training step; without one, a forward pass.
+    One row is printed for each combination. Its column "of bound" divides the time of a step whose work is spread evenly over all tiles
+    (the bound) by the predicted time. If the network does not fit, the row shows the reason. With a loss, a step is a training step;
+    without one, a forward pass.
 
     Example: snnc explore model.onnx --targets gc200,bow,pod4 --batch 1,16,64 --activity 0.01,0.1 --plot explore.html
     """
@@ -92,7 +100,7 @@ def explore(context: typer.Context, given: ExploreArguments) -> None:
 
 
 def _line(point: ExplorationPoint) -> str:
-    """Return one row of the table; all its numbers are predictions, except the time that the point took."""
+    """Return one row of the table; all its numbers are predictions, except the seconds spent on planning."""
     activity = "default" if point.activity is None else f"{100 * point.activity:g} %"
     start = f"{point.target:10} {point.batch:6d} {activity:>8} "
     if point.estimate is None:

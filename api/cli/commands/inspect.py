@@ -28,7 +28,8 @@ def inspect(
     html is a page that works offline; svg and png are maps of the tiles; json contains everything the page shows; graphml and dot are the
     dataflow graph; trace is the timeline for chrome://tracing and Perfetto.
 
-    A project without tiles (cpu, cuda, reference) has html, text and json; the profile of an emulated program has text, json and trace.
+    For a project without tiles (cpu, cuda, reference) the formats are html, text and json; for the profile of an emulated program, text,
+    json and trace.
 
     Example: snnc inspect build/ --format html -o report.html
     """

@@ -41,7 +41,7 @@ def run(
     dt: DtOption = None,
     dialect: DialectOption = None,
     record: RecordOption = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the placement on a machine (default 0).", min=0)] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed for the placement on a machine (default 0).", min=0)] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -35,15 +35,22 @@ class TrainArguments:
             "batch: shd:shd_train.h5, ssc:…, nmnist:Train, dvsgesture:…, mnist:train-images-idx3-ubyte.",
         ),
     ] = None
-    bin_steps: Annotated[int | None, typer.Option("--bin-steps", help="Time steps of a data set; by default those of the network.")] = None
-    bin_time: Annotated[float | None, typer.Option("--bin-time", metavar="SECONDS", help="Length of a step of recorded events.")] = None
+    bin_steps: Annotated[
+        int | None, typer.Option("--bin-steps", help="Number of time steps per sample of a data set; default: as the network.")
+    ] = None
+    bin_time: Annotated[float | None, typer.Option("--bin-time", metavar="SECONDS", help="Length of a time step, for recorded events.")] = (
+        None
+    )
     bin_duration: Annotated[
         float | None, typer.Option("--bin-duration", metavar="SECONDS", help="Length of all steps together, instead of --bin-time.")
     ] = None
     downsample: Annotated[
         int | None, typer.Option("--downsample", help="Number of neighbouring channels, or of rows and columns, merged into one.")
     ] = None
-    polarity: Annotated[str | None, typer.Option("--polarity", help="How to treat off and on events: channels (default) or merged.")] = None
+    polarity: Annotated[
+        str | None,
+        typer.Option("--polarity", help="Treatment of off and on events: as separate channels (channels, the default) or merged."),
+    ] = None
     encoder: Annotated[str | None, typer.Option("--encoder", help="Encoder of images: rate (default), latency or repeat.")] = None
     recipe: Annotated[
         Path | None, typer.Option("--recipe", help="A TOML file with training settings; options given here take precedence.")
@@ -64,7 +71,7 @@ class TrainArguments:
         typer.Option(
             "--gradient-window",
             metavar="LOW[ to HIGH]",
-            help="Gradient window inside the compiled one, numbers or schedules: exponential:-100,-0.1; default: as compiled.",
+            help="Gradient window within the compiled one: numbers or schedules, such as exponential:-100,-0.1; default: as compiled.",
         ),
     ] = None
     capacity: Annotated[
@@ -72,24 +79,33 @@ class TrainArguments:
         typer.Option(
             "--capacity",
             metavar="SPIKES",
-            help="Spikes of a source sent per step: numbers, shares or schedules, such as '5 %; hidden=linear:64,14,epochs=10'.",
+            help="Maximum number of spikes that a source sends in a step, for projects compiled with --mode drop and --capacity: numbers, "
+            "shares or schedules, such as '5 %; hidden=linear:64,14,epochs=10'.",
         ),
     ] = None
     accumulate: Annotated[
         int | None,
-        typer.Option("--accumulate", help="Parts that share the samples of an update, to save memory; on machines, batches per update."),
+        typer.Option(
+            "--accumulate",
+            help="Number of parts into which the batch of an update is split, to save memory; on machines, number of batches per update.",
+        ),
     ] = None
     validation: Annotated[
         str | None, typer.Option("--validation", "--validation-data", metavar="FILE|KIND:PATH", help="Validation data, like --data.")
     ] = None
     metrics: Annotated[
-        list[str] | None, typer.Option("--metric", help="More metrics of the validation data: top_3, f1, per_class, confusion, spikes.")
+        list[str] | None,
+        typer.Option(
+            "--metric", help="Additional metric of the validation data: top_3, f1, per_class, confusion or spikes; may be repeated."
+        ),
     ] = None
     monitor: Annotated[str | None, typer.Option("--monitor", help="Validation metric that selects the best epoch: loss or accuracy.")] = (
         None
     )
     patience: Annotated[int | None, typer.Option("--patience", help="Stop after this many epochs in a row without improvement.")] = None
-    min_delta: Annotated[float | None, typer.Option("--min-delta", help="With --patience: smaller improvements do not count.")] = None
+    min_delta: Annotated[
+        float | None, typer.Option("--min-delta", help="With --patience: improvements of this size or less do not count.")
+    ] = None
     best: Annotated[Path | None, typer.Option("--best", help="File for the weights of the best epoch.")] = None
     restore_best: Annotated[
         bool, typer.Option("--restore-best", help="End with the weights of the best epoch (stored in model/best.safetensors, or --best).")
@@ -108,7 +124,7 @@ class TrainArguments:
         bool | None,
         typer.Option(
             "--resume/--no-resume",
-            help="Continue an interrupted training from its last checkpoint; --no-resume: start a new training from its weights.",
+            help="Continue an interrupted run from its last checkpoint; --no-resume: start a new run from its weights.",
         ),
     ] = None
     time_kernels: Annotated[
@@ -116,7 +132,7 @@ class TrainArguments:
         typer.Option("--time-kernels", help="On a GPU: time each kernel, for the report of the project; training is slower."),
     ] = False
     record: RecordOption = None
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the order of samples; default: as compiled.", min=0)] = None
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed for the order of samples; default: as compiled.", min=0)] = None
     trust: TrustOption = False
     as_json: JsonOption = False
 
@@ -125,11 +141,13 @@ class TrainArguments:
 def train(context: typer.Context, given: TrainArguments) -> None:
     """Train a compiled project on its own target, and store the weights in its folder.
 
-    The optimiser's state is stored with the weights, so further training continues where it stopped. Processes started by torchrun train
-    together, and the first of them writes: torchrun --nproc-per-node 2 -m snnc train build/ --data digits.npz
+    The optimiser's state is stored with the weights, so further training continues where it stopped. If torchrun starts several
+    processes, they train together, and only the first one writes files:
+    torchrun --nproc-per-node 2 -m snnc train build/ --data digits.npz
 
-    Weights, the optimiser's state and the position are saved after every epoch, and within an epoch every --checkpoint-every. After
-    Ctrl-C, SIGTERM or a crash, the same command with --resume continues, with exactly the result of an uninterrupted training.
+    Weights, the optimiser's state and the position in the data are saved after every epoch, and within an epoch at intervals of
+    --checkpoint-every. After Ctrl-C, SIGTERM or a crash, the same command with --resume continues, with exactly the result of an
+    uninterrupted run.
 
     Example: snnc train build/ --data digits.npz --epochs 5
     """
@@ -172,13 +190,13 @@ _SETTINGS: Final = (
     *("epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience", "min_delta"),
     *("best", "restore_best", "log", "tensorboard", "checkpoint_every"),
 )
-"""Options that set how ``fit`` trains."""
+"""Options that become arguments of ``fit``, and ``checkpoint_every``."""
 _FIT_NAMES: Final = {"lr": "learning_rate"}
 """Arguments of ``fit`` by option, where their names differ."""
 
 
 def _settings(given: TrainArguments) -> dict[str, Any]:
-    """Return the settings of the recipe and the options by argument of ``fit``; options take precedence."""
+    """Return the settings of the recipe and the options, by names of the arguments of ``fit``; options take precedence."""
     from snnc.backends.folders.manifest import BEST
     from snnc.recipe import number_or_text, read_recipe
 
@@ -193,7 +211,7 @@ def _settings(given: TrainArguments) -> dict[str, Any]:
 
 
 def _interval(chosen: dict[str, Any]) -> str:
-    """Remove the time between two checkpoints from the settings, check it and return it."""
+    """Return the checked time between two checkpoints, removed from the settings."""
     from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
 
     every: str = chosen.pop("checkpoint_every", EVERY)
@@ -202,7 +220,7 @@ def _interval(chosen: dict[str, Any]) -> str:
 
 
 def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
-    """Open the project; rename unusable trained weights, so that the training can write new ones."""
+    """Open the project; unless it is resumed, warn of unusable trained weights, rename their file and use the compiled weights."""
     from snnc.backends.training.updates.ranks import leads
     from snnc.driver.compiling import open as open_project
     from snnc.driver.compiling import open_strictly
@@ -215,7 +233,7 @@ def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
         if settings.resume:
             raise
         if leads():
-            warn(f"{error.text} This training starts from the compiled weights; the file is renamed to {rename_unusable_weights(folder)}.")
+            warn(f"{error.text} Training starts from the compiled weights; the file is renamed to {rename_unusable_weights(folder)}.")
     return open_project(folder, trust=trust)
 
 
@@ -259,7 +277,7 @@ def _fit(
 
 @contextmanager
 def _hint(folder: Path, data: str) -> Iterator[None]:
-    """Print the command that continues an interrupted or diverged training."""
+    """If training is interrupted or diverges in the block, print the command that continues it."""
     from snnc.backends.runtime.errors import DivergedError
     from snnc.backends.training.updates.ranks import leads
     from snnc.project.resuming import position_of

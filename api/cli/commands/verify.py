@@ -18,8 +18,8 @@ DISAGREE: Final = 1
 def verify(
     model: ModelArgument,
     inputs: Annotated[Path | None, typer.Option("--inputs", help="An npz archive with an array for each input; random otherwise.")] = None,
-    samples: Annotated[int | None, typer.Option("--samples", help="Samples of random input (default 4).", min=1)] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Time steps of random input (default 20).", min=1)] = None,
+    samples: Annotated[int | None, typer.Option("--samples", help="Number of samples of random input (default 4).", min=1)] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="Number of time steps of random input (default 20).", min=1)] = None,
     target: Annotated[
         str | None,
         typer.Option(
@@ -37,15 +37,16 @@ def verify(
     per_step: Annotated[bool, typer.Option("--per-step", help="Show all layers step by step, not only layers with differences.")] = False,
     dt: DtOption = None,
     dialect: DialectOption = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of random input (default 0).", min=0)] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed for random input (default 0).", min=0)] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a model in snnc and in another implementation, and compare every layer at every step: spikes exactly, values within a tolerance.
 
-    ONNX files and compiled projects run in ONNX Runtime, NIR files in a plain interpreter of the format. Random
-    input is binary in every second sample and normally distributed in the others. A file of one time step runs step by step with its
-    states fed back; they start at zero unless the archive contains them. The exit code is 0 if both agree, and 1 if anything differs.
+    The other implementation is ONNX Runtime for ONNX files and compiled projects, and a plain interpreter of the format for NIR files.
+    Random input is binary in every second sample and normally distributed in the others. A file that describes one time step runs step
+    by step, with its states fed back; they start at zero unless the archive contains them. The exit code is 0 if both agree, and 1 if
+    anything differs.
 
     Example: snnc verify model.onnx --samples 8
     """

@@ -1,6 +1,6 @@
 """Read variable-length rows of an HDF5 file directly at their positions in the file.
 
-The HDF5 library needs 30 to 60 microseconds per row; reading a row of a few thousand spikes directly takes two.
+The HDF5 library needs 30 to 60 microseconds per row; reading a row of a few thousand spikes directly takes 2 microseconds.
 The dataset stores a reference per row: the number of elements, the address of a global heap collection, and the number of an object in the
 collection. Source: HDF5 File Format Specification 3.0, "Global Heap" (III.E) and "Disk Format of variable-length data" (IV.A.2, layout of
 the data); addresses have 8 bytes.

@@ -13,7 +13,7 @@ from snnc.compiler.ir.plan_json import runs
 FEW_RUNS: Final = 64
 """Maximum number of runs that are written as decimal numbers; longer lists are shorter in base64."""
 MAX_LISTED: Final = 256
-"""Number of different values that one byte can index."""
+"""Maximum number of distinct values that an index of one byte can select."""
 
 
 def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:

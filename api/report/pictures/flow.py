@@ -20,7 +20,7 @@ MIN_COLUMNS: Final = 3
 UNBROKEN: Final = 4
 """Maximum number of columns drawn in a single band."""
 MOST: Final = 19
-"""Number of characters of a name that fit in a box."""
+"""Maximum number of characters of a name in a box."""
 
 
 class Node(NamedTuple):
@@ -112,7 +112,7 @@ def _nodes(subject: Subject) -> list[Node]:
 
 
 def _columns(nodes: list[Node]) -> list[list[Node]]:
-    """Group nodes by column; split columns with very many nodes."""
+    """Group nodes by column; split columns with more than 6 and more than sqrt(nodes) nodes."""
     tall = max(6, math.ceil(math.sqrt(len(nodes))))
     found = []
     for number in sorted({node.column for node in nodes}):

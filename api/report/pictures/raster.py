@@ -11,7 +11,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.report.recording import Recording, Train
 
 MAX_ROWS, MAX_COLUMNS, MIN_ROWS = 128, 400, 16
-"""Limits of the size of a raster, in bins."""
+"""Size limits of a raster in bins: rows, columns, and the smallest limit on rows if a page has many rasters."""
 MAX_BINS: Final = 1_000_000
 """Maximum number of bins of all rasters on a page together."""
 MARGIN: Final = 0.1
@@ -25,13 +25,14 @@ class LayerActivity:
     Attributes
     ----------
     measured, assumed
-        Spikes per value and step in the recording, and as assumed by the plan (None without a plan).
+        Mean number of spikes per neuron (or element of an input) and step, in the recording, and as assumed by the plan (None without
+        a plan).
     peak, capacity
-        Most spikes in one step of one sample, and capacity of one window (None if spikes are not sent in windows).
+        Maximum number of spikes in one step of one sample, and capacity of one window (None if spikes are not sent in windows).
     silent, constant
         Number of neurons that never fired in any sample, and that fired in every step of every sample.
     over_time
-        Mean spikes per value in each step, or bin of steps.
+        The same mean for each step, or for each bin of steps.
     warning
         Text on what exceeds the plan's assumptions; empty if nothing does.
     """

@@ -1,4 +1,4 @@
-"""Supersteps on a time axis: all supersteps of the step, and one run of each part, such as the backward pass."""
+"""Supersteps on a time axis: those of a whole training step or forward pass, and one run of each of its parts, such as "backward"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.compiler.ir.plan import Phase, Plan
 KINDS: Final = ("sync", "exchange", "compute")
 """The stages of a superstep, in order."""
 Emulated = Mapping[str, Mapping[str, float]]
-"""Cycles per step of all runs, by phase name and kind."""
+"""Cycles of all runs in one training step or forward pass, by phase name and kind."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class TimelineRow:
 
 
 def whole_step(plan: Plan, emulated: Emulated | None = None) -> TimelineRow:
-    """Return all phases of a step one after another, each with all its runs; the heads are the parts."""
+    """Return all phases of a training step or forward pass one after another, each with all its runs; the heads are the parts."""
     cursor, heads, spans = 0.0, list[Span](), list[Span]()
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
         start, members = cursor, list(phases)
