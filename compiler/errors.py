@@ -107,7 +107,7 @@ class LossOutputError(GraphError, code="SNNC-E014"):
 
 
 class StateInputError(GraphError, code="SNNC-E015"):
-    """An explicit state is neither a state nor an output port of a population."""
+    """A state that callers may set refers to a node that is not a population, or to neither a state nor an output port of it."""
 
 
 class UnknownLossError(GraphError, code="SNNC-E016"):
@@ -183,7 +183,7 @@ class NothingRoundedError(SnncError, code="SNNC-E030"):
 
 
 class HalfNumbersError(SnncError, code="SNNC-E620"):
-    """The numbers to store as float16 cannot be read, or contradict other options."""
+    """The option `half`, which selects what is stored as float16, is invalid or contradicts other options."""
 
 
 class HalfLayersError(SnncError, code="SNNC-E640"):

@@ -18,9 +18,9 @@ from snnc.report.subject import Subject
 from snnc.report.view import build_view, tile_layout, tile_numbers
 
 SMALL = 0.2
-"""The memory chart hides the limit if all columns are below this share of it."""
+"""The chart of memory per phase hides the limit if all columns are below this share of it."""
 FULLEST = 10
-"""Maximum number of layers in the memory chart."""
+"""Maximum number of layers in the chart of memory per layer."""
 WIRES = 8
 """Maximum number of rows in the table of the wires between IPUs."""
 FLOWS = 10
@@ -161,7 +161,7 @@ def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def timeline(subject: Subject) -> list[dict[str, Any]]:
-    """Return rows for the whole step and for one run of each part, each with its own scale."""
+    """Return a row for the whole step, and one for an iteration of each section of it (such as forward); each row has its own scale."""
     emulation = subject.emulation
     rows = (whole_step(subject.plan), *parts(subject.plan))
     if emulation is None or not emulation.phases:
@@ -244,7 +244,7 @@ def raster_data(
 ) -> list[dict[str, Any]]:
     """Return rasters of the first recorded sample, with the colours of their layers.
 
-    `layers` contains the index of each layer by id, or with `by_label` by label.
+    `layers` maps the id of each layer (its label if `by_label`) to its index.
     """
     if recording is None:
         return []

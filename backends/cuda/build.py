@@ -70,7 +70,8 @@ HEADERS: Final = (
 )
 """Headers that ``network.cpp`` includes in every project; they are precompiled with g++ for checks on the CPU."""
 FLAGS: Final = ("-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
-"""Flags of nvcc. Without automatic fusion of multiplications and additions, equations round as written; products fuse them explicitly."""
+"""Flags of nvcc. Multiplications and additions are not fused automatically, so equations round as written; the code of matrix products
+calls ``fma`` itself."""
 LEVEL: Final = "-O3"
 """Optimisation level of host code in sources that are the same in every project; kernels are always optimised fully."""
 NETWORK_LEVEL: Final = "-O1"

@@ -29,7 +29,9 @@ class TileEngine(SplitEngine, GatheringEngine, MeasuringEngine, RepeatingEngine,
 
 
 class EngineOfParts(EngineWrapper[TileEngine]):
-    """Converts the arrays of all calls between the network and the program with split populations; counters are not converted.
+    """Makes a program with split populations look like the undivided network: converts the arrays that calls take and return.
+
+    Counters remain those of the split program.
 
     Parameters
     ----------

@@ -114,8 +114,8 @@ def common_flags(command: Sequence[str]) -> list[str]:
 def linker_flags(command: Sequence[str]) -> list[str]:
     """Return the flag that selects the linker gold, which links a project in half the time of the usual linker.
 
-    Return no flag if gold is not installed, or if the command has a different name than this machine's compilers: a cross compiler or zig
-    has its own linker.
+    Return no flag if gold is not installed, or if the command is not one of :data:`NATIVE_NAMES`: cross compilers and zig have their own
+    linkers.
     """
     plain = len(command) == 1 and Path(command[0]).name in NATIVE_NAMES
     return ["-fuse-ld=gold"] if plain and shutil.which("ld.gold") else []

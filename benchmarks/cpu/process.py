@@ -22,7 +22,7 @@ SECONDS: Final = 600.0
 
 
 class Process:
-    """A running worker: the process of one engine, which answers the requests of :mod:`snnc.benchmarks.cpu.worker`.
+    """A running worker process for one engine; it answers the requests listed in :mod:`snnc.benchmarks.cpu.worker`.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Process:
 
 _ON_CPU: Final = {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
 _ON_CUDA: Final = {"JAX_PLATFORMS": "cuda", "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_DEFAULT_MATMUL_PRECISION": "highest"}
-"""Environment for a GPU: by default, JAX reserves most of the device's memory, and multiplies with ten bits of mantissa."""
+"""Environment for a GPU. It overrides two defaults of JAX: reserving most of the device's memory, and multiplying in TF32."""
 
 
 def environment(threads: int, device: str = "cpu") -> Mapping[str, str]:

@@ -93,7 +93,7 @@ class TooBigError(SnncError, code="SNNC-E313"):
 
 
 class OutputsTooBigError(TooBigError, code="SNNC-E263"):
-    """The outputs of a sequence alone need many times the available memory, so no plan is searched."""
+    """The outputs of a sequence alone need many times the available memory, so snnc does not search for a plan."""
 
 
 class ReportOptionError(SnncError, code="SNNC-E315"):
@@ -101,11 +101,11 @@ class ReportOptionError(SnncError, code="SNNC-E315"):
 
 
 class PublishedOptionError(SnncError, code="SNNC-E317"):
-    """An option of the model of the published program is outside its range."""
+    """A layer of the model of the published IPU program (arXiv 2311.04386) has a number outside its range."""
 
 
 class PublishedLayoutError(SnncError, code="SNNC-E318"):
-    """The layers do not fit the target in the published layout."""
+    """The layers do not fit the target in the layout of the published IPU program (arXiv 2311.04386)."""
 
 
 class StrategyError(SnncError, code="SNNC-E323"):
@@ -117,7 +117,10 @@ class NoPartitionerError(SnncError, code="SNNC-E324"):
 
 
 class BaselineTooBigError(TooBigError, code="SNNC-E325"):
-    """No form of a baseline fits; `needed` is the number of bytes on the fullest tile of the form that comes closest to fitting."""
+    """No variant of a baseline, a simple mapping to compare plans with, fits.
+
+    `needed` is the number of bytes on the fullest tile of the variant that comes closest to fitting.
+    """
 
     def __init__(self, text: str, needed: int) -> None:
         super().__init__(text)

@@ -50,7 +50,7 @@ class SparseMatrixError(SnncError, code="SNNC-E120"):
 
 
 class ViewError(SnncError, code="SNNC-E121"):
-    """A part of a node exceeds the node's shape, is empty, or has a step."""
+    """A part of a node exceeds the node's shape, is empty, or is a slice with a step other than 1."""
 
 
 class GroupError(SnncError, code="SNNC-E122"):

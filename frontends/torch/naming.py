@@ -30,7 +30,8 @@ def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -
     module
         Copy of the module, with the same weights as the graph.
     read
-        Reads a module as a graph. It is called if parameters are equal, with a copy in which they differ.
+        Reads a module as a graph. If values do not identify all parameters (two are equal, say), it is called with a copy of the module in
+        which they do.
     """
     tensors = arrays(module)
     twins = _twins(module)
@@ -52,7 +53,7 @@ def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -
 
 
 def copy_learnable(graph: Graph, module: Any) -> None:
-    """Make weights and neuron parameters of the graph learnable or constant as in the module, if their values identify them, in place."""
+    """Mark, in place, weights and neuron parameters as learnable or constant as in the module, where their values identify them."""
     trained, frozen = (_parameter_arrays(module, trained=wanted) for wanted in (True, False))
     for name, layer in graph.of_type(*WEIGHTED):
         if layer.weight is None:
@@ -67,13 +68,13 @@ def copy_learnable(graph: Graph, module: Any) -> None:
     for name, population in graph.of_type(Population):
         ours = _parameters(population)
         own = {n: t for n, t in trained.items() if n.rpartition(".")[0] == name}
-        others = {} if name in owners else trained  # a layer of that name defines what it learns
+        others = {} if name in owners else trained  # such a layer of the module counts alone
         found = {p for p, value in ours.items() for n, t in (own or others).items() if _fits(n, t, p, value)}
         replace_operation(graph, name, replace(population, learnable=population.learnable | found))
 
 
 def freeze_shared(graph: Graph, module: Any) -> list[str]:
-    """Make neuron parameters shared by several populations constant, in place, and return their names in the module.
+    """Freeze, in place, the neuron parameters that several populations share; return their names in the module.
 
     Otherwise, each population would learn its own copy from its own part of the gradient.
     """
@@ -122,7 +123,10 @@ def _fits(tensor_name: str, tensor: Array, parameter: str, value: Array) -> bool
 
 
 def _with_parameter_names(graph: Graph, found: Graph, tensors: Mapping[str, Array]) -> Graph:
-    """Name parameters that are functions of the module's parameters, such as ``sigmoid_w``; their values in `found` identify them."""
+    """Name parameters that are functions of the module's parameters, such as ``sigmoid_w``.
+
+    `found` is `graph`, or the same graph read from a copy of the module with distinct parameters; its values identify them.
+    """
     other = graph.copy()
     for name, population in found.of_type(Population):
         new: dict[str, str] = {}

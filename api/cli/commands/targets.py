@@ -16,7 +16,7 @@ def targets(
     name: Annotated[str | None, typer.Argument(help="A machine or a TOML file, to be checked and printed.", metavar="[TARGET]")] = None,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List the targets; with the name of a machine, print its file, which contains every number and its source.
+    """List the targets; with the name of a machine, print its TOML file: the numbers that describe the machine, and where they come from.
 
     To describe your own machine, start from such a file: snnc targets gc200 > mine.toml
 
@@ -50,7 +50,7 @@ def targets(
 
 
 def table(machines: list[Target]) -> list[str]:
-    """Return the lines of the table; its column of links sums the links of the best-connected chip, in one direction."""
+    """Return the lines of the table; its column ``links`` is the bandwidth of all links of the best-connected chip, in one direction."""
     heads = f"{'target':10} {'chips':>5} {'tiles':>7} {'tile':>8} {'memory':>10} {'clock':>9} {'workers':>7} {'exchange':>10} {'links':>9} "
     lines = [heads + f"{'streaming':>10} {'fp32 MACs':>9}"]
     for m in machines:

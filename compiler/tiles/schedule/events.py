@@ -30,7 +30,10 @@ def batches(sources: Iterable[BusSource], measured: Mapping[str, Array], steps: 
 
 
 def spikes_of(source: BusSource, rate: float, measured: Array | None, shape: tuple[int, int, int]) -> Ints:
-    """Return [batches, steps, samples]: number of events of a source; without measurements, every value fires independently with `rate`."""
+    """Return [batches, steps, samples]: number of events of a source.
+
+    Without measurements, each of its neurons or inputs fires independently with probability `rate`.
+    """
     if measured is not None:
         return fitted(measured, shape).astype(np.int64)
     found = _random(source, "spikes").binomial(source.width, rate, (shape[0], 1 if source.static else shape[1], shape[2]))

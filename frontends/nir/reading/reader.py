@@ -69,7 +69,7 @@ class _FileReader:
         if len(above) >= MAX_DEPTH:
             raise NirNestingError(f"{where} is nested {len(above)} graphs deep; snnc reads at most {MAX_DEPTH}.")
         if group.id in above:
-            raise NirNestingError(f"{where} contains itself; graphs can only contain other graphs.")
+            raise NirNestingError(f"{where} contains itself; a graph may only contain graphs that it is not part of.")
         members = self.storage.names(group, where)
         nodes, edges = (self.storage.member(group, name, where) for name in ("nodes", "edges"))
         if not isinstance(nodes, h5py.Group) or edges is None:
@@ -118,7 +118,7 @@ class _FileReader:
             dataset = self.storage.member(group, name, where)
             if name in WHOLE and isinstance(dataset, h5py.Dataset) and (dataset.size or 0) > MAX_RANK:
                 raise NirFieldError(
-                    f"{name} of {where} has the shape {list(dataset.shape)}; it must have one size per axis, at most {MAX_RANK}."
+                    f"{name} of {where} has the shape {list(dataset.shape)}; it must have at most {MAX_RANK} values, one per axis."
                 )
             if name == "padding" and self.storage.is_text(dataset):
                 words[name] = self.storage.text(dataset, f"{name} of {where}")

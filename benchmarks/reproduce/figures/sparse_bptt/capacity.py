@@ -47,9 +47,9 @@ FIGURE: Final = Figure(
     "2311.04386",
     "Required capacity during training",
     "Largest and mean number of spikes of a hidden layer per step and sample, in % of its 256 neurons, over 48 test samples after each "
-    "epoch; epoch 0 is before training. A capacity K below the largest number drops spikes. Two hidden layers on pen strokes, T = 20, no "
-    "capacity in training, with and without the bound on rates of the published recipe. snnc's program for the CPU, on this machine; "
-    "spikes counted by the reference.",
+    "epoch; epoch 0 is before training. A capacity K below the largest number drops spikes. Networks with two hidden layers, trained on "
+    "synthetic pen strokes with T = 20 and no limit on spikes, with and without the bound on rates of the published recipe. snnc's "
+    "program for the CPU, on this machine; spikes counted by the reference.",
     "epoch",
     "spikes per step, % of the layer",
     rows,
