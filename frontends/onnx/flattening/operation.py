@@ -42,7 +42,9 @@ class Subgraph:
 
 
 def tensor(proto: TensorProto, where: str) -> Array:
-    """Return the array of a tensor whose values are in the model (external data must have been loaded); float64 and float16 are converted to float32.
+    """Return the array of a tensor whose values are in the model (external data must have been loaded).
+
+    float64 and float16 are converted to float32.
 
     Raises
     ------
