@@ -2,8 +2,8 @@
 
 The folders of tests have the names of the code's folders: the tests of ``compiler/tiles/memory/x.py`` are in
 ``tests/compiler/tiles/memory``, or in the nearest folder above that exists. Templates are tested with the backend that emits them,
-examples by one file. Code that can change emitted programs is also tested end to end, and all code of the package by the hashes of what
-it emits and prints.
+examples by one file. Code that can change emitted programs is also tested end to end, the mapper also with the programs of the Poplar
+backend, and all code of the package by the hashes of what it emits and prints.
 """
 
 import re
@@ -52,6 +52,8 @@ def touched(files: Iterable[str], root: Path) -> list[str]:
     files = list(files)
     found = dict.fromkeys(test for file in files for test in tests_of(file, root))
     changed = {file.split("/")[0] for file in files if not file.endswith(".md")}
+    if any(file.startswith("compiler/tiles/") and not file.endswith(".md") for file in files):
+        found["tests/backends/poplar"] = None
     if changed & set(EMIT):
         found["tests/end_to_end"] = None
     if changed & {"api", "frontends", *EMIT}:

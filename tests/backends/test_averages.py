@@ -102,7 +102,7 @@ def test_the_gpu_program_has_the_same_bits(case):
         assert_same_bits(engine.forward(given, {}), wanted)
 
 
-@pytest.mark.representative("spikes")
+@pytest.mark.wide
 def test_the_poplar_program_has_the_same_bits(case, tmp_path):
     program, given, wanted = case
     plan = make_plan(program, machine(8), steps=STEPS, batch=BATCH)

@@ -96,7 +96,7 @@ def test_the_gpu_program_runs_and_trains_them(program):
         assert_as_the_reference(engine, program)
 
 
-@pytest.mark.representative("groups")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", sampled(BLIND, 2))
 def test_the_poplar_program_runs_and_trains_them(name, tmp_path):
     program = lowered(name)

@@ -31,7 +31,7 @@ def scripts():
             sys.modules.pop(name, None)
 
 
-@pytest.mark.representative("mixed:10018")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_step_is_emulated_as_predicted(scripts, name):
     drawn_networks, prediction, nets = scripts

@@ -335,6 +335,7 @@ def test_a_row_that_crashes_or_takes_too_long_says_so():
     assert run_row(Row("plan", {"name": "w1", "strategy": "snnc"}), 0.01) == {"failed": "took longer than 0 s"}
 
 
+@pytest.mark.wide
 def test_a_row_maps_its_network():
     found = run_row(Row("neuron", {"model": "Leaky", "batch": 16}), 300)
     assert found["steps"] == 25

@@ -35,7 +35,7 @@ def test_half_a_turn_swaps_yin_and_yang():
     assert task_data.yin_yang_class(named).tolist() == [2, 2, 1, 0, 1, 0]
 
 
-@pytest.mark.parametrize("make", [task_data.yin_yang, task_data.randman])
+@pytest.mark.parametrize("make", [task_data.yin_yang, pytest.param(task_data.randman, marks=pytest.mark.wide)])
 def test_samples_are_balanced_seeded_and_spike_once_an_input(make):
     x, y = make(300, 3)
     again, labels = make(300, 3)

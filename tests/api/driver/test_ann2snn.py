@@ -167,7 +167,7 @@ def test_a_converted_file_is_compiled_trained_and_run(file, tmp_path, capsys, di
     said = capsys.readouterr().err
     assert "note: Measured accuracy of 'logits'" in said
     assert "note: Measured at 8 steps: accuracy" in said
-    assert "360 samples, 180 (samples 0, 2, 4, …) balanced" in said
+    assert "360 samples, 180 (samples 0, 2, 4, …) were used to balance" in said
     assert call("train", tmp_path / "p", "--data", file.with_name("samples.npz"), "--epochs", 1) == 0
     assert call("run", tmp_path / "p", "--inputs", file.with_name("x.npz"), "--outputs", tmp_path / "y.npz") == 0
     with np.load(tmp_path / "y.npz") as z:

@@ -29,7 +29,7 @@ def trained(folder):
     return (folder / TRAINED).read_bytes()
 
 
-@pytest.mark.representative("reference", "gc200")
+@pytest.mark.wide
 @pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
 def test_the_list_of_a_project_names_all_that_the_compiler_wrote(tmp_path, target):
     steps = {"steps": 8} if target == "gc200" else {}

@@ -110,6 +110,7 @@ def test_json_on_stdout_is_pure(model, capsys):
     assert captured.err.startswith("target ")
 
 
+@pytest.mark.wide
 def test_the_drawing_holds_a_mark_for_each_point_in_each_panel(explored):
     root = ET.parse(explored[1] / "found.svg").getroot()
     titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")][1:]

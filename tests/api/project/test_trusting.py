@@ -160,6 +160,7 @@ def test_a_project_of_somebody_else_holds_exactly_what_snnc_emits(project, what)
         snnc.open(project)
 
 
+@pytest.mark.wide
 def test_a_terminal_is_asked(project, state):
     """Answers no, then yes, then there is no question."""
     forget(state)

@@ -83,6 +83,7 @@ def test_teams_over_memory_agree_with_float64(program, shape, delay, order):
         assert agrees(found(program(100, delay, MEMORY), shape, batch, *segments, order=order))
 
 
+@pytest.mark.representative("0")
 @pytest.mark.parametrize("shape", [0, 1])
 def test_the_bits_are_the_same_for_any_number_of_teams_and_any_order(program, shape):
     runs = [

@@ -69,6 +69,7 @@ def there_and_back(engine, program, x, empty=np.empty):
     return found
 
 
+@pytest.mark.representative("4")
 @pytest.mark.parametrize("segment", [0, 4])
 def test_a_pass_forward_and_back_is_asked_of_the_callers_stream_alone_and_waits_for_nothing(segment, asked):
     program = under_autograd()

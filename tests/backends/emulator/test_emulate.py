@@ -224,6 +224,7 @@ target_link_libraries(paths ${POPOPS} ${POPLAR} pthread)
 """
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
 def test_cmake_builds_with_targets_and_with_paths_of_libraries_and_compiles_codelets(cases, program, tmp_path):
     (tmp_path / "older.cpp").write_text("auto twice = [=](int x) { return 2 * x; };\nunsigned helper() { return twice(3); }\n")

@@ -60,7 +60,7 @@ PREDICTED = (
     "accumulated",
     "replicas, accumulated, clipped",
 )
-REPRESENTATIVE = ("dense", "convolutions", "each step", "accumulated")
+REPRESENTATIVE = ("dense", "each step", "accumulated")
 
 
 def made(folder, make, optimizer, target, options):

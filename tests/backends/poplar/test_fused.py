@@ -43,7 +43,7 @@ CASES = {
 }
 
 
-@pytest.mark.representative("branches")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", sampled(CASES, 2))
 def test_gradients_equal_those_of_the_reference(name):
     make, target, options = CASES[name]

@@ -28,7 +28,7 @@ def check_update(engine, reference, inputs, target):
         assert np.linalg.norm(found[parameter] - gradient) <= 2e-6 * max(1e-3, np.linalg.norm(gradient)), parameter
 
 
-@pytest.mark.representative("lstm-half0", "streamed-half1")
+@pytest.mark.representative("streamed-half1")
 @pytest.mark.parametrize("half", [STATES, BOTH])
 @pytest.mark.parametrize("name", CASES)
 def test_records_loss_and_gradients_equal_those_of_the_reference(name, half):

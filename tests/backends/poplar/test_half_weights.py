@@ -32,7 +32,7 @@ def made(folder, name, half=("weights",)):
     return Project(program, plan, emit_poplar(program, plan, folder / ("half" if half else "float")))
 
 
-@pytest.mark.representative("events")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", CASES)
 def test_records_equal_those_of_the_reference_and_weights_those_that_were_rounded(tmp_path, name):
     case = made(tmp_path, name)

@@ -27,7 +27,7 @@ def made(folder, make, optimizer):
     return Project(program, plan, emit_poplar(program, plan, folder / "project"))
 
 
-@pytest.mark.representative("groups")
+@pytest.mark.wide
 @pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.wide) for case in OPTIMIZERS])
 def test_the_poplar_program_updates_as_torch_does(tmp_path, case):
     project = made(tmp_path, recurrent, OPTIMIZERS[case])

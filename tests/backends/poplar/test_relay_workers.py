@@ -54,7 +54,7 @@ def wide(columns, width, replicas=1):
     return place
 
 
-@pytest.mark.representative("1-2-8-PAIRS")
+@pytest.mark.wide
 @pytest.mark.parametrize(("columns", "width", "batch", "kind"), [(1, 2, 8, "PAIRS"), (6, 2, 9, "HALVES")])
 def test_masks_of_wide_and_narrow_blocks_hold_spikes_and_gradient_windows(columns, width, batch, kind):
     case = Windowed(deep(np.random.default_rng(3), (70, 37)), machine(40), batch=batch, placer=wide(columns, width))

@@ -22,7 +22,7 @@ from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
 
-@pytest.mark.representative("replicas over two chips")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", sampled(CASES, 3))
 def test_gradients_equal_those_of_the_reference(name):
     case = windowed(name)

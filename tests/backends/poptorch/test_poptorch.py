@@ -108,6 +108,7 @@ def test_five_training_steps_equal_those_of_the_reference(name):
         assert_close(value.reshape(wanted[n].shape), wanted[n], 0.0, n)
 
 
+@pytest.mark.wide
 def test_the_script_makes_the_optimizer_that_the_network_was_compiled_with():
     case = package("packed rows")
     labels = {p.name: p.label for p in case.program.parameters.values()}

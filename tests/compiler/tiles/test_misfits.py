@@ -175,6 +175,7 @@ def test_about_the_largest_batch_that_fits_is_found() -> None:
     assert not fits(int(found / 0.75) + 1)
 
 
+@pytest.mark.wide
 def test_a_batch_that_helps_has_pairs_of_samples_if_deltas_are_float16() -> None:
     net = snnc.Network("net")
     spikes = net.input(200, kind="spikes")
@@ -216,6 +217,7 @@ def test_larger_machines_are_of_the_same_kind() -> None:
     assert larger_targets(load_target("pod64")) == ()
 
 
+@pytest.mark.wide
 def test_a_machine_of_ones_own_may_take_more_chips_where_its_links_join_them() -> None:
     mine = parse_target('name = "mine"\nextends = "gc200"\ntile_bytes = 60000\n', "mine.toml")
     assert [t.chips for t in larger_targets(mine)] == [2, 4]

@@ -87,6 +87,7 @@ def test_no_tile_adds_with_more_vertices_than_it_has_workers_when_jobs_are_few()
     assert max(tiles.count(t) for t in set(tiles)) <= plan.target.workers
 
 
+@pytest.mark.wide
 def test_the_faster_way_is_taken() -> None:
     spikes = dict.fromkeys(("x0_in", "p0_o0", "p1_o0"), 0.01)
     given = {"steps": 50, "batch": 16, "mode": "drop", "activity": spikes, "support": {"p0_o0": 0.02, "p1_o0": 0.02}}
