@@ -85,7 +85,6 @@ def tried(net, target, activity=None, wanted=None):
     return looks, plans, map_parts(parter_of(given.ready, given.program, wishes, activity), mapper, 1, wanted)
 
 
-@pytest.mark.wide
 def test_the_number_of_parts_is_the_fastest_of_those_looked_at_and_no_slower_than_the_whole():
     looks, plans, found = tried(clustered_sparse(4, 240, 12, 1.0), "gc200")
     assert len(looks) > 1

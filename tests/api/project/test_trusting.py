@@ -129,6 +129,7 @@ def test_trust_is_for_projects(tmp_path, capsys):
     assert "SNNC-E520: --trust is for compiled projects" in capsys.readouterr().err
 
 
+@pytest.mark.representative("network.cpp", "neurons.hpp")
 @pytest.mark.parametrize("file", ["network.cpp", "neurons.hpp", "dense.cpp"])
 def test_sources_that_were_changed_are_refused_unless_trusted(project, file):
     expected = outputs(project)

@@ -24,7 +24,7 @@ CASES = [
 ]
 
 
-@pytest.mark.representative("sparse_recurrent-*")
+@pytest.mark.representative("convolutional-*", "sparse_recurrent-*")
 @pytest.mark.parametrize(("make", "kind", "optimizer"), CASES)
 def test_updates_equal_those_of_the_reference(make, kind, optimizer):
     """A float32 update may differ in its last bits; it then may go to the other neighbour, which is rare."""

@@ -37,6 +37,7 @@ def machine(tmp_path):
     return str(tmp_path / "one.toml")
 
 
+@pytest.mark.wide
 def test_a_machine_trains_as_the_reference_and_drops_the_same_spikes(machine):
     found = {}
     for target in ("reference", machine):

@@ -41,7 +41,7 @@ def assert_trains_alike(case, wanted):
     assert any(gradient.any() for gradient in steps[0][1].values())
 
 
-@pytest.mark.representative("exact several inputs-3-history")
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("name", "length", "way"),
     sampled(

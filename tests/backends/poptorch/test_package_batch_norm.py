@@ -224,7 +224,6 @@ def test_a_session_of_a_trainable_package_runs_with_running_statistics():
             package.fit(x, np.zeros(BATCH, int))
 
 
-@pytest.mark.wide
 def test_only_the_last_pass_counts_dropped_spikes(tmp_path):
     """As many as in a run with the statistics of this batch as the running ones."""
     (tmp_path / "one.toml").write_text(MACHINES["one.toml"])

@@ -95,6 +95,7 @@ def torch_updates(session, x, y, updates):
     return {n: p.detach().numpy() for n, p in zip(labels, (w1, b1, w2, b2), strict=True)}
 
 
+@pytest.mark.representative("reference", "cpu")
 @pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
 def test_updates_are_those_of_autograd_with_the_same_mask(target):
     x, y = data()
