@@ -82,7 +82,9 @@ class CompileOptions:
             raise OptionValueError(f"drop is {self.drop!r}; it must be one of {', '.join(POLICIES)}.")
         length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
         if self.recompute not in ("auto", "off") and length < 1:
-            raise OptionValueError(f"recompute is {self.recompute!r}; it must be 'auto', 'off', or the iterations per segment, 1 or more.")
+            raise OptionValueError(
+                f"recompute is {self.recompute!r}; it must be 'auto', 'off', or the number of iterations in a segment (>= 1)."
+            )
         if self.precision not in PRECISIONS:
             raise OptionValueError(f"precision is {self.precision!r}; it must be one of {', '.join(PRECISIONS)}.")
         if self.half is not None and self.precision != "float16":

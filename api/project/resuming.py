@@ -69,8 +69,8 @@ def settings_for(folder: Path, given: Settings) -> Settings:
     found = position_of(folder)
     if found is not None and not found.finished and given.resume is None:
         raise UnfinishedTrainingError(
-            f"the training in {str(folder)!r} was stopped {found.text}. --resume continues it, with the same resulting weights as without "
-            "the interruption; --no-resume starts a new run from its weights."
+            f"the training run in {str(folder)!r} was stopped {found.text}. --resume continues it, with the same resulting weights as "
+            "without the interruption; --no-resume starts a new run from its weights."
         )
     return given.filled(found) if given.resume else given
 

@@ -160,8 +160,7 @@ class SpikeLimits:
         """
         if self.policy is None:
             raise SpikeLimitError(
-                "the program has no capacity that a run can change; compile for the target 'reference', 'cpu' or 'cuda' with mode='drop' "
-                "and the largest capacity. For machines, the capacity is fixed at compilation."
+                "the program has no capacity that a run can change; compile with mode='drop' and the largest capacity that a run needs."
             )
         wanted = self._now if capacity is None else self._found(capacity)
         chosen = self.policy if policy is None else policy
