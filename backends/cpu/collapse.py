@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from snnc.backends.cpu.operations import Statements
-from snnc.backends.cpu.statements import CollapsedReadout, gradient_of, to_earlier_step
+from snnc.backends.cpu.statements import CollapsedReadout, earlier_step, gradient_of, to_earlier_step
 from snnc.backends.native.row_buffers import ONE, RowBuffer, padded
 from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir.step_operations import (
@@ -123,8 +123,7 @@ def add_collapsed_adjoint(collapse: Collapse, op: BackwardOp, statements: Statem
     response, adjoint = f"{collapse.step.population}_response[mine]", f"d_{collapse.record.target}"
     match op:
         case DenseWeightGradient():
-            gradient = gradient_of(op.gradient)
-            given = f"w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient}, {statements.writes(op)}"
+            given = f"w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient_of(op.gradient)}, {statements.writes(op)}"
             statements.start.append(f"{op.connection}.weight_gradient({given}, scratch);")
         case BiasGradient():
             statements.start += [
@@ -139,9 +138,9 @@ def add_collapsed_adjoint(collapse: Collapse, op: BackwardOp, statements: Statem
             statements.store_packed(op)
             statements.start.append(f"d_{counts}.clear(w, 0);")
             statements.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")
-            then = f"t - {source.delay}" if source.delay else "t"
             weight = f"{response}.sums[static_cast<std::size_t>(steps - 1 - t)]"
-            statements.backward.append(to_earlier_step(source, f"add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {then});"))
+            add = f"add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {earlier_step('t', source)});"
+            statements.backward.append(to_earlier_step(source, add))
 
 
 def is_linear(kernel: Kernel) -> bool:

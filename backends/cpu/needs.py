@@ -1,4 +1,4 @@
-"""Memory that an emitted program allocates, buffer by buffer. From it, ``native/memory.py`` computes totals and chooses checkpoints."""
+"""Memory that an emitted program allocates, as the :class:`~snnc.backends.native.memory.Needs` from which totals are computed."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     """Return the memory needs of a session: for a training step if the program trains, else for a run."""
     storage, stages, trains = statements.storage, statements.stages, statements.trains
     program = storage.program
-    rows = dict.fromkeys(("number", "steps", "segment", "block"), 0)
-    rows["number"] += 8  # a label and a loss
+    rows = {"number": 8, "steps": 0, "segment": 0, "block": 0}  # 8: a label and a loss
     for one in row_buffers:
         slots = one.in_training if trains else one.in_inference
         if slots is not None:
@@ -73,15 +72,22 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
     maxima = [op for op in program.forward if isinstance(op, Pooling | AddReduced) and storage.reads_lists(op)]
     fixed += sum(_spike_maximum_bytes(storage, op) for op in maxima)
-    fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in statements.tables) + 4 * states
+    fixed += _copies(storage, trains) + 4 * sum(t.size * (1 + (t.shape[1:] == (1,))) for t in statements.tables) + 4 * states
     fixed += 4 * sum(values[name] for name in statements.shared)
     own = sum(values[name] for name in learned if name not in statements.shared)
-    thread = 4 * own + 4 * sum(map(padded, statements.sums.values())) + _Scratch(storage, trains).bytes
+    thread = 4 * own + 4 * sum(map(padded, statements.sums.values())) + _scratch_bytes(storage, maxima)
     lists = _lists(storage, trains)
-    checkpoint = storage.checkpoint_bytes if trains else 0
-    in_blocks = trains or bool(stages.forward)
-    events, omitted = _events(storage, {one.name: one for one in lists}), _omitted_copies(storage, stages, trains)
-    return Needs(fixed, rows, checkpoint, thread, lists, events, in_blocks, bool(statements.shared), omitted)
+    return Needs(
+        fixed,
+        rows,
+        storage.checkpoint_bytes if trains else 0,
+        thread,
+        lists,
+        _events(storage, {one.name: one for one in lists}),
+        blocks=trains or bool(stages.forward),
+        shares=bool(statements.shared),
+        spared=_omitted_copies(storage, stages, trains),
+    )
 
 
 def _shape(storage: SequenceStorage, op: DenseProduct | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:
@@ -96,9 +102,8 @@ def _omitted_copies(storage: SequenceStorage, stages: Stages, trains: bool) -> O
     backward = [op for op in storage.program.backward if trains and isinstance(op, DenseInputGradient) and is_large(storage, op)]
     shapes = [_shape(storage, op) for op in backward]
     copies = sum(4 * (-(-inputs // PACKED) * PACKED) * outputs for outputs, inputs in shapes)
-    return OmittedCopies(
-        copies, max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0), "block" if stages.backward else "number"
-    )
+    sample = max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0)
+    return OmittedCopies(copies, sample, "block" if stages.backward else "number")
 
 
 def _numbers(storage: SequenceStorage, parameter: str) -> int:
@@ -163,9 +168,8 @@ def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
     for op in program.forward:
         if isinstance(op, NeuronStep):
             found += [ListNeeds(n, storage.size(n), storage.stored(n).past, SPIKING) for n in op.outputs if storage.stored(n).listed]
-            found += [
-                ListNeeds(f"{n}_near", storage.size(n), 0, IN_SUPPORT) for n in op.outputs if trains and n in storage.outputs_with_support
-            ]
+            near = [n for n in op.outputs if trains and n in storage.outputs_with_support]
+            found += [ListNeeds(f"{n}_near", storage.size(n), 0, IN_SUPPORT) for n in near]
     return tuple(found)
 
 
@@ -182,34 +186,24 @@ def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[t
     return tuple(found.items())
 
 
-@dataclass(frozen=True)
-class _Scratch:
-    """Temporary memory of a thread: an object of the C++ class ``Scratch``."""
+def _scratch_bytes(storage: SequenceStorage, maxima: Sequence[Pooling | AddReduced]) -> int:
+    """Return the bytes of an object of the C++ class ``Scratch``, the temporary memory of a thread.
 
-    storage: SequenceStorage
-    trains: bool
-
-    @property
-    def bytes(self) -> int:
-        """Bytes, without the transposed entries, whose number depends on the activity."""
-        program = self.storage.program
-        inputs = max((_shape(self.storage, op)[1] for op in program.forward if isinstance(op, DenseProduct)), default=0)
-        columns = 8 * (1 + inputs)  # where each column of the transposed lists begins
-        sums = 4 * (LINE + 4 * inputs)
-        convolutions = [_convolution(self.storage, op.connection) for op in program.forward if isinstance(op, Convolve)]
-        rows = [self.storage.size(b.name) for b in program.buffers.values() if self._listed_by_readers(b.name)]
-        rows += [c.outer for c in convolutions]
-        lists = (4 + 4) * (LINE + max(rows, default=0))  # ids and values
-        rooms = 4 * sum(max((c.rooms[n] for c in convolutions), default=0) for n in range(3))
-        starts = 8 * max((c.values for c in convolutions), default=0)
-        maxima = [op for op in program.forward if isinstance(op, Pooling | AddReduced) and self.storage.reads_lists(op)]
-        starts += 8 * max((self.storage.size(op.target) for op in maxima), default=0)
-        return columns + sums + lists + rooms + starts
-
-    def _listed_by_readers(self, buffer: str) -> bool:
-        """Return whether readers of a buffer may create lists of its nonzero values."""
-        info = self.storage.program.buffers[buffer]
-        return info.lifetime == "sequence" and info.role in ("input", "output") and not self.storage.stored(buffer).listed
+    Transposed entries of lists are not included, because their number depends on the activity.
+    """
+    program = storage.program
+    inputs = max((_shape(storage, op)[1] for op in program.forward if isinstance(op, DenseProduct)), default=0)
+    columns = 8 * (1 + inputs)  # where each column of the transposed lists begins
+    sums = 4 * (LINE + 4 * inputs)
+    convolutions = [_convolution(storage, op.connection) for op in program.forward if isinstance(op, Convolve)]
+    stored = [b for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("input", "output")]
+    rows = [storage.size(b.name) for b in stored if not storage.stored(b.name).listed]  # readers may list their nonzero values
+    rows += [c.outer for c in convolutions]
+    lists = (4 + 4) * (LINE + max(rows, default=0))  # ids and values
+    rooms = 4 * sum(max((c.rooms[n] for c in convolutions), default=0) for n in range(3))
+    starts = 8 * max((c.values for c in convolutions), default=0)
+    starts += 8 * max((storage.size(op.target) for op in maxima), default=0)
+    return columns + sums + lists + rooms + starts
 
 
 @dataclass(frozen=True)
@@ -252,6 +246,5 @@ def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
     columns = kernel[0] * padded(kernel[1] * inner)
     values = size[0] * size[1]
     maxima, input_terms = 0 if pool is None else math.prod(pool.output) * op.groups * padded(outer), positions[1] * columns
-    biases, input_gradient = op.groups * padded(outer), values * inner + LINE
-    rooms = lines, max(maxima, input_terms), max(biases, input_gradient)
+    rooms = lines, max(maxima, input_terms), max(op.groups * padded(outer), values * inner + LINE)
     return _Convolution(outputs * columns, rooms, outer, values)

@@ -63,7 +63,9 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "training": trains,
         "stored": safetensors_header(values)[1],
         "functions": functions(storage, trains),
-        **_halves(storage),
+        "float16": storage.precision == "float16",  # whether histories are rounded to float16
+        "half_states": any(p.kernel.halves for p in program.populations),
+        "half_weights": any(p.half for p in program.parameters.values()),
         "members": _members(statements),
         "setup": [*_setup(storage, trains), *statements.setup],
         "layout": [
@@ -94,17 +96,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
     return context, statements.tables, needs_of(statements, row_buffers)
 
 
-def _halves(storage: SequenceStorage) -> Context:
-    """Return whether histories (``float16``), states and weights are rounded to float16."""
-    return {
-        "float16": storage.precision == "float16",
-        "half_states": any(p.kernel.halves for p in storage.program.populations),
-        "half_weights": any(p.half for p in storage.program.parameters.values()),
-    }
-
-
 def _updates(program: StepProgram) -> list[str]:
-    """Return the statements that update parameters."""
     optimizer = program.optimizer
     scale = ", clip_scale" if optimizer is not None and optimizer.clip_norm is not None else ""
     scale += ", gradient_scale" if optimizer is not None and optimizer.loss_scale is not None else ""
@@ -117,7 +109,6 @@ def _updates(program: StepProgram) -> list[str]:
 
 
 def _rounded_update(program: StepProgram, name: str, part: str, changed: str) -> list[str]:
-    """Return the statements that update a float16 weight."""
     assert program.rounding is not None, "float16 weights that are updated have a rounding"
     match program.rounding.kind:
         case "nearest":
@@ -135,8 +126,7 @@ def _rounded_update(program: StepProgram, name: str, part: str, changed: str) ->
 def _rounding_setup(program: StepProgram, name: str, shape: str) -> list[str]:
     """Return the statements that prepare the rounding of a weight: memory for remainders, or the indices of random numbers."""
     kind = None if program.rounding is None else program.rounding.kind
-    convolved = any(c.weight == name and c.kind == "convolution" for c in program.connections)
-    if kind == "stochastic" and convolved:
+    if kind == "stochastic" and any(c.weight == name and c.kind == "convolution" for c in program.connections):
         return [f"{name}.places = places_of({name});"]
     return [f"add_remainder({name}, {shape});"] if kind == "master" else []
 
@@ -206,24 +196,17 @@ def _members(statements: Statements) -> list[dict[str, Any]]:
     storage, trains = statements.storage, statements.trains
     program = storage.program
     filled = statements.stages.filled(program)
-    groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": statements.kernels}]
-    parameters = []
-    for p in program.parameters.values():
-        parameters.append(f"Parameter {p.name} = {_parameter_expression(program, p)}; // {comment_text(p.label)}")
-    groups.append({"comment": "Parameters.", "lines": parameters})
+    parameters = program.parameters.values()
+    lines = [f"Parameter {p.name} = {_parameter_expression(program, p)}; // {comment_text(p.label)}" for p in parameters]
+    groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": statements.kernels}, {"comment": "Parameters.", "lines": lines}]
     for i in program.inputs:
         name = f"{i.id}_in"
-        groups.append(
-            {
-                "comment": f"Input {comment_text(i.label)}.",
-                "lines": [f"Source {name}{{{storage.size(name)}, {storage.stored(name).past}}};"],
-            }
-        )
+        lines = [f"Source {name}{{{storage.size(name)}, {storage.stored(name).past}}};"]
+        groups.append({"comment": f"Input {comment_text(i.label)}.", "lines": lines})
     adjoints = {op.population: op for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else {}
     for op in program.forward:
         if isinstance(op, NeuronStep):
-            info = next(p for p in program.populations if p.id == op.population)
-            label, rounded = info.label, storage.rounded[op.population]
+            info, rounded = next(p for p in program.populations if p.id == op.population), storage.rounded[op.population]
             lines = [f"Rows {n}{{{storage.size(n)}, 0}};" for n in op.currents] + [f"Rows {n}{{{storage.size(n)}, 1}};" for n in op.states]
             lines += [f"Source {n}{{{storage.size(n)}, {storage.stored(n).past}}};" for n in op.outputs]
             lines += [f"Source {n}_near{{{storage.size(n)}, 0}};" for n in op.outputs if trains and n in storage.outputs_with_support]
@@ -236,7 +219,7 @@ def _members(statements: Statements) -> list[dict[str, Any]]:
                 lines += [f"Rows &d_{n} = {n};" for n in op.currents if n in filled]
                 own = (n for n in (*op.currents, *op.states, *op.outputs) if n not in filled)
                 lines += [f"Rows d_{n}{{{storage.size(n)}, 0}};" for n in own]
-            groups.append({"comment": f"Population {comment_text(label)}.", "lines": lines})
+            groups.append({"comment": f"Population {comment_text(info.label)}.", "lines": lines})
     for o in program.outputs:
         lines = [f"Rows {o.record}{{{storage.size(o.record)}, 0}};"]
         if trains and o.id == program.loss_output:
@@ -246,7 +229,6 @@ def _members(statements: Statements) -> list[dict[str, Any]]:
 
 
 def _parameter_expression(program: StepProgram, parameter: Parameter) -> str:
-    """Return the C++ expression that creates a parameter in the memory order of its connection."""
     name = parameter.name
     match [(c.id, c.kind) for c in program.connections if c.weight == name]:
         case [(id_, "dense")]:
@@ -297,16 +279,14 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
 
 
 def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list[RowBuffer]:
-    """Return the row buffers of populations and records."""
     program, found = storage.program, []
     filled, adjoint_slots = stages.filled(program), _adjoint_slots(storage, stages, trains)
     adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else set()
-    past = Slots(1, ("segment",))
+    past, block, every = Slots(1, ("segment",)), Slots(0, ("block",)), Slots(0, ("steps",))
     for op in program.forward:
         if not isinstance(op, NeuronStep):
             continue
         kernel = next(p.kernel for p in program.populations if p.id == op.population)
-        block = Slots(0, ("block",))
         for n in op.currents:
             rows = block if n in filled else ONE
             found.append(RowBuffer(n, storage.size(n), rows, rows))
@@ -316,11 +296,10 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
             found.append(RowBuffer(n, storage.size(n), past if in_history and not rounded else ONE, ONE))
             found += [RowBuffer(f"{n}_history", storage.size(n), past, ONE, 2)] if rounded else []
         for n in op.outputs:
-            kept_rows, width = storage.stored(n), storage.size(n)
-            found.append(RowBuffer(f"{n}.rows", width, kept_rows.slots(trains), kept_rows.slots(False)))
-        found += [
-            RowBuffer(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in op.outputs if trains and n in storage.outputs_with_support
-        ]
+            stored = storage.stored(n)
+            found.append(RowBuffer(f"{n}.rows", storage.size(n), stored.slots(trains), stored.slots(False)))
+        near = [n for n in op.outputs if trains and n in storage.outputs_with_support]
+        found += [RowBuffer(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in near]
         for name, n in zip(kernel.saved, op.saved, strict=True):
             width = 2 if name in storage.rounded[op.population] else 4
             found.append(RowBuffer(n, storage.size(n), Slots(0, ("segment",)) if trains else ONE, ONE, width))
@@ -329,7 +308,6 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
             found += [RowBuffer(f"d_{n}", storage.size(n), ONE, None) for n in op.states]
             found += [RowBuffer(f"d_{n}", storage.size(n), adjoint_slots[n], None) for n in op.outputs]
     for o in program.outputs:
-        every = Slots(0, ("steps",))
         found.append(RowBuffer(o.record, storage.size(o.record), every, every))
         if trains and o.id == program.loss_output:
             whole = program.loss is not None and reads_every_step(program.loss)

@@ -75,8 +75,8 @@ def forward_function(
 ) -> Function:
     """Return ``<id>_forward``.
 
-    Its arguments are parameters, inputs, old states, new states, outputs, saved values stored as float32, flags of neurons that receive a
-    gradient, and the states and saved values stored in 16 bits.
+    Its arguments are parameters, inputs, old states, new states, outputs, saved values stored as float32, the flags of `near`, and the
+    states and saved values stored in 16 bits.
 
     Parameters
     ----------
@@ -109,14 +109,14 @@ def forward_function(
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
     arguments += [f"const float *{p}" for p in places.values()]
     arguments += [f"float *{p}" for _, p in stores] + [f"{numbers.type} *{p}" for p in short.values()]
-    unused = [f"{p}" for n, p in places.items() if n not in used]
+    unused = [p for n, p in places.items() if n not in used]
     return Function(
         f"{info.id}_forward",
         tuple(arguments),
         comment_text(f"{info.label}: {info.model.name}, forward"),
         padded(size),
         pitch(size),
-        (*_scalars(kernel.parameters, scalars, used), *_unused(unused)),
+        (*_scalars(kernel.parameters, scalars, used), *(f"static_cast<void>({p});" for p in unused)),
         (
             *_loads(places, used),
             *_parameter_loads(kernel.parameters, scalars, used),
@@ -180,7 +180,7 @@ def backward_function(
         comment_text(f"{info.label}: {info.model.name}, adjoint"),
         padded(size),
         pitch(size),
-        (*_scalars(kernel.parameters, scalars, used), *_unused(unused)),
+        (*_scalars(kernel.parameters, scalars, used), *(f"static_cast<void>({p});" for p in unused)),
         (
             *_parameter_loads(kernel.parameters, scalars, used),
             *_loads({n: p for n, p in (places | adjoints).items() if n not in short}, used),
@@ -209,7 +209,3 @@ def _scalars(parameters: Sequence[str], scalars: Mapping[str, bool], used: set[s
 
 def _parameter_loads(parameters: Sequence[str], scalars: Mapping[str, bool], used: set[str]) -> list[str]:
     return [f"const float {a} = {a}_row[n];" for a in parameters if not scalars[a] and a in used]
-
-
-def _unused(names: Sequence[str]) -> list[str]:
-    return [f"static_cast<void>({n});" for n in names]

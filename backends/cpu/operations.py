@@ -48,10 +48,10 @@ from snnc.compiler.ir.step_operations import (
     SparseProduct,
     SparseWeightGradient,
 )
+from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.spike_limits import limited_sources
 from snnc.compiler.lowering.statistics import watched
 from snnc.compiler.neurons.expression import Number, Symbol
-from snnc.compiler.neurons.kernel import Kernel
 
 Wired: TypeAlias = SparseProduct | AddOneToOne | Pooling | Rescale | AddReduced | AddSlice | AddPadded
 """Connections that are stored as tables of wires."""
@@ -146,7 +146,6 @@ class Statements:
 
     @add.register
     def _wired(self, op: Wired) -> None:
-        """Add a connection that is defined by a table of wires: a maximum or a sum."""
         c = op.connection
         found = wires_of(op, self.storage)
         first = len(self.tables)
@@ -157,8 +156,8 @@ class Statements:
             self.kernels.append(f"const SpikeMaximum {c}{{tables[{first}], tables[{first + 1}], {size}}};")
             self.forward.append(f"{c}.forward(w, {source}, {op.target}, t, scratch);")
             return
-        kind = "Maximum" if is_maximum(op) else "Wiring"
-        self.kernels.append(f"{'' if is_maximum(op) else 'const '}{kind} {c}{{tables[{first}], tables[{first + 1}]}};")
+        kind = "Maximum" if is_maximum(op) else "const Wiring"
+        self.kernels.append(f"{kind} {c}{{tables[{first}], tables[{first + 1}]}};")
         if is_maximum(op):
             self.forward.append(f"{c}.forward(w, {source}, {op.target}, t);")
             return
@@ -199,21 +198,21 @@ class Statements:
         self.forward += [Guarded("training && !again", f"{o}.forget_dropped(w, t, {o}_near);") for o in near if o in limited]
         self.forward += [Guarded("training && !again", f"{o}_near.list_rows(w, t);") for o in near]
 
-    def _kernel(self, op: NeuronStep | NeuronAdjoint) -> Kernel:
-        return next(p.kernel for p in self.storage.program.populations if p.id == op.population)
+    def _info(self, op: NeuronStep | NeuronAdjoint) -> PopulationInfo:
+        return next(p for p in self.storage.program.populations if p.id == op.population)
 
     def _first_history(self, op: NeuronStep) -> list[str]:
         """Return the statements that store the states before the first step."""
-        kernel, found, keep = self._kernel(op), [], SHORT[self.storage.precision].keep
+        kernel, found, keep = self._info(op).kernel, [], SHORT[self.storage.precision].keep
         parameters = dict(zip(kernel.parameters, op.parameters, strict=True))
         for state, n in zip(kernel.states, op.states, strict=True):
             match self.storage.rounded[op.population].get(state):
                 case Number(value):
                     found.append(f"{keep}(w, {n}, first - 1, {n}_history, {c_literal(value)});")
-                case Symbol(name) if self.storage.program.buffers[parameters[name]].shape == ():
-                    found.append(f"{keep}(w, {n}, first - 1, {n}_history, {parameters[name]}.value[0]);")
                 case Symbol(name):
-                    found.append(f"{keep}(w, {n}, first - 1, {n}_history, {parameters[name]}.value.data());")
+                    scalar = self.storage.program.buffers[parameters[name]].shape == ()
+                    offset = f"{parameters[name]}.value{'[0]' if scalar else '.data()'}"
+                    found.append(f"{keep}(w, {n}, first - 1, {n}_history, {offset});")
         return found
 
     def neuron_call(self, op: NeuronStep) -> str:
@@ -221,7 +220,7 @@ class Statements:
         arguments = [f"{a}.value.data()" for a in op.parameters]
         arguments += [f"{i}.row(t, w.first)" for i in op.currents]
         arguments += [f"{s}.row(t - 1, w.first)" for s in op.states] + [f"{s}.row(t, w.first)" for s in op.states]
-        kernel = self._kernel(op)
+        kernel = self._info(op).kernel
         rounded = self.storage.rounded[op.population]
         saved = dict(zip(kernel.saved, op.saved, strict=True))
         histories = {s: f"{n}_history" for s, n in zip(kernel.states, op.states, strict=True)} | saved
@@ -248,8 +247,7 @@ class Statements:
 
     @add.register
     def _neuron_adjoint(self, op: NeuronAdjoint) -> None:
-        """Add the backward step of a population: a call of its kernel, with arguments in the kernel's order."""
-        kernel, rounded = self._kernel(op), self.storage.rounded[op.population]
+        kernel, rounded = self._info(op).kernel, self.storage.rounded[op.population]
         states = {s: f"{n}_history" if s in rounded else n for s, n in zip(kernel.states, op.states, strict=True)}
         arguments = [f"{a}.value.data()" for a in op.parameters]
         for s in kernel.history:
@@ -258,8 +256,8 @@ class Statements:
         arguments += [f"d_{s}.row(0, w.first)" for s in op.states] + [f"d_{i}.row(t, w.first)" for i in op.currents]
         for gradient in op.gradients:
             parameter = gradient.removeprefix("d_")
-            if self.storage.size(parameter) == 1 and self.storage.program.buffers[parameter].shape == ():
-                size = self.storage.size(op.currents[0]) if op.currents else self.storage.size(op.states[0])
+            if self.storage.program.buffers[parameter].shape == ():
+                size = self.storage.size((op.currents or op.states)[0])
                 self.kernels.append(f"PerWorker<Array<float>> {gradient}_sums;")
                 self.layout.append(f"{gradient}_sums.resize(workers.size());")
                 self.sums[f"{gradient}_sums"] = size
@@ -271,11 +269,11 @@ class Statements:
         self.start += [f"d_{s}.clear(w, 0);" for s in op.states]
         self.backward.append(f"{op.population}_backward({', '.join(('rows', *arguments))});")
         self.backward += [f"d_{o}.clear(w, t);" for o in op.outputs]
-        if next(p.label for p in self.storage.program.populations if p.id == op.population) in watched(self.storage.program):
-            self._store_adjoint(f"d_{op.population}", op.currents[0])
+        if self._info(op).label in watched(self.storage.program):
+            self._show_adjoint(f"d_{op.population}", op.currents[0])
 
-    def _store_adjoint(self, name: str, current: str) -> None:
-        """Store the adjoint of a current at all steps, as a tensor of the ABI."""
+    def _show_adjoint(self, name: str, current: str) -> None:
+        """Store the adjoint of a current at all steps, and make it a tensor of the ABI."""
         self.kernels.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
         self.row_buffers.append(RowBuffer(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
         self.setup.append(f'add_adjoint("{name}", {name}, false);')

@@ -6,6 +6,7 @@ target of the maximum, and its adjoint reads from there, so the values of the re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -49,7 +50,8 @@ def with_pooled_convolutions(program: StepProgram) -> tuple[StepProgram, Mapping
     forward: list[ForwardOp] = list(program.forward)
     backward: list[BackwardOp] = list(program.backward)
     for pair in pairs:
-        forward = [_with_target(op, pair) if op is pair.pooling else op for op in forward if op is pair.pooling or not _replaced(op, pair)]
+        fused = replace(pair.convolve, target=pair.pooling.target)
+        forward = [fused if op is pair.pooling else op for op in forward if op is pair.pooling or not _replaced(op, pair)]
         backward = [_moved(op, pair) for op in backward if not _replaced(op, pair)]
     pooled = {pair.convolve.connection: pair.pooling.windows for pair in pairs}
     relays = {pair.relay.population for pair in pairs}
@@ -69,11 +71,8 @@ def _pair(program: StepProgram, convolve: Convolve) -> _Pair | None:
         return None
     match [op for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer == relay.outputs[0]]:
         case [Pooling(kind="max", windows=windows) as pooling] if not pooling.source.delay:
-            taps = 1
-            for count in windows.kernel:
-                taps *= count
             inside = all(int(counts.min()) > 0 for counts in windows.taps_inside(count_padding=False))
-            return _Pair(convolve, relay, pooling) if taps <= CHOICES and inside else None
+            return _Pair(convolve, relay, pooling) if math.prod(windows.kernel) <= CHOICES and inside else None
     return None
 
 
@@ -84,10 +83,6 @@ def _replaced(op: ForwardOp | BackwardOp, pair: _Pair) -> bool:
     if isinstance(op, Pooling | PoolingGradient):
         return op.connection == pair.pooling.connection
     return isinstance(op, Fill | Convolve) and op.target == pair.convolve.target
-
-
-def _with_target(op: ForwardOp, pair: _Pair) -> ForwardOp:
-    return replace(pair.convolve, target=pair.pooling.target)
 
 
 def _moved(op: BackwardOp, pair: _Pair) -> BackwardOp:

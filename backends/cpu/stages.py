@@ -6,7 +6,6 @@ layers, so it may run a whole block of steps before the next layer begins. In th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -72,9 +71,11 @@ class Stages:
 def stages_of(storage: SequenceStorage, excluded: Callable[[ForwardOp], bool]) -> Stages:
     """Return the stages of `storage.program`; `excluded` selects operations that do not run step by step in training."""
     program = storage.program
-    owner = _owners(program)
+    steps = [op for op in program.forward if isinstance(op, NeuronStep)]
+    owner = {buffer: op.population for op in steps for buffer in (*op.currents, *op.outputs)}
     connections = [op for op in program.forward if not isinstance(op, Fill | NeuronStep | Record)]
-    heavy = {op.connection for op in connections if isinstance(op, DenseProduct) and not excluded(op) and _bytes(op, program) > HEAVY}
+    dense = [op for op in connections if isinstance(op, DenseProduct) and not excluded(op)]
+    heavy = {op.connection for op in dense if 4 * storage.size(op.weight) > HEAVY}
     from_inputs = frozenset(op.connection for op in connections if op.connection in heavy and op.source.buffer not in owner)
     level = _levels(program, owner, connections, heavy)
     between = [op for op in connections if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]
@@ -86,15 +87,6 @@ def stages_of(storage: SequenceStorage, excluded: Callable[[ForwardOp], bool]) -
     return Stages(owner, level, from_inputs | ahead, ahead)
 
 
-def _owners(program: StepProgram) -> dict[str, str]:
-    steps = [op for op in program.forward if isinstance(op, NeuronStep)]
-    return {buffer: op.population for op in steps for buffer in (*op.currents, *op.outputs)}
-
-
-def _bytes(op: DenseProduct, program: StepProgram) -> int:
-    return 4 * math.prod(program.buffers[op.weight].shape)
-
-
 def _levels(program: StepProgram, owner: Mapping[str, str], connections: Sequence[ConnectionOp], heavy: set[str]) -> dict[str, int]:
     """Return the stage of each population: the maximum number of heavy connections on a path to it, without those inside loops."""
     graph: nx.DiGraph[str] = nx.DiGraph()
@@ -103,13 +95,8 @@ def _levels(program: StepProgram, owner: Mapping[str, str], connections: Sequenc
     graph.add_edges_from((sender, receiver) for sender, receiver, _ in pairs)
     costly = {(sender, receiver) for sender, receiver, is_heavy in pairs if is_heavy}
     level: dict[str, int] = {}
-    for loop in _in_order(graph):
+    parts = nx.condensation(graph)
+    for loop in (parts.nodes[n]["members"] for n in nx.topological_sort(parts)):
         before = [level[u] + ((u, v) in costly) for v in loop for u in graph.predecessors(v) if u not in loop]
         level |= dict.fromkeys(loop, max(before, default=0))
     return level
-
-
-def _in_order(graph: nx.DiGraph[str]) -> list[frozenset[str]]:
-    """Return the strongly connected components in topological order."""
-    parts = nx.condensation(graph)
-    return [frozenset(parts.nodes[n]["members"]) for n in nx.topological_sort(parts)]

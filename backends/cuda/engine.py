@@ -34,19 +34,18 @@ class CudaEngine(SequenceEngine):
     """Runs the shared library of a project, with any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
     Inputs may already be in device memory: contiguous float32 arrays [steps, batch, *shape] of torch, CuPy or JAX (DLPack or
-    ``__cuda_array_interface__``). The program reads them there; they are not copied to the host.
+    ``__cuda_array_interface__``). They are not copied to the host.
 
     Parameters
     ----------
     library, folder
-        The library from :func:`~snnc.backends.cuda.build.build_cuda` or :func:`~snnc.backends.cuda.build.build_host_check`, and the
-        project's folder.
+        The library from :func:`build_for_device`, and the project's folder.
     team_blocks
         Number of thread blocks in a team (blocks that work on the same samples); None leaves the choice to the program.
     tile
         Number of samples for which a block reads each weight once: 1 or 8; None leaves the choice to the program.
     memory
-        Maximum bytes of a training step. If it would need more, checkpoints are used, so that histories cover one segment at a time.
+        See :class:`~snnc.backends.native.sequence_engine.SequenceEngine`.
     device_memory
         Bytes of device memory; None: kernels use the memory of the host, as in a check on the CPU.
     device
@@ -138,7 +137,7 @@ class CudaEngine(SequenceEngine):
         self._there = sending[0] if sending else None
 
     def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
-        """Set all inputs from host or device memory, except those sent ahead, and start sending the offered ones."""
+        """Set the inputs, unless they were sent ahead, and start sending the offered ones."""
         there, self._there = self._there, None
         offered, self._offered = self._offered, None
         if there is None or there.inputs is not inputs or there.shapes != self._shapes():

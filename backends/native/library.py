@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -96,11 +96,18 @@ class NativeSession:
         self._handle = self._library.snnc_open(str(folder).encode())
         if not self._handle:
             raise NativeError(f"the program in {folder} cannot be opened: {self._message()}.")
-        self.tensors: Mapping[str, TensorInfo] = {info.name: info for info in self._tensors()}
+        self.tensors: dict[str, TensorInfo] = {}
+        self.refresh()
 
     def refresh(self) -> None:
-        """Read the shapes of the tensors again, after a change of a setting that affects them."""
-        self.tensors = {info.name: info for info in self._tensors()}
+        """Read names and shapes of the tensors; needed again after a change of a setting that affects them."""
+        self.tensors = {}
+        for index in range(self._library.snnc_tensor_count(self._open())):
+            raw = _AbiTensor()
+            self._check(self._library.snnc_tensor_info(self._open(), index, ctypes.byref(raw)))
+            dtype: np.dtype[Any] = np.dtype(np.float32 if raw.type == 0 else np.int32)
+            name = raw.name.decode()
+            self.tensors[name] = TensorInfo(name, Role(raw.role), dtype, tuple(raw.shape[: raw.rank]))
 
     def with_role(self, role: Role) -> dict[str, TensorInfo]:
         """Return all tensors of one role."""
@@ -171,8 +178,7 @@ class NativeSession:
         self._handle = None
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self.close()
+        self.close()
 
     def _open(self) -> int:
         if not self._handle:
@@ -185,21 +191,11 @@ class NativeSession:
         return self.tensors[name]
 
     def _message(self) -> str:
-        text: bytes = self._library.snnc_last_error()
-        return text.decode(errors="replace")
+        return str(self._library.snnc_last_error().decode(errors="replace"))
 
     def _check(self, status: int) -> None:
         if status != 0:
             raise NativeError(f"the emitted program failed: {self._message()}.")
-
-    def _tensors(self) -> list[TensorInfo]:
-        found = []
-        for index in range(self._library.snnc_tensor_count(self._open())):
-            raw = _AbiTensor()
-            self._check(self._library.snnc_tensor_info(self._open(), index, ctypes.byref(raw)))
-            dtype: np.dtype[Any] = np.dtype(np.float32 if raw.type == 0 else np.int32)
-            found.append(TensorInfo(raw.name.decode(), Role(raw.role), dtype, tuple(int(n) for n in raw.shape[: raw.rank])))
-        return found
 
 
 def _load(path: Path) -> Any:

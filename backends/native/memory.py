@@ -1,4 +1,4 @@
-"""Predicts the memory of a training step, and chooses the checkpoint interval that keeps it within a bound."""
+"""Predicts the memory of a training step, and chooses the number of steps between checkpoints so that it stays within a bound."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import warnings
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from math import isqrt
 from pathlib import Path
 from typing import Any, Final
@@ -22,10 +22,8 @@ ROOM: Final = 1 + 1 / ROOM_PART
 BUSY: Final = 2.0
 """Assumed activity of the busiest block of steps, relative to the activity in the whole sequence."""
 BLOCK_ROWS: Final = 512
-"""Intended number of rows of deltas (one per step and sample) in a block of steps: of all threads if they share gradients, else per thread.
-
-The rows of one panel of neurons should fit in the L2 cache. See ``CpuSession::block_length``.
-"""
+"""Intended number of rows of deltas (one per step and sample) in a block of steps (``CpuSession::block_length``): of all threads together
+if they share gradients, else per thread. The deltas of one panel of neurons then fit in the L2 cache."""
 FEW_STEPS: Final = 4
 """Minimum number of steps in a block if threads share gradients, unless a thread would have more than `BLOCK_ROWS` rows."""
 FILLED: Final = 16
@@ -67,10 +65,10 @@ class OmittedCopies:
     copies
         Size of all these copies, included in ``Needs.fixed``.
     sample
-        Size, per sample or per sample and step (see `length`), of the memory that replaces them. The number of samples and steps of a
-        thread is rounded up to a multiple of the number of values in a cache line.
+        Size of the memory that replaces them, per sample of a thread and, if `length` is ``block``, per step of a block. This number of
+        rows is rounded up to a multiple of the number of values in a cache line.
     length
-        ``number``: `sample` is needed once. ``block``: it is needed for each step of a block.
+        ``number`` or ``block``.
     """
 
     copies: int = 0
@@ -113,10 +111,6 @@ class Needs:
     blocks: bool = False
     shares: bool = False
     spared: OmittedCopies = field(default_factory=OmittedCopies)
-
-    def to_data(self) -> dict[str, Any]:
-        """Return the needs as JSON types."""
-        return asdict(self)
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Needs:
@@ -166,14 +160,14 @@ UNOBSERVED: Final = ObservedActivity()
 def predicted_bytes(
     description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
-    """Return the predicted bytes of a training step with a given segment length, or of a run if the project does not train.
+    """Return the predicted bytes of a training step, or of a run if the project does not train.
 
     Parameters
     ----------
     description
         ``project.json`` of the project.
     steps, batch
-        Numbers of steps and samples of the sequence.
+        Number of steps of the sequence, and batch size.
     segment
         Number of steps between two checkpoints; `steps` or more: no checkpoints.
     threads
@@ -201,17 +195,17 @@ def least_segment(description: Mapping[str, Any], steps: int, batch: int, thread
 
 def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
     """Return the predicted bytes of a run without a backward pass, including the gradients and moments that training allocates."""
-    needs, training = Needs.of(description), bool(description["training"])
-    alone = replace(needs, checkpoint=0, spared=OmittedCopies()) if training else needs
-    return _predicted(alone, steps, batch, 1 if training else steps, threads, activity)
+    needs = Needs.of(description)
+    if not description["training"]:
+        return _predicted(needs, steps, batch, steps, threads, activity)
+    return _predicted(replace(needs, checkpoint=0, spared=OmittedCopies()), steps, batch, 1, threads, activity)
 
 
 def max_samples(
     description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
     """Return the number of samples, at most `batch`, that can run at once within `most` bytes; 1 if not even one fits."""
-    fitting = bisect_right(range(1, batch + 1), most, key=lambda size: run_bytes(description, steps, size, threads, activity))
-    return max(1, fitting)
+    return max(1, bisect_right(range(1, batch + 1), most, key=lambda size: run_bytes(description, steps, size, threads, activity)))
 
 
 def busiest(needs: Needs) -> ObservedActivity:
@@ -220,13 +214,7 @@ def busiest(needs: Needs) -> ObservedActivity:
 
 
 def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
-    """Raise an error if not even one sample of the project in `folder` fits in `most` bytes, and warn if a training batch does not fit.
-
-    Raises
-    ------
-    MemoryNeededError
-        See :func:`check_least`.
-    """
+    """Check the project in `folder` as :func:`check_least` does, and issue its warning."""
     if most is None:
         return
     description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
@@ -236,15 +224,14 @@ def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
 
 
 def check_least(description: Mapping[str, Any], steps: int | None, batch: int | None, most: int) -> str:
-    """Raise an error, before anything runs, if not even one sample fits in `most` bytes.
+    """Return a warning if a training step of a batch does not fit in `most` bytes, else "".
 
-    `description` is the project's ``project.json``; `steps` and `batch` are None if they are unknown. The result is a warning if a training
-    step of a batch does not fit, else "".
+    `description` is the project's ``project.json``; `steps` and `batch` are None if they are unknown.
 
     Raises
     ------
     MemoryNeededError
-        A single sample (of one step if the number of steps is unknown) needs more.
+        Not even one sample fits (of one step if the number of steps is unknown).
     """
     length = steps or 1
     needed = least_bytes if description["training"] else run_bytes

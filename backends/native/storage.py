@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeGuard
 
 from snnc.backends.native.row_buffers import Slots, pitch
 from snnc.compiler.ir.arrays.windows import Windows
@@ -100,9 +101,7 @@ class SequenceStorage:
 
     def reads_lists(self, op: ForwardOp | BackwardOp) -> bool:
         """Return whether `op` is a maximum over spikes (1 if any of them fired), or its adjoint."""
-        if not isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient):
-            return False
-        return op.kind == "max" and self.program.buffers[op.source.buffer].kind == "spikes"
+        return is_maximum(op) and self.program.buffers[op.source.buffer].kind == "spikes"
 
     @cached_property
     def outputs_with_support(self) -> dict[str, tuple[str, str]]:
@@ -135,13 +134,10 @@ class SequenceStorage:
         found = 0
         for op in self.program.forward:
             if isinstance(op, NeuronStep):
-                found += sum(map(self._stored, op.states))
+                found += sum(pitch(self.size(state)) for state in op.states)
                 stored = {o: self.stored(o) for o in op.outputs}
-                found += sum(self._stored(o) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in stored.items())
+                found += sum(pitch(self.size(o)) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in stored.items())
         return 4 * found
-
-    def _stored(self, buffer: str) -> int:
-        return pitch(self.size(buffer))
 
     def bytes_per_step(self) -> int:
         """Bytes of a sequence without checkpoints, per step and sample; lists, padding and rounding to 16 bits are not considered."""
@@ -164,6 +160,6 @@ class SequenceStorage:
         return {name: delay + 1 for name, delay in delays.items()}
 
 
-def is_maximum(op: object) -> bool:
+def is_maximum(op: object) -> TypeGuard[Pooling | PoolingGradient | AddReduced | ReduceGradient]:
     """Return whether `op` is a maximum or its adjoint."""
     return isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient) and op.kind == "max"

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from snnc.backends.cuda.kernels.copies import Kind, WeightCopy
-from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, Table, by, choices_by_source, columns
+from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, by, choices_by_source, columns
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Wires, wires_of
 from snnc.backends.native.windows import windows_expression
@@ -126,7 +126,6 @@ class Connections:
         self.copies: dict[str, WeightCopy] = {}
         self.shared_weights: list[SharedWeight] = []
         self._wires: dict[str, Wires] = {}
-        self._constants: set[str] = set()
 
     def operation(self, connection: str) -> ConnectionOp:
         """Return the forward operation of a connection."""
@@ -142,28 +141,29 @@ class Connections:
         """Return the tables of a connection, sorted by target."""
         wires, name = self.wires(op), f"{op.connection}_by_target"
         if is_maximum(op):
-            self._bind_wires(name, lambda: f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}")
+            self._bind("Wires ", name, lambda: f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}")
             return ConnectionCode(f"net.{name}")
         source, target, weight = columns(wires)
-        self._bind_wires(name, lambda: self.tables.wires(by(target, self.storage.size(op.target), source, weight)))
+        self._bind("Wires ", name, lambda: self.tables.wires(by(target, self.storage.size(op.target), source, weight)))
         bias_of = None
         if isinstance(op, Rescale) and op.bias is not None and wires.bias is not None:
-            bias_of = f"net.{op.connection}_bias_of"
-            self._bind_table(f"{op.connection}_bias_of", wires.bias)
+            bias_of, table = f"net.{op.connection}_bias_of", wires.bias.reshape(-1, 1)
+            self._bind("const std::uint32_t *", f"{op.connection}_bias_of", lambda: self.tables.add(table))
         return ConnectionCode(f"net.{name}", self._weight(op), bias_of)
 
     def by_source(self, op: ConnectionOp) -> str:
         """Return the C++ expression of a connection's entries sorted by source; for a maximum, these are the targets of each source."""
-        wires, sources = self.wires(op), self.storage.size(op.source.buffer)
+        wires, sources, name = self.wires(op), self.storage.size(op.source.buffer), f"{op.connection}_by_source"
         if is_maximum(op):
-            return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(choices_by_source(wires, sources)))
+            return self._bind("Wires ", name, lambda: self.tables.wires(choices_by_source(wires, sources)))
         source, target, weight = columns(wires)
-        return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(by(source, sources, target, weight)))
+        return self._bind("Wires ", name, lambda: self.tables.wires(by(source, sources, target, weight)))
 
     def windows_partition(self, op: ConnectionOp) -> tuple[bool, bool]:
         """Return whether the windows of a maximum do not overlap, and whether every source is in a window."""
         entries = self.wires(op).entries.ravel()
-        return len(np.unique(entries)) == len(entries), len(np.unique(entries)) == self.storage.size(op.source.buffer)
+        different = len(np.unique(entries))
+        return different == len(entries), different == self.storage.size(op.source.buffer)
 
     def by_parameter(self, op: WiredGradient) -> tuple[str, bool]:
         """Return the C++ expression of a connection's entries sorted by weight (or bias), and whether each has at most `FEW` entries."""
@@ -173,9 +173,9 @@ class Connections:
             targets = np.arange(len(wires.bias), dtype=np.uint32)
             found, name = by(wires.bias, numbers, targets, targets), f"{op.connection}_by_bias"
         else:
-            ends = columns(wires)
-            found, name = by(ends[2], numbers, ends[0], ends[1]), f"{op.connection}_by_weight"
-        return self._bind_wires(name, lambda: self.tables.wires(found)), found.most <= FEW
+            source, target, weight = columns(wires)
+            found, name = by(weight, numbers, source, target), f"{op.connection}_by_weight"
+        return self._bind("Wires ", name, lambda: self.tables.wires(found)), found.most <= FEW
 
     def windows(self, op: Convolve | ConvolveInputGradient) -> str:
         """Return the C++ value ``Windows{…}`` of a convolution; the axis of a 1-D convolution becomes the second of two axes."""
@@ -196,13 +196,9 @@ class Connections:
             return f"net.{weight}"
         constants = self.wires(op).constants
         assert constants is not None, "connections without a weight parameter have constants"
-        name = f"{op.connection}_constants"
-        if name not in self._constants:
-            self._constants.add(name)
-            self.fields.append(f"const float *{name};")
-            table = self.tables.add(constants.astype("<f4").view("<u4").reshape(-1, 1))
-            self.binding.append(f"net.{name} = reinterpret_cast<const float *>({table});")
-        return f"net.{name}"
+        table = constants.astype("<f4").view("<u4").reshape(-1, 1)
+        pointer = "const float *"
+        return self._bind(pointer, f"{op.connection}_constants", lambda: f"reinterpret_cast<{pointer}>({self.tables.add(table)})")
 
     def shared(self, weight: SharedWeight) -> str:
         """Return the C++ expression of the columns of a weight, which may be in shared memory."""
@@ -211,14 +207,9 @@ class Connections:
             self.fields.append(f"Near {weight.name};")
         return weight.expression
 
-    def _bind_wires(self, name: str, made: Callable[[], str]) -> str:
-        """Return the C++ expression of wires, which are bound at their first use."""
-        if f"Wires {name};" not in self.fields:
-            self.fields.append(f"Wires {name};")
+    def _bind(self, kind: str, name: str, made: Callable[[], str]) -> str:
+        """Return the C++ expression of a member of ``Net``, which is declared and initialised at its first use."""
+        if f"{kind}{name};" not in self.fields:
+            self.fields.append(f"{kind}{name};")
             self.binding.append(f"net.{name} = {made()};")
         return f"net.{name}"
-
-    def _bind_table(self, name: str, table: Table) -> None:
-        if f"const std::uint32_t *{name};" not in self.fields:
-            self.fields.append(f"const std::uint32_t *{name};")
-            self.binding.append(f"net.{name} = {self.tables.add(table.reshape(-1, 1))};")

@@ -94,5 +94,5 @@ def _loads(places: Mapping[str, str], used: set[str]) -> list[str]:
 
 
 def _parameters(program: StepProgram, names: tuple[str, ...], buffers: tuple[str, ...], used: set[str]) -> list[str]:
-    index = {a: "0" if program.buffers[b].shape == () else "n" for a, b in zip(names, buffers, strict=True)}
-    return [f"const float {a} = net.{b}[{index[a]}];" for a, b in zip(names, buffers, strict=True) if a in used]
+    pairs = [(a, b, "n" if program.buffers[b].shape else "0") for a, b in zip(names, buffers, strict=True) if a in used]
+    return [f"const float {a} = net.{b}[{index}];" for a, b, index in pairs]

@@ -38,7 +38,7 @@ class Gradients:
     calls
         Host statements that follow the backward pass.
     beside
-        Host statements that run during a core, by its label.
+        Label of a core -> host statements that run during it.
     lines
         Kernel statements.
     layout
@@ -88,7 +88,6 @@ class Gradients:
             self.sum_timer = timed("gradient", number)
 
     def _convolution(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> None:
-        """Add the call that computes slices of the gradient of a convolution's weight or bias."""
         forward = self.steps.connections.operation(op.connection)
         assert isinstance(forward, Convolve)
         shape = self.steps.program.buffers[forward.weight].shape
@@ -114,25 +113,22 @@ class Gradients:
 
     def _neurons(self, op: NeuronAdjoint) -> None:
         for gradient in op.gradients:
-            size = self._size(op.currents[0] if op.currents else op.states[0])
+            size = self._size((op.currents or op.states)[0])
             self.sums[f"{gradient}_sums"] = size
             scalar = self.steps.program.buffers[gradient].shape == ()
             summed = f"whole_sum(net.{gradient}_sums.data" if scalar else f"column_sums(net.{gradient}_sums.matrix()"
-            self._slice(gradient, 1 if scalar else -(-size // LANES), "batch")
+            self._slice(gradient, 1 if scalar else -(-size // LANES), "static_cast<std::size_t>(batch)")
             self.lines.append(f"{summed}, {size}, run.batch, {_slices(gradient)}.whole(), warp);")
 
     def _slice(self, gradient: str, items: int, rows: str = "rows") -> None:
-        count = "static_cast<std::size_t>(batch)" if rows == "batch" else rows
-        self.layout.append(f"{gradient.removeprefix('d_')}.slice({items}, {count}, NOMINAL_WARPS);")
+        self.layout.append(f"{gradient.removeprefix('d_')}.slice({items}, {rows}, NOMINAL_WARPS);")
 
     def _size(self, buffer: str) -> int:
         return self.steps.storage.size(buffer)
 
-    def _past(self, buffer: str) -> int:
-        return self.steps.storage.stored(buffer).past
-
     def _lead(self, source: BufferValue) -> str:
-        before = self._past(source.buffer) - source.delay
+        """Return the number of stored rows before the row that is read at step 0 of the first sample."""
+        before = self.steps.storage.stored(source.buffer).past - source.delay
         return f"{before} * run.batch" if before else "0"
 
 

@@ -6,7 +6,6 @@ A *component* is a population, or several that depend on each other (:mod:`snnc.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snnc.backends.codegen.names import comment_text
@@ -154,7 +153,8 @@ class Steps:
         for population in component.populations:
             op, info = self.neuron_step(population), self.population(population)
             sums = [term for port, current in enumerate(op.currents) for term in self._inputs(port, current)]
-            found.append(self._phase(info, sums, forward_body(self.program, info, op, self.past(op))))
+            body = forward_body(self.program, info, op, self.past(op))
+            found.append(StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body))
         return found
 
     def biases(self, current: str) -> tuple[str, ...]:
@@ -217,16 +217,11 @@ class Steps:
         return [op for op in coming if (isinstance(op, RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
 
     def _outside_adjoint(self, output: str) -> Sum:
-        """Return the gradient that an output receives from outside its component.
-
-        The adjoint of a single record is read in place; other gradients are first summed in a buffer.
-        """
-        coming = self.gradients(output, outside=True)
-        if not coming:
-            return Sum()
-        if len(coming) > 1 or not isinstance(coming[0], RecordAdjoint):
+        """Return the gradient that an output receives from outside its component; the adjoint of a single record is read in place."""
+        if self.summed_adjoint(output):
             return Sum(f"a_{output}")
-        return Sum(f"d_{coming[0].target}", coming[0].source.delay)
+        coming = self.gradients(output, outside=True)
+        return Sum(f"d_{coming[0].target}", coming[0].source.delay) if coming else Sum()
 
     def summed_adjoint(self, output: str) -> bool:
         """Return whether the gradients from outside the component are summed in a separate buffer."""
@@ -241,7 +236,8 @@ class Steps:
                 continue
             op, info = self.neuron_adjoint(population), self.population(population)
             sums = [term for port, output in enumerate(op.outputs) for term in self._gradients(port, output)]
-            found.append(self._phase(info, sums, backward_body(self.program, info, op, self.past(op), self._rounded_deltas(op))))
+            body = backward_body(self.program, info, op, self.past(op), self._rounded_deltas(op))
+            found.append(StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body))
         return found
 
     def _rounded_deltas(self, op: NeuronAdjoint) -> set[str]:
@@ -290,7 +286,7 @@ class Steps:
     def past(self, op: NeuronStep | NeuronAdjoint) -> dict[str, str]:
         """Map each state buffer that the backward pass reads to its 16-bit history, and each saved buffer to itself.
 
-        The result is empty if histories are float32.
+        Empty if histories are float32.
         """
         kernel = self.population(op.population).kernel
         adjoints = {o.population for o in self.program.backward if isinstance(o, NeuronAdjoint)}
@@ -317,12 +313,10 @@ class Steps:
         found: list[dict[str, object]] = []
         for op in self.program.forward:
             if isinstance(op, Record):
-                label = next(o.label for o in self.program.outputs if o.record == op.target)
+                comment = f"Output {comment_text(next(o.label for o in self.program.outputs if o.record == op.target))}."
                 line = f"net.{op.target}.row(t, item.sample)[item.column] = "
                 line += f"net.{op.source.buffer}.values({step_expression(op.source, back=False)}, item.sample)[item.column];"
-                found.append(
-                    {"name": op.target, "comment": f"Output {comment_text(label)}.", "size": self.storage.size(op.target), "line": line}
-                )
+                found.append({"name": op.target, "comment": comment, "size": self.storage.size(op.target), "line": line})
         return found
 
     def _columns(self, op: DenseProduct, inputs: int, outputs: int) -> str:
@@ -342,9 +336,6 @@ class Steps:
             return f"fragments_of(Near(), {matrix}, half_pairs({outputs}), item)" if half else f"Columns{{{matrix}, {inputs}, item.column}}"
         weight = SharedWeight(f"{op.connection}_near_back", matrix, reader, outputs, inputs, back=True, fragments=half)
         return self.connections.shared(weight)
-
-    def _phase(self, info: PopulationInfo, sums: Sequence[Term], body: Body) -> StepPhase:
-        return StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body)
 
     def _comment(self, info: PopulationInfo) -> str:
         return f"Population {comment_text(info.label)}: {comment_text(info.model.name)}"

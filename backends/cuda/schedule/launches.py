@@ -31,7 +31,7 @@ Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
 """Exclusive upper bound of the numbers in a launch that :func:`read_launches` accepts."""
 _ADDED: Final[Mapping[str, object]] = {"during": ""}
-"""Fields that the launches of older projects lack, with the values that describe those projects: no gradient ran during a core."""
+"""Fields that the launches of older projects lack, with the values that describe those projects."""
 TILE: Final = 128
 """Number of rows, and of columns, in the tile of a product that a block computes."""
 NARROW: Final = 32
@@ -96,23 +96,15 @@ class Launch:
         """Return the launch as JSON types."""
         return asdict(self)
 
-    @staticmethod
-    def from_data(data: Mapping[str, Any]) -> Launch:
-        """Return the inverse of :meth:`to_data`."""
-        return Launch(**data)
-
 
 def read_launches(data: object) -> list[Launch] | None:
-    """Return the launches in the description of a project; None if they are missing or invalid.
-
-    Fields that an older project lacks have the values of :data:`_ADDED`.
-    """
+    """Return the launches in ``project.json``; None if they are missing or invalid."""
     if not isinstance(data, list):
         return None
     found = [dict(_ADDED) | one if isinstance(one, dict) else one for one in data]
     if not all(_is_launch(one) for one in found):
         return None
-    return [Launch.from_data(one) for one in found] or None
+    return [Launch(**one) for one in found] or None
 
 
 def _is_launch(data: object) -> bool:
@@ -157,13 +149,7 @@ def timed(way: Way, number: int) -> str:
 
 
 class Launches:
-    """Describes operations as launches.
-
-    Parameters
-    ----------
-    steps
-        Kernels of the program.
-    """
+    """Describes operations of a program as launches."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
@@ -171,7 +157,7 @@ class Launches:
     def coming(self, op: ConnectionOp | InputGradient | RecordAdjoint, label: str) -> Launch:
         """Return the launch that adds an operation's contribution to the sum that the population `label` receives from outside.
 
-        The sum is the one of a current or, for an operation of the backward pass, the one of an output's gradients.
+        Forward, this is the sum of a current; backward, it is the sum of an output's gradients.
         """
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
         if isinstance(op, DenseProduct):
@@ -195,9 +181,8 @@ class Launches:
             inputs, outputs = self._steps.storage.size(op.source.buffer), self._steps.storage.size(op.target)
             row = self._row_bytes(op.source.buffer) + FLOAT * outputs
             parts = SPIKE_PARTS if self._steps.spikes(op.source.buffer) else 3
-            return Launch(
-                "product", "gradient", self._connection(op.connection), row, FLOAT * inputs * outputs, inputs, outputs, parts=parts
-            )
+            label = self._connection(op.connection)
+            return Launch("product", "gradient", label, row, FLOAT * inputs * outputs, inputs, outputs, parts=parts)
         if isinstance(op, ConvolveWeightGradient):
             row = self._row_bytes(op.source.buffer) + FLOAT * self._steps.storage.size(op.target)
             return self._convolution(op, op.windows, op.groups, self._connection(op.connection), "gradient", row, 2)
@@ -231,12 +216,10 @@ class Launches:
         outputs = self._steps.program.buffers[forward.weight].shape[0]
         taps, inputs = math.prod(windows.kernel), windows.channels // groups
         if way == "backward":
-            depth, width, positions = outputs // groups * taps, inputs, math.prod(windows.size)
+            depth, width, positions = outputs // groups * taps, filled(inputs, 16), math.prod(windows.size)
         else:
-            depth, width, positions = inputs * taps, outputs // groups, math.prod(windows.output)
-        return Launch(
-            "convolution", way, label, row, 0, filled(depth, 16), groups * filled(width, 16 if way == "backward" else 32), positions, parts
-        )
+            depth, width, positions = inputs * taps, filled(outputs // groups, 32), math.prod(windows.output)
+        return Launch("convolution", way, label, row, 0, filled(depth, 16), groups * width, positions, parts)
 
     def _row_bytes(self, buffer: str) -> int:
         size = self._steps.storage.size(buffer)

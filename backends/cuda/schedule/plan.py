@@ -188,9 +188,8 @@ class LaunchPlan:
 
     def _forward(self, component: Component, needed: Counter[str], trains: bool) -> None:
         """Add the forward launches of a component: sums of the currents from outside, then the neurons."""
-        currents = {
-            c: p for p in component.populations for c in self._steps.neuron_step(p).currents if self._steps.incoming(c, outside=True)
-        }
+        owners = {c: p for p in component.populations for c in self._steps.neuron_step(p).currents}
+        currents = {c: p for c, p in owners.items() if self._steps.incoming(c, outside=True)}
         if isinstance(component, Walk) and self._passes_on(component.population):
             # The population passes its input on unchanged, so the sum is written directly to its output.
             (current,) = currents
@@ -202,11 +201,7 @@ class LaunchPlan:
             self._sum(self.forward, current, population, f"c_{current}")
         match component:
             case Walk(population):
-                struct = self._steps.forward_struct(population)
-                self.neurons.append(struct)
-                self.walks.append(struct.name)
-                call = f"launch_walk({struct.name}_walk(), {struct.size}, batch, net, run_of);"
-                self._add(call, self._walk(population, "forward"))
+                self._walk(self._steps.forward_struct(population), population, "forward")
             case RecurrentLoop(population, recurrence, feedback):
                 self.neurons.append(self._steps.forward_struct(population))
                 self.cores.append(self._core(component, recurrence, feedback, trains))
@@ -245,11 +240,7 @@ class LaunchPlan:
                     self.backward_cores.append(BackwardCore(loop.of, len(self.backward), frozenset(self._complete)))
                 self._add(f"{population}_back.run(net, run_of);", loop)
             case Walk(population) | RecurrentLoop(population):
-                struct = self._steps.backward_struct(population)
-                self.neurons.append(struct)
-                self.walks.append(struct.name)
-                call = f"launch_walk({struct.name}_walk(), {struct.size}, batch, net, run_of);"
-                self._add(call, self._walk(population, "backward"))
+                self._walk(self._steps.backward_struct(population), population, "backward")
             case Feedback(name):
                 self._add(f"{name}.backward(net, run_of);", self._teams(component, "backward"))
         self._complete.update(current for p in learning for current in self._steps.neuron_step(p).currents)
@@ -289,23 +280,31 @@ class LaunchPlan:
                 label, moved = self._steps.population(population).label, self._steps.limits.row_bytes(port) + FLOAT * self._size(port)
                 self._add(self._steps.limits.forget(port, to), Launch("pack", "backward", label, moved))
 
-    def _walk(self, population: str, way: Way) -> Launch:
-        return Launch(
-            "walk", way, self._steps.population(population).label, self._walked_bytes(population), neurons=self._steps.neurons(population)
-        )
+    def _walk(self, struct: NeuronStruct, population: str, way: Way) -> None:
+        """Add a walk and its struct."""
+        self.neurons.append(struct)
+        self.walks.append(struct.name)
+        label = self._steps.population(population).label
+        launch = Launch("walk", way, label, self._walked_bytes(population), neurons=struct.size)
+        self._add(f"launch_walk({struct.name}_walk(), {struct.size}, batch, net, run_of);", launch)
 
     def _loop(self, population: str, way: Way, parts: int) -> Launch:
         label, bytes_ = self._steps.population(population).label, self._walked_bytes(population)
         return Launch("core", way, label, bytes_, neurons=self._steps.neurons(population), parts=parts)
 
     def _teams(self, feedback: Feedback, way: Way) -> Launch:
-        work, labels = self._work(feedback), [self._steps.population(p).label for p in feedback.populations]
+        work = self._work(feedback)
         kind, listed = ("valued", work["listed"]) if way == "forward" else ("back", 0)
-        bytes_ = sum(self._walked_bytes(p) for p in feedback.populations)
-        neurons = sum(self._steps.neurons(p) for p in feedback.populations)
-        depth, weights, levels = work[f"{kind}_rows"], work[kind], work["levels"]
         return Launch(
-            "feedback", way, ", ".join(labels), bytes_, depth=depth, neurons=neurons, levels=levels, weights=weights, listed=listed
+            "feedback",
+            way,
+            ", ".join(self._steps.population(p).label for p in feedback.populations),
+            sum(self._walked_bytes(p) for p in feedback.populations),
+            depth=work[f"{kind}_rows"],
+            neurons=sum(self._steps.neurons(p) for p in feedback.populations),
+            levels=work["levels"],
+            weights=work[kind],
+            listed=listed,
         )
 
     def _walked_bytes(self, population: str) -> int:
@@ -405,17 +404,11 @@ class LaunchPlan:
     def _work(self, feedback: Feedback) -> dict[str, int]:
         """Return the work of a step, with the fields of ``Work`` in ``sharing.hpp``."""
         steps, program = self._steps, self._steps.program
-        currents = {c for p in feedback.populations for c in steps.neuron_step(p).currents}
-        inside = {
-            op.connection
-            for op in program.forward
-            if isinstance(op, ConnectionOp) and op.target in currents and not steps.schedule.outside(op)
-        }
-        dense = [
-            (op, program.parameters[op.weight].value.size)
-            for op in program.forward
-            if isinstance(op, DenseProduct) and op.connection in inside
-        ]
+        ops = [steps.neuron_step(p) for p in feedback.populations]
+        currents = {c for op in ops for c in op.currents}
+        inside = {op.connection for c in currents for op in steps.incoming(c, outside=False)}
+        products = [op for op in program.forward if isinstance(op, DenseProduct) and op.connection in inside]
+        dense = [(op, program.parameters[op.weight].value.size) for op in products]
         listed = sum(size for op, size in dense if steps.spikes(op.source.buffer))
         back = [op for op in program.backward if isinstance(op, DenseInputGradient) and op.connection in inside]
         rows, rows_back = Counter[str](), Counter[str]()
@@ -425,10 +418,7 @@ class LaunchPlan:
             rows_back[one.source.buffer] += program.buffers[one.weight].shape[0]
         return {
             "levels": len(feedback.forward.stretches),
-            "chunks": sum(
-                -(-self._size(steps.neuron_step(p).states[0] if steps.neuron_step(p).states else steps.neuron_step(p).outputs[0]) // LANES)
-                for p in feedback.populations
-            ),
+            "chunks": sum(-(-self._size((op.states or op.outputs)[0]) // LANES) for op in ops),
             "listed": listed,
             "valued": sum(size for _, size in dense) - listed,
             "back": sum(program.parameters[op.weight].value.size for op in back),
@@ -442,8 +432,9 @@ def _shared_weights(weights: Sequence[SharedWeight], sizes: dict[str, int], feed
     found: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
     for weight in sorted(weights, key=lambda one: -one.rows):
         way, turns = ("backward", feedback.backward) if weight.back else ("forward", feedback.forward)
-        stretch = next(s for s in turns.stretches if any(turn.name == weight.phase for turn in s))
-        before = [turn.name for turn in stretch][: [turn.name for turn in stretch].index(weight.phase)]
+        stretches = ([turn.name for turn in stretch] for stretch in turns.stretches)
+        names = next(names for names in stretches if weight.phase in names)
+        before = names[: names.index(weight.phase)]
         items = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
         found[way].append(f"{weight.fetch}, team, {items});")
         found[f"{way}_places"].append(weight.place)

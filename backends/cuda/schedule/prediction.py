@@ -124,7 +124,8 @@ class Predicted:
 def predict(launches: Sequence[Launch], steps: int, batch: int, card: Card = H100) -> list[Predicted]:
     """Return the seconds of each launch for `steps` steps of `batch` samples."""
     # The update also reads the slices of weight gradients, and sums them.
-    sliced = sum(FLOAT * _slices(one, steps * batch) * one.depth * one.width for one in launches if _has_slices(one))
+    products = [one for one in launches if one.kind == "product" and one.way == "gradient"]
+    sliced = sum(FLOAT * _slices(one, steps * batch) * one.depth * one.width for one in products)
     given = [replace(one, fixed_bytes=one.fixed_bytes + sliced) if one.kind == "update" else one for one in launches]
     return [replace(_predicted(one, steps, batch, card), launch=launch) for one, launch in zip(given, launches, strict=True)]
 
@@ -214,10 +215,6 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
         used = core_processors(launch.neurons, batch, steps, back=launch.way == "backward", parts=launch.parts)
         idle = max(0, card.processors - used)
     return Predicted(launch, card.launch + bounds[by], by, moved, idle)
-
-
-def _has_slices(launch: Launch) -> bool:
-    return launch.kind == "product" and launch.way == "gradient"
 
 
 def _slices(launch: Launch, rows: int) -> int:

@@ -1,7 +1,7 @@
 """Divides a program into components with their own kernels; only recurrent components run in a time loop with barriers.
 
-The graph of populations is condensed to its strongly connected components (Tarjan). A component's inputs from outside
-are computed for all steps and samples at once; then its own time loop runs.
+A component is a strongly connected component of the graph of populations. Its inputs from outside are computed for all steps and samples at
+once; then its own time loop runs.
 """
 
 from __future__ import annotations
@@ -159,6 +159,5 @@ class KernelOrder:
     def _edges(self, members: Collection[str]) -> list[Edge]:
         """Return the connections among some populations, with delays."""
         connections = [op for op in self._program.forward if isinstance(op, ConnectionOp)]
-        return [
-            (self._owner[op.source.buffer], self._reader[op.target], op.source.delay) for op in connections if self._is_within(op, members)
-        ]
+        within = [op for op in connections if self._is_within(op, members)]
+        return [(self._owner[op.source.buffer], self._reader[op.target], op.source.delay) for op in within]

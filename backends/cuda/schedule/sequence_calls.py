@@ -171,7 +171,7 @@ class SequenceCalls:
 
     def backward_call(self, op: InputGradient, to: str, *, first: bool) -> str | None:
         """Return the call that adds gradients to the rows of `to`; None if a network-specific kernel is needed."""
-        short, delay = self.steps.rounds_delta(op.target), op.source.delay
+        delay = op.source.delay
         add = "false" if first else "true"
         reach = f"{f'{delay} * batch' if delay else '0'}, net.left * batch"
         deltas = f"net.d_{op.target}.row(0, 0)"
@@ -179,7 +179,7 @@ class SequenceCalls:
             outputs, inputs = self.steps.program.buffers[op.weight].shape
             weights = self._prepared(op.weight, "BACK", _BACKWARD[self.precision], inputs, outputs)
             return f"whole_back({deltas}, rows, {reach}, {weights}, {{net.{to}.row(0, 0), nullptr, {add}}});"
-        if short:
+        if self.steps.rounds_delta(op.target):
             return None
         sums = f"{{net.{to}.row(0, 0), rows, {add}, nullptr, nullptr}}"
         if isinstance(op, ConvolveInputGradient):
@@ -209,11 +209,9 @@ class SequenceCalls:
         if isinstance(op, DenseWeightGradient):
             outputs, inputs = self.steps.storage.size(op.target), self.steps.storage.size(op.source.buffer)
             parameter = op.gradient.removeprefix("d_")
-            call = (
-                f"whole_gradient({self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, "
-                f"Factors::SPLIT, {_slices(op.gradient)});"
-            )
-            return call, f"{parameter}.slice_by(whole_slice_rows(static_cast<int>(rows), {inputs}, {outputs}), rows);"
+            given = f"{self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, Factors::SPLIT"
+            slices = f"whole_slice_rows(static_cast<int>(rows), {inputs}, {outputs})"
+            return f"whole_gradient({given}, {_slices(op.gradient)});", f"{parameter}.slice_by({slices}, rows);"
         if isinstance(op, ConvolveWeightGradient | ConvolveBiasGradient) and not self.steps.rounds_delta(op.target):
             return self._convolution_gradient(op)
         if isinstance(op, WiredGradient) and not self.steps.rounds_delta(op.target):
