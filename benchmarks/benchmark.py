@@ -17,58 +17,40 @@ from snnc.options.optimizers import parse_optimizer
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A network to map.
-
-    Attributes
-    ----------
-    name, suite
-        Name in tables; suite, one of :data:`snnc.benchmarks.nets.SUITES`.
-    target, chips
-        Name of the machine, and number of its chips that are used.
-    steps, batch
-        Number of time steps T and number of samples B of a training step.
-    loss, optimizer, surrogate
-        Specifications of the loss, the optimiser and the surrogate, as on the command line.
-    build
-        Function that builds the network.
-    activity
-        Mean fraction of values that are spikes in a step, by name of the input or population.
-    activity_source
-        Origin of `activity`, such as ``"assumed"`` or ``"simulated: moving pen strokes"``.
-    capacity
-        Maximum number of ids per sample that the published program (:mod:`snnc.benchmarks.published`) sends in a step, by name of the input
-        or population; empty if that program cannot run the network.
-    gradient_window
-        Range of distances to the threshold in which neurons receive a gradient; None: all neurons receive one.
-    support
-        Mean fraction of neurons that receive a gradient in a step, by name of the population.
-    counts, support_counts
-        Numbers of spikes, and of neurons that receive a gradient, in each step and sample [T, B]; empty without a simulation.
-    build_dense
-        Function that builds the network with values in place of spikes; None if the network has no such form.
-    published
-        The network in the form of :func:`~snnc.benchmarks.published.predict_published`; None if the published program cannot run it.
-    """
+    """A network to map."""
 
     name: str
     suite: str
+    """`name`, `suite`: name in tables; suite, one of :data:`snnc.benchmarks.nets.SUITES`."""
     target: str
     chips: int
+    """`target`, `chips`: name of the machine, and number of its chips that are used."""
     steps: int
     batch: int
     loss: str
     optimizer: str
     surrogate: str
+    """`loss`, `optimizer`, `surrogate`: specifications of the loss, the optimiser and the surrogate, as on the command line."""
     build: Callable[[], Network]
     activity: Mapping[str, float]
+    """Mean fraction of values that are spikes in a step, by name of the input or population."""
     activity_source: str
+    """Origin of `activity`, such as ``"assumed"`` or ``"simulated: moving pen strokes"``."""
     capacity: Mapping[str, int]
+    """Maximum number of ids per sample that the published program (:mod:`snnc.benchmarks.published`) sends in a step, by name of the input
+    or population; empty if that program cannot run the network."""
     published: PublishedNet | None
+    """The network in the form of :func:`~snnc.benchmarks.published.predict_published`; None if the published program cannot run it."""
     gradient_window: tuple[float, float] | None = None
+    """Range of distances to the threshold in which neurons receive a gradient; None: all neurons receive one."""
     support: Mapping[str, float] = field(default_factory=dict)
+    """Mean fraction of neurons that receive a gradient in a step, by name of the population."""
     counts: Mapping[str, Array] = field(default_factory=dict)
     support_counts: Mapping[str, Array] = field(default_factory=dict)
+    """`counts`, `support_counts`: numbers of spikes, and of neurons that receive a gradient, in each step and sample [T, B]; empty without
+    a simulation."""
     build_dense: Callable[[], Network] | None = None
+    """Function that builds the network with values in place of spikes; None if the network has no such form."""
 
     @property
     def published_options(self) -> PublishedOptions:

@@ -10,29 +10,19 @@ from typing import Any
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """One point of the log.
-
-    Attributes
-    ----------
-    name
-        Name of the benchmark.
-    hidden, capacity
-        Number of neurons of each hidden layer, and its capacity K, in ids per sample and step.
-    ms
-        Most frequent time of a training step over the epochs, in whole milliseconds; two values if each occurs in at least a quarter of the
-        epochs.
-    epochs
-        Number of epochs for each time of a training step in milliseconds; the first epoch is omitted.
-    compile_s
-        Duration of the compilation and the first epoch, in seconds.
-    """
+    """One point of the log."""
 
     name: str
     hidden: tuple[int, ...]
     capacity: tuple[int, ...]
+    """`hidden`, `capacity`: number of neurons of each hidden layer, and its capacity K, in ids per sample and step."""
     ms: tuple[int, ...]
+    """Most frequent time of a training step over the epochs, in whole milliseconds; two values if each occurs in at least a quarter of the
+    epochs."""
     epochs: dict[int, int]
+    """Number of epochs for each time of a training step in milliseconds; the first epoch is omitted."""
     compile_s: int
+    """Duration of the compilation and the first epoch, in seconds."""
 
     @property
     def logged_ms(self) -> float:

@@ -35,18 +35,13 @@ from snnc.compiler.neurons.kernel import Kernel
 
 @dataclass(frozen=True)
 class Collapse:
-    """The collapsed readout of a training step.
-
-    Attributes
-    ----------
-    fill, products, step, record
-        Forward operations of the readout.
-    """
+    """The collapsed readout of a training step."""
 
     fill: Fill
     products: tuple[DenseProduct, ...]
     step: NeuronStep
     record: Record
+    """`fill`, `products`, `step`, `record`: forward operations of the readout."""
 
     @property
     def current(self) -> str:

@@ -208,22 +208,16 @@ def _scratch_bytes(storage: SequenceStorage, maxima: Sequence[Pooling | AddReduc
 
 @dataclass(frozen=True)
 class _Convolution:
-    """Sizes of a convolution, in values.
-
-    Attributes
-    ----------
-    packed
-        Size of the copy of the weights for the backward pass.
-    rooms
-        Sizes of the three temporary arrays of a thread (``Scratch::rooms``); the forward and the backward pass store different data there.
-    outer, values
-        Number of output channels in a group, and number of input values in a channel.
-    """
+    """Sizes of a convolution, in values."""
 
     packed: int
+    """Size of the copy of the weights for the backward pass."""
     rooms: tuple[int, int, int]
+    """Sizes of the three temporary arrays of a thread (``Scratch::rooms``); the forward and the backward pass store different data
+    there."""
     outer: int
     values: int
+    """`outer`, `values`: number of output channels in a group, and number of input values in a channel."""
 
 
 def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:

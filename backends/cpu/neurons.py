@@ -19,27 +19,19 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Function:
-    """A function of ``neurons.cpp``, as data of its template.
-
-    Attributes
-    ----------
-    name, arguments, comment
-        Name of the function, declarations of its arguments, and a comment.
-    width, pitch
-        Number of neurons in a row, and distance between two rows in values, both padded to whole cache lines.
-    scalars
-        Statements before the loop over neurons.
-    lines
-        Statements for one neuron, ``n``, of the row that begins at ``first``.
-    """
+    """A function of ``neurons.cpp``, as data of its template."""
 
     name: str
     arguments: tuple[str, ...]
     comment: str
+    """`name`, `arguments`, `comment`: name of the function, declarations of its arguments, and a comment."""
     width: int
     pitch: int
+    """`width`, `pitch`: number of neurons in a row, and distance between two rows in values, both padded to whole cache lines."""
     scalars: tuple[str, ...]
+    """Statements before the loop over neurons."""
     lines: tuple[str, ...]
+    """Statements for one neuron, ``n``, of the row that begins at ``first``."""
 
     @property
     def signature(self) -> str:

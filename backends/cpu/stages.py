@@ -32,22 +32,16 @@ HEAVY: Final = 1 << 19
 
 @dataclass(frozen=True)
 class Stages:
-    """Division of the populations into stages, in the order in which a block of steps runs them.
-
-    Attributes
-    ----------
-    owner
-        Population of each current and output.
-    level
-        Stage of each population; inputs have none.
-    forward, backward
-        Dense connections whose products are computed for a block of steps at once, in the forward and backward pass.
-    """
+    """Division of the populations into stages, in the order in which a block of steps runs them."""
 
     owner: Mapping[str, str]
+    """Population of each current and output."""
     level: Mapping[str, int]
+    """Stage of each population; inputs have none."""
     forward: frozenset[str]
     backward: frozenset[str]
+    """`forward`, `backward`: dense connections whose products are computed for a block of steps at once, in the forward and backward
+    pass."""
 
     @property
     def count(self) -> int:

@@ -18,32 +18,19 @@ class BlockStatement:
 
 @dataclass(frozen=True)
 class CollapsedReadout:
-    """Arguments of the macro ``collapsed_loss`` of ``readout.jinja``.
-
-    Attributes
-    ----------
-    population, states, width
-        Id of the readout population, its number of states, and the padded width of its output row.
-    parameters
-        C++ expressions of the readout's parameters.
-    current, output, mean
-        Members of the network: the readout's current, its output, and the mean of the output.
-    step
-        Statement that runs a step of the readout.
-    biases
-        Parameters with which the current is initialised.
-    products
-        Dense connections of the readout.
-    """
+    """Arguments of the macro ``collapsed_loss`` of ``readout.jinja``."""
 
     population: str
     states: int
     width: int
+    """`population`, `states`, `width`: id of the readout population, its number of states, and the padded width of its output row."""
     parameters: tuple[str, ...]
     current: str
     output: str
     mean: str
+    """`current`, `output`, `mean`: members of the network: the readout's current, its output, and the mean of the output."""
     step: str
+    """Statement that runs a step of the readout."""
     biases: tuple[str, ...]
     products: tuple[DenseProduct, ...]
 

@@ -35,27 +35,16 @@ class _DlTensor(ctypes.Structure):
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """Location of an array in memory.
-
-    Attributes
-    ----------
-    address
-        Address of the first element.
-    shape
-        Shape of the array.
-    kind
-        Type of the elements: ``"float32"``, or a description of another type.
-    contiguous
-        Whether it is dense and row-major.
-    owner
-        Object that keeps the memory allocated.
-    """
+    """Location of an array in memory."""
 
     address: int
     shape: Shape
     kind: str
+    """Type of the elements: ``"float32"``, or a description of another type."""
     contiguous: bool
+    """Whether it is dense and row-major."""
     owner: Any
+    """Object that keeps the memory allocated."""
 
     @property
     def elements(self) -> int:

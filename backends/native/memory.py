@@ -32,85 +32,53 @@ FILLED: Final = 16
 
 @dataclass(frozen=True)
 class ListNeeds:
-    """Memory of the lists of nonzero values of a buffer, one list per step and sample.
-
-    Attributes
-    ----------
-    name
-        Name of the listed buffer.
-    neurons, past
-        Number of values in a row, and number of rows before the start of the sequence.
-    share
-        Assumed fraction of values that are listed, until a sequence has been observed.
-    width
-        Bytes of an entry.
-    row
-        Bytes of the dense row that replaces a list if too many values of an input are nonzero (``LISTED_PART``); 0: always lists.
-    """
+    """Memory of the lists of nonzero values of a buffer, one list per step and sample."""
 
     name: str
+    """Name of the listed buffer."""
     neurons: int
     past: int
+    """`neurons`, `past`: number of values in a row, and number of rows before the start of the sequence."""
     share: float
+    """Assumed fraction of values that are listed, until a sequence has been observed."""
     width: int = 4
     row: int = 0
+    """Bytes of the dense row that replaces a list if too many values of an input are nonzero (``LISTED_PART``); 0: always lists."""
 
 
 @dataclass(frozen=True)
 class OmittedCopies:
-    """Copies of weights that a training step with checkpoints does not make. Sizes are in bytes.
-
-    Attributes
-    ----------
-    copies
-        Size of all these copies, included in ``Needs.fixed``.
-    sample
-        Size of the memory that replaces them, per sample of a thread and, if `length` is ``block``, per step of a block. This number of
-        rows is rounded up to a multiple of the number of values in a cache line.
-    length
-        ``number`` or ``block``.
-    """
+    """Copies of weights that a training step with checkpoints does not make. Sizes are in bytes."""
 
     copies: int = 0
+    """Size of all these copies, included in ``Needs.fixed``."""
     sample: int = 0
+    """Size of the memory that replaces them, per sample of a thread and, if `length` is ``block``, per step of a block. This number of rows
+    is rounded up to a multiple of the number of values in a cache line."""
     length: str = "number"
+    """``number`` or ``block``."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Memory needs of a program. Sizes are in bytes.
-
-    Attributes
-    ----------
-    fixed
-        Parameters, moments, tables, copies of weights, initial values, and gradients that threads share.
-    thread
-        Per thread: gradients that are not shared, sums and temporary values.
-    rows
-        Per sample: once (``number``), and for each step of the sequence (``steps``), of a ``segment`` and of a ``block``.
-    checkpoint
-        Per sample and checkpoint.
-    lists
-        Lists of nonzero values.
-    events
-        Name of each list that a thread transposes for a block of steps, with the bytes of a transposed entry.
-    blocks
-        Whether steps run in blocks.
-    shares
-        Whether threads share some gradients, which they compute together after each block.
-    spared
-        Copies of weights that are not made with checkpoints.
-    """
+    """Memory needs of a program. Sizes are in bytes."""
 
     fixed: int
+    """Parameters, moments, tables, copies of weights, initial values, and gradients that threads share."""
     rows: Mapping[str, int]
+    """Per sample: once (``number``), and for each step of the sequence (``steps``), of a ``segment`` and of a ``block``."""
     checkpoint: int = 0
     thread: int = 0
+    """Per thread: gradients that are not shared, sums and temporary values."""
     lists: Sequence[ListNeeds] = ()
     events: Sequence[tuple[str, int]] = ()
+    """Name of each list that a thread transposes for a block of steps, with the bytes of a transposed entry."""
     blocks: bool = False
+    """Whether steps run in blocks."""
     shares: bool = False
+    """Whether threads share some gradients, which they compute together after each block."""
     spared: OmittedCopies = field(default_factory=OmittedCopies)
+    """Copies of weights that are not made with checkpoints."""
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Needs:
@@ -133,18 +101,12 @@ class Needs:
 
 @dataclass(frozen=True)
 class ObservedActivity:
-    """Activity in the sequences so far.
-
-    Attributes
-    ----------
-    shares
-        Name of a list -> maximum, over sequences, of the fraction of its values that were listed.
-    dense
-        Inputs that were stored as dense rows in some sequence.
-    """
+    """Activity in the sequences so far."""
 
     shares: Mapping[str, float] = field(default_factory=dict)
+    """Name of a list -> maximum, over sequences, of the fraction of its values that were listed."""
     dense: Collection[str] = ()
+    """Inputs that were stored as dense rows in some sequence."""
 
     def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> ObservedActivity:
         """Return this activity merged with the `shares` of another sequence, from which inputs stored as dense rows are missing."""

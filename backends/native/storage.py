@@ -37,27 +37,18 @@ from snnc.compiler.neurons.rounded_values import rounded_values
 
 @dataclass(frozen=True)
 class StoredBuffer:
-    """Storage of a buffer that connections or records read.
-
-    Attributes
-    ----------
-    past
-        Number of steps before the first one that are read: the longest delay.
-    listed
-        Whether lists of spikes are stored: the values are spikes, and some connection reads lists.
-    ring
-        Number of rows of the ring buffer if only the forward pass reads them.
-    history
-        Whether the backward pass reads rows of all steps.
-    rows
-        Whether a record or a maximum over values reads the buffer: these readers need rows even if lists are stored.
-    """
+    """Storage of a buffer that connections or records read."""
 
     past: int
+    """Number of steps before the first one that are read: the longest delay."""
     listed: bool
+    """Whether lists of spikes are stored: the values are spikes, and some connection reads lists."""
     ring: int
+    """Number of rows of the ring buffer if only the forward pass reads them."""
     history: bool
+    """Whether the backward pass reads rows of all steps."""
     rows: bool
+    """Whether a record or a maximum over values reads the buffer: these readers need rows even if lists are stored."""
 
     def slots(self, trained: bool) -> Slots:
         """Return the number of rows per sample."""
@@ -66,24 +57,15 @@ class StoredBuffer:
 
 @dataclass(frozen=True)
 class SequenceStorage:
-    """Storage of the buffers of `program`.
-
-    Attributes
-    ----------
-    program
-        The step program.
-    pooled
-        Connection of a convolution -> windows of the max pooling that is the only reader of its result.
-    precision
-        Precision of the histories for the backward pass and, if it is bfloat16, of the dense weights that connections read.
-    half
-        Layers whose histories have this precision; None: all.
-    """
+    """Storage of the buffers of `program`."""
 
     program: StepProgram
     pooled: Mapping[str, Windows] = field(default_factory=dict)
+    """Connection of a convolution -> windows of the max pooling that is the only reader of its result."""
     precision: Precision = "float32"
+    """Precision of the histories for the backward pass and, if it is bfloat16, of the dense weights that connections read."""
     half: Halves | None = None
+    """Layers whose histories have this precision; None: all."""
 
     def size(self, buffer: str) -> int:
         """Return the number of values of a buffer per step and sample."""

@@ -150,21 +150,13 @@ def _run(program: StepProgram, problem: TrainingStepProblem, parameters: dict[st
 
 @dataclass(frozen=True)
 class WholeStep:
-    """Numbers of the first step of a timed problem, in single precision.
-
-    Attributes
-    ----------
-    loss
-        Loss of the step.
-    activity
-        Number of spikes per hidden neuron and step.
-    conditions
-        Hashes of weights and data, and the activity of the input and of each hidden layer.
-    """
+    """Numbers of the first step of a timed problem, in single precision."""
 
     loss: float
     activity: float
+    """Number of spikes per hidden neuron and step."""
     conditions: Conditions
+    """Hashes of weights and data, and the activity of the input and of each hidden layer."""
 
 
 def whole_step(problem: TrainingStepProblem) -> WholeStep:

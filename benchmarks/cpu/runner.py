@@ -19,28 +19,22 @@ WARM_MS: Final = 50.0
 
 @dataclass
 class EngineProcess:
-    """An engine that passed the check: its process and its measurements.
-
-    Attributes
-    ----------
-    process, loss, first_step_s
-        The worker, the loss of the first step, and the seconds from the start of the build to the end of that step.
-    ms, medians, step_ms
-        Milliseconds of all timed steps, the median of each turn, and the latest median.
-    peak_mb, device_mb, joules, gradient_error
-        See :func:`~snnc.benchmarks.cpu.rows.row`.
-    """
+    """An engine that passed the check: its process and its measurements."""
 
     process: Process
     loss: float
     first_step_s: float
+    """`process`, `loss`, `first_step_s`: the worker, the loss of the first step, and the seconds from the start of the build to the end of
+    that step."""
     ms: list[float] = field(default_factory=list)
     medians: list[float] = field(default_factory=list)
     step_ms: float = 0.0
+    """`ms`, `medians`, `step_ms`: milliseconds of all timed steps, the median of each turn, and the latest median."""
     peak_mb: float = 0.0
     device_mb: float | None = None
     joules: float | None = None
     gradient_error: float = 0.0
+    """`peak_mb`, `device_mb`, `joules`, `gradient_error`: see :func:`~snnc.benchmarks.cpu.rows.row`."""
 
     def turn(self, seconds: float = SECONDS) -> None:
         """Run one turn of at most `seconds`.

@@ -45,35 +45,22 @@ class ConvLayer:
 
 @dataclass(frozen=True)
 class Workload:
-    """A network and the size of its training step.
-
-    Attributes
-    ----------
-    name, density
-        Name in the tables, and share of inputs that are 1.
-    steps, batch
-        Number of time steps T and number of samples B.
-    shape
-        Shape of one sample's input at one step.
-    layers
-        Hidden layers, in order.
-    classes
-        Width of the readout; 0: no readout, the loss is the cross entropy of the last layer's spike counts.
-    drive
-        Standard deviation of the current of a neuron in the first layer with random weights, in thresholds; it determines the activity.
-    gain
-        Standard deviation of the current of a neuron in a later layer, in thresholds, if its inputs spike with probability 5 %.
-    """
+    """A network and the size of its training step."""
 
     name: str
     density: float
+    """`name`, `density`: name in the tables, and share of inputs that are 1."""
     steps: int
     batch: int
     shape: tuple[int, ...]
+    """Shape of one sample's input at one step."""
     layers: tuple[DenseLayer | ConvLayer, ...]
     classes: int
+    """Width of the readout; 0: no readout, the loss is the cross entropy of the last layer's spike counts."""
     drive: float = 0.4
+    """Standard deviation of the current of a neuron in the first layer with random weights, in thresholds; it determines the activity."""
     gain: float = 0.4
+    """Standard deviation of the current of a neuron in a later layer, in thresholds, if its inputs spike with probability 5 %."""
 
     @property
     def label(self) -> str:

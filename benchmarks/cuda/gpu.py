@@ -22,25 +22,16 @@ _NOT_AVAILABLE: Final = 2**64 - 1
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device's peak rates, and the latency of its barrier.
-
-    Attributes
-    ----------
-    name
-        Its name as the driver reports it.
-    memory_bytes_per_s, l2_bytes_per_s
-        Bandwidths of memory, and of L2 (assumed).
-    multiplications_per_s
-        Rate of float32 multiply-adds: half of the rate of operations in data sheets.
-    barrier_s
-        Latency of a barrier of the whole grid, in seconds (assumed).
-    """
+    """A device's peak rates, and the latency of its barrier."""
 
     name: str
     memory_bytes_per_s: float
     l2_bytes_per_s: float
+    """`memory_bytes_per_s`, `l2_bytes_per_s`: bandwidths of memory, and of L2 (assumed)."""
     multiplications_per_s: float
+    """Rate of float32 multiply-adds: half of the rate of operations in data sheets."""
     barrier_s: float = BARRIER_S
+    """Latency of a barrier of the whole grid, in seconds (assumed)."""
 
 
 H200: Final = Gpu("NVIDIA H200", 4.8e12, 5.5e12, 33.5e12)

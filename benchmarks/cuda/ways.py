@@ -30,24 +30,15 @@ _LARGEST: Final = 1_000_000
 
 @dataclass(frozen=True)
 class FastestWay:
-    """The chosen variant of an engine.
-
-    Attributes
-    ----------
-    way
-        One of the entry's variants.
-    by
-        The reason for the choice.
-    trial_ms
-        Milliseconds of a training step in the trial, by variant.
-    left_out
-        Reasons why other variants were left out, by variant.
-    """
+    """The chosen variant of an engine."""
 
     way: str
     by: str
+    """The reason for the choice."""
     trial_ms: Mapping[str, float]
+    """Milliseconds of a training step in the trial, by variant."""
     left_out: Mapping[str, str]
+    """Reasons why other variants were left out, by variant."""
 
     def to_data(self) -> dict[str, Any]:
         """Return the choice as JSON data, for the row of a result."""

@@ -35,21 +35,14 @@ class Range:
 
 @dataclass(frozen=True)
 class PublishedLayout:
-    """Tile ranges of all layers, and tiles that compact their spikes, that is, convert flags of neurons to lists of ids.
-
-    Attributes
-    ----------
-    ranges
-        One per layer, in the order of ``net.layers``.
-    spread
-        Number of tiles that compact the flags of one sample and threshold, for each layer.
-    crowding
-        Number of compactions on the busiest tile, for each chip; 1 if there are enough tiles.
-    """
+    """Tile ranges of all layers, and tiles that compact their spikes, that is, convert flags of neurons to lists of ids."""
 
     ranges: tuple[Range, ...]
+    """One per layer, in the order of ``net.layers``."""
     spread: tuple[int, ...]
+    """Number of tiles that compact the flags of one sample and threshold, for each layer."""
     crowding: tuple[int, ...]
+    """Number of compactions on the busiest tile, for each chip; 1 if there are enough tiles."""
 
     @property
     def chips(self) -> int:

@@ -31,23 +31,16 @@ Part: TypeAlias = Literal["forward", "backward", "update"]
 
 @dataclass(frozen=True)
 class Exchange:
-    """Data that the busiest tile of an exchange moves.
-
-    Attributes
-    ----------
-    received, pieces
-        Number of received bytes, and number of their fragments, each contiguous on the sender and on the receiver.
-    sent, runs
-        Number of sent bytes, and number of their contiguous runs, each to one receiver.
-    link
-        Number of bytes that the busiest chip receives from others.
-    """
+    """Data that the busiest tile of an exchange moves."""
 
     received: float = 0.0
     pieces: float = 0.0
+    """`received`, `pieces`: number of received bytes, and number of their fragments, each contiguous on the sender and on the receiver."""
     sent: float = 0.0
     runs: float = 0.0
+    """`sent`, `runs`: number of sent bytes, and number of their contiguous runs, each to one receiver."""
     link: float = 0.0
+    """Number of bytes that the busiest chip receives from others."""
 
     def plus(self, other: Exchange) -> Exchange:
         """Return the sum of two exchanges on the same tile."""
@@ -56,33 +49,25 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Superstep:
-    """The predicted cost of one kind of superstep.
-
-    Attributes
-    ----------
-    name, category, part
-        Name, category in tables, and part of the training step.
-    runs
-        Number of runs in a training step.
-    compute, sync, exchange
-        Tile cycles of one run: computation on the busiest tile; barriers, set-up of exchanges and control; exchanges.
-    received, pieces
-        Number of bytes that the busiest tile receives in one run, and number of fragments that it receives and sends.
-    exchanges, programs
-        Number of exchanges of one run, and number of its steps in the Poplar program.
-    """
+    """The predicted cost of one kind of superstep."""
 
     name: str
     category: Category
     part: Part
     runs: int
+    """Number of runs in a training step."""
     compute: float
     sync: float
     exchange: float
+    """`compute`, `sync`, `exchange`: tile cycles of one run: computation on the busiest tile; barriers, set-up of exchanges and control;
+    exchanges."""
     received: float
     pieces: float
+    """`received`, `pieces`: number of bytes that the busiest tile receives in one run, and number of fragments that it receives and
+    sends."""
     exchanges: int
     programs: int
+    """`exchanges`, `programs`: number of exchanges of one run, and number of its steps in the Poplar program."""
 
     @property
     def cycles(self) -> float:

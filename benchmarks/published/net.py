@@ -19,23 +19,16 @@ MOMENTS: Final = {"adam": 2, "sgd": 0}
 
 @dataclass(frozen=True)
 class PublishedLayer:
-    """A layer of LIF neurons with dense input weights.
-
-    Attributes
-    ----------
-    neurons
-        Number of neurons N.
-    capacity
-        K, the capacity of the layer's sparse spike tensor, in ids per sample and step.
-    spikes, gradients
-        n0 and n1, averaged over samples and steps: the number of neurons that spiked, and the number of those that receive a gradient,
-        because they spiked or are near the threshold. Both are limited to K.
-    """
+    """A layer of LIF neurons with dense input weights."""
 
     neurons: int
+    """Number of neurons N."""
     capacity: int
+    """K, the capacity of the layer's sparse spike tensor, in ids per sample and step."""
     spikes: float
     gradients: float
+    """`spikes`, `gradients`: n0 and n1, averaged over samples and steps: the number of neurons that spiked, and the number of those that
+    receive a gradient, because they spiked or are near the threshold. Both are limited to K."""
 
     def __post_init__(self) -> None:
         if self.neurons < 1:
@@ -51,30 +44,20 @@ class PublishedLayer:
 
 @dataclass(frozen=True)
 class PublishedNet:
-    """A network of the published program, and the size of its training step.
-
-    Attributes
-    ----------
-    name
-        Name in reports.
-    inputs, input_capacity, input_spikes
-        Number of inputs, capacity in ids per sample and step, and mean number of ids.
-    layers
-        Hidden layers in order, then the readout, which spikes as well.
-    steps, batch
-        Number of time steps T and number of samples B of a training step.
-    optimizer
-        A key of :data:`MOMENTS`.
-    """
+    """A network of the published program, and the size of its training step."""
 
     name: str
+    """Name in reports."""
     inputs: int
     input_capacity: int
     input_spikes: float
+    """`inputs`, `input_capacity`, `input_spikes`: number of inputs, capacity in ids per sample and step, and mean number of ids."""
     layers: tuple[PublishedLayer, ...]
+    """Hidden layers in order, then the readout, which spikes as well."""
     steps: int
     batch: int
     optimizer: str = "adam"
+    """A key of :data:`MOMENTS`."""
 
     def __post_init__(self) -> None:
         if len(self.layers) < 2:

@@ -35,27 +35,19 @@ WORKER_SHARE: Final = 64
 
 @dataclass(frozen=True)
 class PublishedOptions:
-    """Options of the model of the published program.
-
-    Attributes
-    ----------
-    fragment_cycles
-        Cycles of an exchange fragment (a contiguous piece of memory), in addition to its bytes; None: the target's. Sources range from 6
-        to 20.
-    merge_copies
-        Whether the vendor's compiler merges adjacent copies into one exchange; not known.
-    code
-        Model of compiled loops: ``"naive"`` issues every operation separately, ``"ideal"`` pairs memory with arithmetic
-        operations and has loops without overhead, ``"mean"`` is the mean of both.
-    surrogate
-        Where the surrogate is computed: ``"one tile"``: by one worker of one tile for each layer and sample, as in the logged runs;
-        ``"every tile"``: by each tile for its own neurons, as in the program of 2022-09-17 and later.
-    """
+    """Options of the model of the published program."""
 
     fragment_cycles: float | None = None
+    """Cycles of an exchange fragment (a contiguous piece of memory), in addition to its bytes; None: the target's. Sources range from 6 to
+    20."""
     merge_copies: bool = True
+    """Whether the vendor's compiler merges adjacent copies into one exchange; not known."""
     code: CodeGeneration = "mean"
+    """Model of compiled loops: ``"naive"`` issues every operation separately, ``"ideal"`` pairs memory with arithmetic operations and has
+    loops without overhead, ``"mean"`` is the mean of both."""
     surrogate: Surrogate = "one tile"
+    """Where the surrogate is computed: ``"one tile"``: by one worker of one tile for each layer and sample, as in the logged runs; ``"every
+    tile"``: by each tile for its own neurons, as in the program of 2022-09-17 and later."""
 
     def __post_init__(self) -> None:
         if self.fragment_cycles is not None and not self.fragment_cycles >= 0:

@@ -19,26 +19,17 @@ from snnc.compiler.machines.target import Target
 
 @dataclass(frozen=True)
 class PublishedPrediction:
-    """Predicted cost of one training step of `net` in the published program.
-
-    Attributes
-    ----------
-    net, target, options
-        The arguments of the prediction.
-    layout
-        Range of tiles of each layer.
-    supersteps
-        Every kind of superstep, with the number of its runs.
-    memory
-        For each layer, bytes by category of its fullest tile.
-    """
+    """Predicted cost of one training step of `net` in the published program."""
 
     net: PublishedNet
     target: Target
     options: PublishedOptions
     layout: PublishedLayout
+    """Range of tiles of each layer."""
     supersteps: tuple[Superstep, ...]
+    """Every kind of superstep, with the number of its runs."""
     memory: tuple[Mapping[str, int], ...]
+    """For each layer, bytes by category of its fullest tile."""
 
     @cached_property
     def step_cycles(self) -> float:

@@ -34,20 +34,14 @@ READOUT_THRESHOLD: Final = -100.0
 
 @dataclass(frozen=True, eq=False)
 class SimulatedCounts:
-    """Counts of one batch, from all steps and samples.
-
-    Attributes
-    ----------
-    inputs
-        Number of input spikes that are used [T, B].
-    fired, spikes, gradients
-        For each layer [T, B]: number of neurons above the threshold, n0 and n1.
-    """
+    """Counts of one batch, from all steps and samples."""
 
     inputs: npt.NDArray[np.int64]
+    """Number of input spikes that are used [T, B]."""
     fired: tuple[npt.NDArray[np.int64], ...]
     spikes: tuple[npt.NDArray[np.int64], ...]
     gradients: tuple[npt.NDArray[np.int64], ...]
+    """`fired`, `spikes`, `gradients`: for each layer [T, B]: number of neurons above the threshold, n0 and n1."""
 
     def of(self, net: PublishedNet) -> PublishedNet:
         """Return `net` with the mean counts."""

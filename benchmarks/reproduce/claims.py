@@ -31,22 +31,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of an abstract.
-
-    Attributes
-    ----------
-    paper, says
-        The paper, and its claim in a few words.
-    figure
-        Name of the figure that shows the numbers; "" for none.
-    judge
-        Computes the verdict from the results.
-    """
+    """A sentence of an abstract."""
 
     paper: Paper
     says: str
+    """`paper`, `says`: the paper, and its claim in a few words."""
     figure: str
+    """Name of the figure that shows the numbers; "" for none."""
     judge: Callable[[Results], Verdict]
+    """Computes the verdict from the results."""
 
 
 NOTHING: Final = Verdict("cannot be decided", "A result that it needs is missing.")

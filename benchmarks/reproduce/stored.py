@@ -11,20 +11,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StoredResults:
-    """The results in a file, and their origin.
-
-    Attributes
-    ----------
-    rows
-        The objects of the file, one from each line.
-    device, date, commit
-        The device and date of the measurement, and the commit of snnc.
-    """
+    """The results in a file, and their origin."""
 
     rows: tuple[dict[str, Any], ...]
+    """The objects of the file, one from each line."""
     device: str
     date: str
     commit: str
+    """`device`, `date`, `commit`: the device and date of the measurement, and the commit of snnc."""
 
     @property
     def origin(self) -> str:

@@ -31,31 +31,20 @@ WiredGradient: TypeAlias = OneToOneWeightGradient | SparseWeightGradient | Resca
 
 @dataclass(frozen=True)
 class SharedWeight:
-    """A matrix [rows][columns]; a thread block may keep the columns of its neurons in shared memory.
-
-    Attributes
-    ----------
-    name
-        Name of the member of type ``Near`` (weights in shared memory) in ``Net``.
-    matrix
-        C++ expression of the matrix in device memory.
-    phase
-        The population whose warps read it, one column per neuron.
-    rows, columns
-        Size of the matrix.
-    back
-        Whether it is read in the backward pass.
-    fragments
-        Whether it is a 16-bit copy, with one row of pairs per neuron.
-    """
+    """A matrix [rows][columns]; a thread block may keep the columns of its neurons in shared memory."""
 
     name: str
+    """Name of the member of type ``Near`` (weights in shared memory) in ``Net``."""
     matrix: str
+    """C++ expression of the matrix in device memory."""
     phase: str
+    """The population whose warps read it, one column per neuron."""
     rows: int
     columns: int
     back: bool
+    """Whether it is read in the backward pass."""
     fragments: bool = False
+    """Whether it is a 16-bit copy, with one row of pairs per neuron."""
 
     @property
     def fetch(self) -> str:
@@ -80,21 +69,14 @@ class SharedWeight:
 
 @dataclass(frozen=True)
 class ConnectionCode:
-    """C++ expressions of a connection's tables.
-
-    Attributes
-    ----------
-    by_target
-        The entries, sorted by target.
-    weight
-        The weights; empty: no weights.
-    bias_of
-        Table with the index of each target's bias; None: the connection has no such table.
-    """
+    """C++ expressions of a connection's tables."""
 
     by_target: str
+    """The entries, sorted by target."""
     weight: str = ""
+    """The weights; empty: no weights."""
     bias_of: str | None = None
+    """Table with the index of each target's bias; None: the connection has no such table."""
 
 
 class Connections:

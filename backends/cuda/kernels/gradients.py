@@ -27,37 +27,23 @@ from snnc.compiler.ir.step_operations import (
 
 @dataclass
 class Gradients:
-    """Collects the statements that compute gradients.
-
-    Attributes
-    ----------
-    sequence_calls
-        Builder of calls of kernels that do not depend on the network.
-    overlaps
-        Gradient -> label of the recurrent population whose backward kernel (*core*) runs at the same time.
-    calls
-        Host statements that follow the backward pass.
-    beside
-        Label of a core -> host statements that run during it.
-    lines
-        Kernel statements.
-    layout
-        Statements that divide the rows (samples at all steps) into slices, each with its own partial sum.
-    sums
-        Buffers that sum gradients of population parameters over time -> number of neurons.
-    sum_timer
-        Statement that starts the timer of the kernel of :attr:`lines`.
-    """
+    """Collects the statements that compute gradients."""
 
     steps: Steps
     sequence_calls: SequenceCalls
+    """Builder of calls of kernels that do not depend on the network."""
     overlaps: Mapping[str, str] = field(default_factory=dict)
+    """Gradient -> label of the recurrent population whose backward kernel (*core*) runs at the same time."""
     calls: list[str] = field(default_factory=list)
     beside: dict[str, list[str]] = field(default_factory=dict)
+    """Label of a core -> host statements that run during it."""
     lines: list[str] = field(default_factory=list)
     layout: list[str] = field(default_factory=list)
+    """Statements that divide the rows (samples at all steps) into slices, each with its own partial sum."""
     sums: dict[str, int] = field(default_factory=dict)
+    """Buffers that sum gradients of population parameters over time -> number of neurons."""
     sum_timer: str = "timed(OTHER_KERNELS);"
+    """Statement that starts the timer of the kernel of :attr:`lines`."""
 
     def add_all(self) -> None:
         """Add the statements of every operation of the backward pass."""

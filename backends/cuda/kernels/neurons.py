@@ -15,21 +15,14 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Sum:
-    """The input of a port from outside the recurrence of its population.
-
-    Attributes
-    ----------
-    buffer
-        Buffer with one row of values per step; None if the port has no such input.
-    delay
-        Number of steps from the current step to the one that is read; after the end of the sequence, 0.0 is read.
-    constant
-        C++ expression of an input that is the same at all steps; None if the port has none.
-    """
+    """The input of a port from outside the recurrence of its population."""
 
     buffer: str | None = None
+    """Buffer with one row of values per step; None if the port has no such input."""
     delay: int = 0
+    """Number of steps from the current step to the one that is read; after the end of the sequence, 0.0 is read."""
     constant: str | None = None
+    """C++ expression of an input that is the same at all steps; None if the port has none."""
 
 
 @dataclass

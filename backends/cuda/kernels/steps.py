@@ -49,25 +49,16 @@ class StepPhase:
 
 @dataclass(frozen=True)
 class OutsideSum:
-    """The kernel that sums the input of a port from outside its component, for all steps at once.
-
-    Attributes
-    ----------
-    name
-        Name of the kernel.
-    comment, size
-        Comment that names the population, and the population's number of neurons.
-    to
-        Buffer that it fills.
-    terms
-        Terms of the sum, for a tile of samples at step ``t``.
-    """
+    """The kernel that sums the input of a port from outside its component, for all steps at once."""
 
     name: str
     comment: str
     size: int
+    """`comment`, `size`: comment that names the population, and the population's number of neurons."""
     to: str
+    """Buffer that it fills."""
     terms: tuple[Term, ...]
+    """Terms of the sum, for a tile of samples at step ``t``."""
 
 
 class Steps:

@@ -33,18 +33,12 @@ class ProgramTables:
 
 @dataclass(frozen=True, eq=False)
 class Sorted:
-    """Entries of a connection, sorted by a key.
-
-    Attributes
-    ----------
-    begin
-        [keys + 1]: index of the first entry of each key; the last element is the number of entries.
-    entries
-        [entries, values]: the values of each entry.
-    """
+    """Entries of a connection, sorted by a key."""
 
     begin: Table
+    """[keys + 1]: index of the first entry of each key; the last element is the number of entries."""
     entries: Table
+    """[entries, values]: the values of each entry."""
 
     @property
     def most(self) -> int:

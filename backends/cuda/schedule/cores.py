@@ -102,25 +102,17 @@ def _shapes(neurons: int, parts: int) -> Iterator[CoreShape]:
 
 @dataclass(frozen=True)
 class _BlockWork:
-    """Work of a thread block in one step.
-
-    Attributes
-    ----------
-    inputs
-        Number of inputs of a neuron, with padding.
-    products
-        Cycles of the multiplications.
-    words, shared
-        Number of words of shared memory that are read and written, and bytes of shared memory that are allocated.
-    latency
-        Cycles that do not depend on the number of products.
-    """
+    """Work of a thread block in one step."""
 
     inputs: int
+    """Number of inputs of a neuron, with padding."""
     products: float
+    """Cycles of the multiplications."""
     words: float
     shared: float
+    """`words`, `shared`: number of words of shared memory that are read and written, and bytes of shared memory that are allocated."""
     latency: int
+    """Cycles that do not depend on the number of products."""
 
 
 def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:

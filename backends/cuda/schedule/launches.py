@@ -48,49 +48,37 @@ _DEPTH: Final = 32
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel of a training step.
-
-    Attributes
-    ----------
-    kind, way
-        Kind of the kernel, and its phase. A ``"walk"``, a ``"core"`` and a ``"feedback"`` run all steps: of a population without
-        recurrence, of a population with one recurrence, and of any other loop of populations.
-    of
-        Label of the population or connection, or a description of the data, such as ``"inputs"``.
-    row_bytes, fixed_bytes
-        Bytes read and written per row (one step of one sample), and bytes that do not depend on the number of rows.
-    depth, width
-        For a product: number of summands per result, and number of results per row. For a convolution: number of summands per result, and
-        number of results per position, both rounded up to whole fragments. For prepared weights, ``depth``: number of weights that a block
-        splits, and ``width``: number of weights that it reads before, to find the ranges of its columns.
-    positions
-        For a convolution: number of positions per row; otherwise 1.
-    parts
-        Number of 16-bit products that replace a float32 product.
-    neurons, levels
-        For a walk, a core or a feedback loop: number of neurons; for a feedback loop: number of barriers per step.
-    weights, listed
-        For a feedback loop: number of weights that a step always reads, and number of weights that it reads only for neurons that spiked.
-        ``depth`` is then the largest number of weights of a neuron that are always read.
-        For prepared weights, ``weights``: number of all weights that are split.
-    during
-        For a gradient: label of the recurrent core that runs backward at the same time; "" if none does.
-    """
+    """A kernel of a training step."""
 
     kind: Kind
     way: Way
+    """`kind`, `way`: kind of the kernel, and its phase. A ``"walk"``, a ``"core"`` and a ``"feedback"`` run all steps: of a population
+    without recurrence, of a population with one recurrence, and of any other loop of populations."""
     of: str
+    """Label of the population or connection, or a description of the data, such as ``"inputs"``."""
     row_bytes: int = 0
     fixed_bytes: int = 0
+    """`row_bytes`, `fixed_bytes`: bytes read and written per row (one step of one sample), and bytes that do not depend on the number of
+    rows."""
     depth: int = 0
     width: int = 0
+    """`depth`, `width`: for a product: number of summands per result, and number of results per row. For a convolution: number of summands
+    per result, and number of results per position, both rounded up to whole fragments. For prepared weights, ``depth``: number of weights
+    that a block splits, and ``width``: number of weights that it reads before, to find the ranges of its columns."""
     positions: int = 1
+    """For a convolution: number of positions per row; otherwise 1."""
     parts: int = 1
+    """Number of 16-bit products that replace a float32 product."""
     neurons: int = 0
     levels: int = 0
+    """`neurons`, `levels`: for a walk, a core or a feedback loop: number of neurons; for a feedback loop: number of barriers per step."""
     weights: int = 0
     listed: int = 0
+    """`weights`, `listed`: for a feedback loop: number of weights that a step always reads, and number of weights that it reads only for
+    neurons that spiked. ``depth`` is then the largest number of weights of a neuron that are always read. For prepared weights,
+    ``weights``: number of all weights that are split."""
     during: str = ""
+    """For a gradient: label of the recurrent core that runs backward at the same time; "" if none does."""
 
     def to_data(self) -> dict[str, Any]:
         """Return the launch as JSON types."""

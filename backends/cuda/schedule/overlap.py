@@ -20,21 +20,13 @@ LARGEST_CLUSTER: Final = 1024
 
 @dataclass(frozen=True)
 class BackwardCore:
-    """A recurrent core of the backward pass.
-
-    Attributes
-    ----------
-    label
-        Label of its population.
-    first
-        Index of its first host statement in the backward pass.
-    complete
-        Currents whose deltas are complete before it starts.
-    """
+    """A recurrent core of the backward pass."""
 
     label: str
     first: int
+    """Index of its first host statement in the backward pass."""
     complete: frozenset[str]
+    """Currents whose deltas are complete before it starts."""
 
 
 def overlapping(program: StepProgram, cores: Sequence[BackwardCore], sizes: Mapping[str, int]) -> dict[str, str]:

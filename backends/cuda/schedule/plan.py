@@ -30,80 +30,55 @@ SharedWeights = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class FeedbackKernels:
-    """The kernels of a feedback loop, as template data.
-
-    Attributes
-    ----------
-    name
-        Prefix of the names of the kernels.
-    forward_phases, backward_phases
-        Each population's part of a step.
-    limits
-        Phases that choose the spikes of limited sources.
-    forward_turns, backward_turns
-        Order of the phases, with barriers.
-    sizes
-        Number of neurons of each forward phase; for a phase that chooses spikes: 32, because one warp processes a sample.
-    near
-        Statements that load weights into shared memory, and allocations of the weights, by pass.
-    work
-        Work of a step, with the fields of ``Work`` in ``sharing.hpp``.
-    forward_sums, backward_sums
-        Maximum number of sums per neuron: its currents forward, its outputs backward.
-    """
+    """The kernels of a feedback loop, as template data."""
 
     name: str
+    """Prefix of the names of the kernels."""
     forward_phases: tuple[StepPhase, ...]
     backward_phases: tuple[StepPhase, ...]
+    """`forward_phases`, `backward_phases`: each population's part of a step."""
     limits: tuple[LimitPhase, ...]
+    """Phases that choose the spikes of limited sources."""
     forward_turns: Wavefront
     backward_turns: Wavefront
+    """`forward_turns`, `backward_turns`: order of the phases, with barriers."""
     sizes: dict[str, int]
+    """Number of neurons of each forward phase; for a phase that chooses spikes: 32, because one warp processes a sample."""
     near: SharedWeights
+    """Statements that load weights into shared memory, and allocations of the weights, by pass."""
     work: dict[str, int]
+    """Work of a step, with the fields of ``Work`` in ``sharing.hpp``."""
     forward_sums: int
     backward_sums: int
+    """`forward_sums`, `backward_sums`: maximum number of sums per neuron: its currents forward, its outputs backward."""
 
 
 @dataclass(frozen=True)
 class RecurrentCore:
-    """A population whose weights stay on chip for all steps, as template data.
-
-    Attributes
-    ----------
-    name
-        The population.
-    size, port, output, delay
-        Number of neurons; index of the current that the recurrence adds to and of the output that it reads; delay of the recurrence.
-    weight, spikes, delta
-        Members of ``Net``: weights, spikes of the output, adjoint of the current.
-    forward_parts, backward_parts
-        Number of 16-bit values into which a weight is split.
-    goes_back
-        Whether gradients flow through the recurrence.
-    feedback
-        The kernels that run if the weights do not fit.
-    limit, source
-        Name of the spike limit (empty if all spikes are sent), and buffer of all spikes, before any are dropped.
-    masked
-        Whether dropped spikes receive no gradient.
-    """
+    """A population whose weights stay on chip for all steps, as template data."""
 
     name: str
     size: int
     port: int
     output: int
     delay: int
+    """`size`, `port`, `output`, `delay`: number of neurons; index of the current that the recurrence adds to and of the output that it
+    reads; delay of the recurrence."""
     weight: str
     spikes: str
     delta: str
+    """`weight`, `spikes`, `delta`: members of ``Net``: weights, spikes of the output, adjoint of the current."""
     forward_parts: int
     backward_parts: int
+    """`forward_parts`, `backward_parts`: number of 16-bit values into which a weight is split."""
     goes_back: bool
     feedback: str
+    """The kernels that run if the weights do not fit."""
     limit: str = ""
     source: str = ""
+    """`limit`, `source`: name of the spike limit (empty if all spikes are sent), and buffer of all spikes, before any are dropped."""
     masked: bool = False
+    """Whether dropped spikes receive no gradient."""
 
 
 @dataclass(frozen=True)

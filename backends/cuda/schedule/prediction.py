@@ -95,25 +95,16 @@ _THREADS: Final = 2048
 
 @dataclass(frozen=True)
 class Predicted:
-    """A launch with its predicted time.
-
-    Attributes
-    ----------
-    launch, seconds
-        The launch, and its seconds if no other kernel runs at the same time.
-    by
-        Resource that limits it, such as ``"memory"``.
-    bytes
-        Bytes that it reads and writes.
-    idle
-        Number of multiprocessors that it leaves idle, if it is a core with at most `LARGEST_CLUSTER` neurons; otherwise 0.
-    """
+    """A launch with its predicted time."""
 
     launch: Launch
     seconds: float
+    """`launch`, `seconds`: the launch, and its seconds if no other kernel runs at the same time."""
     by: str
+    """Resource that limits it, such as ``"memory"``."""
     bytes: int
     idle: int = 0
+    """Number of multiprocessors that it leaves idle, if it is a core with at most `LARGEST_CLUSTER` neurons; otherwise 0."""
 
     def to_data(self) -> dict[str, Any]:
         """Return the prediction as JSON types."""

@@ -20,25 +20,18 @@ from snnc.compiler.lowering.spike_limits import limited_sources
 
 @dataclass(frozen=True)
 class Feedback:
-    """Populations in a feedback loop of any form: teams of thread blocks run the steps, with barriers between them.
-
-    Attributes
-    ----------
-    name
-        Prefix of kernel names.
-    populations
-        Populations of the component, in the order of the program.
-    forward, backward
-        Schedule of each pass; in the forward pass, the spike choice of a limited source is scheduled like a population.
-    limits
-        Sources in the component with a spike limit.
-    """
+    """Populations in a feedback loop of any form: teams of thread blocks run the steps, with barriers between them."""
 
     name: str
+    """Prefix of kernel names."""
     populations: tuple[str, ...]
+    """Populations of the component, in the order of the program."""
     forward: Wavefront
     backward: Wavefront
+    """`forward`, `backward`: schedule of each pass; in the forward pass, the spike choice of a limited source is scheduled like a
+    population."""
     limits: tuple[str, ...] = ()
+    """Sources in the component with a spike limit."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +48,12 @@ class Walk:
 
 @dataclass(frozen=True)
 class RecurrentLoop:
-    """A population with one dense recurrence of its own spikes, whose weights stay on chip if they fit.
-
-    Attributes
-    ----------
-    population
-        Id of the population.
-    recurrence
-        The recurrent connection.
-    otherwise
-        Alternative if the weights do not fit on chip.
-    """
+    """A population with one dense recurrence of its own spikes, whose weights stay on chip if they fit."""
 
     population: str
     recurrence: DenseProduct
     otherwise: Feedback
+    """Alternative if the weights do not fit on chip."""
 
     @property
     def populations(self) -> tuple[str, ...]:

@@ -45,19 +45,12 @@ _WARPS: Final = 16
 
 @dataclass(frozen=True)
 class PreparedWeight:
-    """A dense weight in the layout that a product reads.
-
-    Attributes
-    ----------
-    weight, use, factors
-        The parameter, the product, and the form of the factors (``whole_products.hpp``).
-    inputs, outputs
-        Number of inputs and number of outputs of the weight.
-    """
+    """A dense weight in the layout that a product reads."""
 
     weight: str
     use: Use
     factors: str
+    """`weight`, `use`, `factors`: the parameter, the product, and the form of the factors (``whole_products.hpp``)."""
     inputs: int
     outputs: int
 
@@ -114,25 +107,15 @@ def preparation_launch(prepared: Sequence[PreparedWeight]) -> Launch:
 
 @dataclass
 class SequenceCalls:
-    """Creates calls, and collects the weights and temporary memory that they need.
-
-    Attributes
-    ----------
-    steps
-        Kernels of the time steps.
-    precision
-        Precision of factors.
-    prepared
-        Prepared weights that products read, by name.
-    work
-        C++ expressions of the temporary memory of each call, in values; ``rows`` is the number of rows (samples at each step) of a
-        segment.
-    """
+    """Creates calls, and collects the weights and temporary memory that they need."""
 
     steps: Steps
     precision: Precision
     prepared: dict[str, PreparedWeight] = field(default_factory=dict)
+    """Prepared weights that products read, by name."""
     work: dict[str, None] = field(default_factory=dict)
+    """C++ expressions of the temporary memory of each call, in values; ``rows`` is the number of rows (samples at each step) of a
+    segment."""
 
     def forward_call(self, op: ConnectionOp, to: str, *, first: bool) -> str | None:
         """Return the call that adds the inputs to the rows of `to`; None if a network-specific kernel is needed.

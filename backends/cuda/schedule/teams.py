@@ -24,25 +24,16 @@ _LISTS: Final = 7000.0
 
 @dataclass(frozen=True)
 class TeamWork:
-    """Work of one step of a feedback loop, forward or backward.
-
-    Attributes
-    ----------
-    levels
-        Number of barriers per step.
-    neurons
-        Number of neurons of all populations together.
-    listed, dense
-        Number of weights that a step reads only for neurons that spiked, and number of weights that it always reads.
-    rows
-        Number of rows of dense weights that a warp reads for 32 neurons.
-    """
+    """Work of one step of a feedback loop, forward or backward."""
 
     levels: int
     neurons: int
+    """Number of neurons of all populations together."""
     listed: int
     dense: int
+    """`listed`, `dense`: number of weights that a step reads only for neurons that spiked, and number of weights that it always reads."""
     rows: int
+    """Number of rows of dense weights that a warp reads for 32 neurons."""
 
 
 def team_seconds(work: TeamWork, batch: int, steps: int) -> float:

@@ -36,27 +36,18 @@ NAMES: Final = {"spikingjelly": "SpikingJelly", "jax": "JAX", "norse": "Norse", 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the session.
-
-    Attributes
-    ----------
-    name
-        Name of the part, for ``--only``.
-    command
-        Command line of the process.
-    seconds
-        Time limit, in seconds.
-    rows
-        Name of the file of rows that the part writes; "" for none.
-    expected
-        Text that the output must contain, so that a part whose tests are skipped does not count as passed.
-    """
+    """A part of the session."""
 
     name: str
+    """Name of the part, for ``--only``."""
     command: tuple[str, ...]
+    """Command line of the process."""
     seconds: float
+    """Time limit, in seconds."""
     rows: str = ""
+    """Name of the file of rows that the part writes; "" for none."""
     expected: str = ""
+    """Text that the output must contain, so that a part whose tests are skipped does not count as passed."""
 
 
 def parts(out: Path, check: bool) -> tuple[Part, ...]:

@@ -32,21 +32,14 @@ LARGE: Final = {"w2-long": replace(benchmark("w2"), name="w2-long", steps=1000)}
 
 @dataclass(frozen=True)
 class Feature:
-    """An optional feature of the mapper: an alternative that it may choose.
-
-    Attributes
-    ----------
-    function
-        Path of the function or constant that offers the alternative, relative to ``snnc.compiler.tiles``.
-    instead
-        Its replacement, which does not offer the alternative.
-    nets
-        Benchmark networks that can use it.
-    """
+    """An optional feature of the mapper: an alternative that it may choose."""
 
     function: str
+    """Path of the function or constant that offers the alternative, relative to ``snnc.compiler.tiles``."""
     instead: Any
+    """Its replacement, which does not offer the alternative."""
     nets: tuple[str, ...] = ALL
+    """Benchmark networks that can use it."""
 
 
 FEATURES: Final[Mapping[str, Feature]] = {

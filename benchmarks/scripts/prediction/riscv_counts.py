@@ -62,35 +62,25 @@ Way: TypeAlias = Literal["both", "shortest", "longest", "more pairs"]
 
 @dataclass(frozen=True)
 class Match:
-    """Loops of the cost model, and the compiled loop with which they are compared.
-
-    Attributes
-    ----------
-    vertex
-        The vertex, a key of the result of :func:`loops_of`.
-    loops
-        Names of its loops in the cost model, with the number of trips of each.
-    function, text
-        The compiled loop is the smallest one, in the functions that match `function`, with instructions of a source line with `text`.
-    amounts
-        Quantities on which the cycles of a trip depend, by name.
-    paired, way
-        How instructions are counted, see :data:`Paired` and :data:`Way`.
-    note
-        Note in the table.
-    trips
-        Number of trips of the compiled loop that correspond to the trips in `loops`.
-    """
+    """Loops of the cost model, and the compiled loop with which they are compared."""
 
     vertex: str
+    """The vertex, a key of the result of :func:`loops_of`."""
     loops: Mapping[str, int]
+    """Names of its loops in the cost model, with the number of trips of each."""
     function: str
     text: str
+    """`function`, `text`: the compiled loop is the smallest one, in the functions that match `function`, with instructions of a source line
+    with `text`."""
     amounts: Mapping[str, int]
+    """Quantities on which the cycles of a trip depend, by name."""
     paired: Paired = "no"
     way: Way = "both"
+    """`paired`, `way`: how instructions are counted, see :data:`Paired` and :data:`Way`."""
     note: str = ""
+    """Note in the table."""
     trips: int = 1
+    """Number of trips of the compiled loop that correspond to the trips in `loops`."""
 
 
 @dataclass(frozen=True)

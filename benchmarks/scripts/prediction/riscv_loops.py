@@ -58,28 +58,19 @@ class Instruction:
 
 @dataclass(frozen=True)
 class CodeLoop:
-    """A natural loop.
-
-    Attributes
-    ----------
-    function
-        The function that contains it, as the disassembler writes its name.
-    own
-        Instructions that are in no inner loop, by the first address of their block.
-    edges
-        Edges between blocks of the loop; an inner loop is one block, without instructions, at the address where it begins.
-    head, latches
-        The first block of a trip, and the blocks with edges back to it.
-    innermost
-        Whether it contains no other loop.
-    """
+    """A natural loop."""
 
     function: str
+    """The function that contains it, as the disassembler writes its name."""
     own: Mapping[int, tuple[Instruction, ...]]
+    """Instructions that are in no inner loop, by the first address of their block."""
     edges: tuple[tuple[int, int], ...]
+    """Edges between blocks of the loop; an inner loop is one block, without instructions, at the address where it begins."""
     head: int
     latches: tuple[int, ...]
+    """`head`, `latches`: the first block of a trip, and the blocks with edges back to it."""
     innermost: bool
+    """Whether it contains no other loop."""
 
     @property
     def lines(self) -> frozenset[int]:

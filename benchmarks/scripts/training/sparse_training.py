@@ -33,21 +33,14 @@ program compiled with it gives dropped spikes no gradient, as the published code
 
 @dataclass(frozen=True)
 class Training:
-    """A training setting: a row of the table.
-
-    Attributes
-    ----------
-    share
-        Capacity of each hidden layer, as a share of its neurons; None: no capacity.
-    schedule
-        Whether the second threshold moves as published; otherwise it is at its final value from the start.
-    fluctuating
-        Whether initial weights are fluctuation-driven; otherwise they are PyTorch's.
-    """
+    """A training setting: a row of the table."""
 
     share: float | None = None
+    """Capacity of each hidden layer, as a share of its neurons; None: no capacity."""
     schedule: bool = True
+    """Whether the second threshold moves as published; otherwise it is at its final value from the start."""
     fluctuating: bool = True
+    """Whether initial weights are fluctuation-driven; otherwise they are PyTorch's."""
 
 
 TRAININGS = {
@@ -238,9 +231,7 @@ def main() -> None:
     if len(chosen.pressure) not in (1, len(HIDDEN)):
         parser.error(f"--pressure needs 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
     pressure = tuple(chosen.pressure) if len(chosen.pressure) > 1 else chosen.pressure[0]
-    setting = Setting(
-        chosen.epochs, pressure, chosen.rate, chosen.validation, widths, chosen.samples, chosen.balanced, chosen.average
-    )
+    setting = Setting(chosen.epochs, pressure, chosen.rate, chosen.validation, widths, chosen.samples, chosen.balanced, chosen.average)
     done = runs(chosen.results)
     data = data_of(chosen.data, chosen.samples, 3 if chosen.validation else 2)
     for seed in chosen.seeds:
