@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from snnc.benchmarks.published import PublishedNet, PublishedOptions
 from snnc.compiler.ir.graph import Array
@@ -13,6 +14,8 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.frontends.dsl.network import Network
 from snnc.options.optimizers import parse_optimizer
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -70,21 +73,12 @@ class Benchmark:
 
     def buffer_activity(self, program: StepProgram) -> dict[str, float]:
         """Return :attr:`activity` by StepProgram buffer, the form that :func:`snnc.compiler.tiles.make_plan` accepts."""
-        return {buffer: self.activity[name] for name, buffer in spiking_buffers(program) if name in self.activity}
+        return by_buffer(program, self.activity)
 
-    def buffer_support(self, program: StepProgram) -> dict[str, float]:
-        """Return :attr:`support` by StepProgram buffer."""
-        return {buffer: self.support[name] for name, buffer in spiking_buffers(program) if name in self.support}
 
-    def buffer_counts(self, program: StepProgram) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return :attr:`counts` and :attr:`support_counts` by StepProgram buffer."""
-        named = spiking_buffers(program)
-        counts, support = ({buffer: of[name] for name, buffer in named if name in of} for of in (self.counts, self.support_counts))
-        return counts, support
-
-    def buffer_capacity(self, program: StepProgram) -> dict[str, int]:
-        """Return :attr:`capacity` by StepProgram buffer."""
-        return {buffer: self.capacity[name] for name, buffer in spiking_buffers(program) if name in self.capacity}
+def by_buffer(program: StepProgram, values: Mapping[str, Value]) -> dict[str, Value]:
+    """Return `values`, which are given by the name of an input or population, by StepProgram buffer."""
+    return {buffer: values[name] for name, buffer in spiking_buffers(program) if name in values}
 
 
 def spiking_buffers(program: StepProgram) -> tuple[tuple[str, str], ...]:

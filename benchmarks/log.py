@@ -33,15 +33,14 @@ class LoggedRun:
 def logged_runs() -> tuple[LoggedRun, ...]:
     """Return the 12 points, in the order of the log."""
     data: dict[str, Any] = tomllib.loads(files("snnc.benchmarks").joinpath("logged.toml").read_text())
-    return tuple(_run(run) for run in data["run"])
-
-
-def _run(run: dict[str, Any]) -> LoggedRun:
-    return LoggedRun(
-        name=run["name"],
-        hidden=tuple(run["hidden"]),
-        capacity=tuple(run["capacity"]),
-        ms=tuple(run["ms"]),
-        epochs={int(ms): count for ms, count in run["epochs"].items()},
-        compile_s=run["compile_s"],
+    return tuple(
+        LoggedRun(
+            name=run["name"],
+            hidden=tuple(run["hidden"]),
+            capacity=tuple(run["capacity"]),
+            ms=tuple(run["ms"]),
+            epochs={int(ms): count for ms, count in run["epochs"].items()},
+            compile_s=run["compile_s"],
+        )
+        for run in data["run"]
     )

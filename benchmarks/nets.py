@@ -105,10 +105,8 @@ def _multi_layer(name: str, data: str, layers: int, percent: float) -> Benchmark
 
 
 def _multi_neuron(name: str, ipus: int, per_tile: int, base: int, percent: float, batch: int) -> Benchmark:
-    layers = per_tile // 2 * base
-    net = published_net(
-        name, DATASETS["shd"], layers=layers, per_tile=per_tile, ipus=ipus, activity=percent / 100, batch=batch, optimizer="sgd"
-    )
+    sizes = {"layers": per_tile // 2 * base, "per_tile": per_tile, "ipus": ipus, "batch": batch}
+    net = published_net(name, DATASETS["shd"], **sizes, activity=percent / 100, optimizer="sgd")
     return _benchmark(net, "multi_ipu" if "-x" in name else "multi_neuron", ipus, FULL)
 
 

@@ -59,9 +59,8 @@ def tasks(suite: str, patterns: str = "*") -> tuple[SuiteTask, ...]:
 
 def _usual(suite: str) -> tuple[str, ...]:
     """Return the default nets of a suite, the quick ones first; grids only at 5 % and with three layers per two neurons per tile."""
-    grids = tuple(
-        name for name in (*names("multi_neuron"), *names("multi_ipu")) if "-a5" in name and "-b2" not in name and "-b4" not in name
-    )
+    every = (*names("multi_neuron"), *names("multi_ipu"))
+    grids = tuple(name for name in every if "-a5" in name and "-b2" not in name and "-b4" not in name)
     if suite == "compile":
         return ("w1", "w2", *(name for name in grids if "-x" in name and "-B" not in name))
     return (*names("everyday"), *names("logged"), *grids)

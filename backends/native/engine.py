@@ -33,12 +33,6 @@ class NativeEngine(ABC):
     ----------
     library, folder
         Shared library of the project, and the project's folder.
-
-    Attributes
-    ----------
-    draw_masks
-        Function that draws the masks of dropout layers for a training step, from the number of the update, the position of the step's
-        first sample in the batch of the update, and the number of samples; None: the network has no dropout layers.
     """
 
     def __init__(self, library: Path, folder: Path) -> None:
@@ -47,6 +41,8 @@ class NativeEngine(ABC):
         self._defaults: dict[str, Array] = {}
         """The project's initial values of the states and outputs that were set for the last sequence only."""
         self.draw_masks: Callable[[int, int, int], Initial] | None = None
+        """Function that draws the masks of dropout layers for a training step, from the number of the update, the position of the step's
+        first sample in the batch of the update, and the number of samples; None: the network has no dropout layers."""
         self._first_sample = 0
         """Position of the first sample of a training step in the batch of its update."""
 

@@ -28,15 +28,6 @@ class SequenceEngine(NativeEngine):
     See :class:`snnc.backends.runtime.engine.Engine`. If the loss of the project is an ``ExternalLoss``, the caller (for example PyTorch's
     autograd) computes the loss between :meth:`run_forward` and :meth:`run_backward`.
 
-    Attributes
-    ----------
-    device
-        Number of the GPU whose memory addresses the engine accepts; None: host addresses only.
-    segment
-        Requested number of steps between two checkpoints; 0: no checkpoints; None: chosen so that the memory bound is met.
-    activity
-        Activity observed so far.
-
     Parameters
     ----------
     library, folder
@@ -51,12 +42,14 @@ class SequenceEngine(NativeEngine):
     """Settings that do not affect the shape of any tensor."""
     batch: int | None = None
     device: int | None = None
+    """Number of the GPU whose memory addresses the engine accepts; None: host addresses only."""
 
     def __init__(self, library: Path, folder: Path, memory: int | None = None) -> None:
         super().__init__(library, folder)
         self.steps: int | None = self.description["fixed_steps"]
         self.memory = memory
         self.segment: int | None = None
+        """Requested number of steps between two checkpoints; 0: no checkpoints; None: chosen so that the memory bound is met."""
         self._sizes: dict[str, int] = {}
         self._stepped = True
         self._segments: dict[tuple[int, int, int], int] = {}

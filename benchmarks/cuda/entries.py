@@ -11,7 +11,7 @@ from snnc.benchmarks.cpu.engines.precisions import LOSS_SCALE
 from snnc.errors import BenchError
 
 FLOAT32: Final = "float32"
-PEERS: Final = 3e-4
+FRAMEWORK_TOLERANCE: Final = 3e-4
 """Maximum accepted relative difference between the reference and other frameworks in float32; a GPU sums in another order."""
 TOLERANCES: Final = {"tf32": 5e-3, "bfloat16": ROUNDED, "float16": ROUNDED}
 """Maximum accepted relative difference from the reference in a lower precision: about ten times the rounding error of one factor, which is
@@ -47,17 +47,17 @@ def _entry(engine: str) -> Entry:
     """Return an engine of the suite cpu, with its variants and its tolerance on a GPU."""
     base = next(e for e in ENTRIES if e.engine == engine)
     if engine == "jax":
-        return replace(base, tolerance=PEERS, alone=True)
-    return replace(base, variants=_TORCH, tolerance=PEERS, compiled=(_COMPILED,))
+        return replace(base, tolerance=FRAMEWORK_TOLERANCE, alone=True)
+    return replace(base, variants=_TORCH, tolerance=FRAMEWORK_TOLERANCE, compiled=(_COMPILED,))
 
 
-_PEERS: Final = (
+_FRAMEWORKS: Final = (
     _entry("snntorch"),
     _entry("norse"),
     replace(_entry("spikingjelly"), variants=(*_TORCH, _TRITON), settings={_TRITON: {"SJ_LIF_CUDA_IMPLEMENTATION": "triton"}}),
     _entry("torch"),
     _entry("jax"),
-    Entry("spyx", "exact", "snnc.benchmarks.cpu.engines.with_spyx", ("scan",), _SPYX_NOTE, tolerance=PEERS, alone=True),
+    Entry("spyx", "exact", "snnc.benchmarks.cpu.engines.with_spyx", ("scan",), _SPYX_NOTE, tolerance=FRAMEWORK_TOLERANCE, alone=True),
 )
 
 
@@ -74,11 +74,11 @@ def _lower(base: Entry, precision: str) -> Entry:
 
 def _all() -> Iterator[Entry]:
     yield from (Entry("snnc", mode, _SNNC, ("cuda",)) for mode in MODES)
-    yield from _PEERS
+    yield from _FRAMEWORKS
     for precision, tolerance in TOLERANCES.items():
         note = f"{precision}: {_SNNC_NOTES[precision]}; its numbers may differ from the reference by {tolerance:g}"
         yield Entry("snnc", precision, _SNNC, ("cuda",), note, tolerance=tolerance, precision=precision)
-        yield from (_lower(peer, precision) for peer in _PEERS)
+        yield from (_lower(base, precision) for base in _FRAMEWORKS)
 
 
 CUDA_ENTRIES: Final = tuple(_all())

@@ -77,7 +77,11 @@ def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
         if ranges is not None and ranges[-1].chip and not target.link_bytes_per_second:
             raise PublishedLayoutError(f"{net.name!r} needs {ranges[-1].chip + 1} chips of {target.name}, and nothing links them.")
         if ranges is not None:
-            return _with_compaction(net, target, ranges)
+            spread = tuple(spread_factor(layer.neurons, target.workers) for layer in net.layers)
+            jobs = [0] * (ranges[-1].chip + 1)
+            for factor, where in zip(spread, ranges, strict=True):
+                jobs[where.chip] += 2 * net.batch * factor
+            return PublishedLayout(ranges, spread, tuple(max(1, ceil_div(n, target.tiles_per_chip)) for n in jobs))
     raise PublishedLayoutError(
         f"{net.name!r} has {len(net.layers)} layers, and {target.name} {target.chips} chip(s) with {target.tiles_per_chip} tiles of "
         f"{target.workers} workers: no layer may share a tile or straddle chips, so they do not fit. Choose a target with more tiles."
@@ -102,13 +106,6 @@ def _ranges(net: PublishedNet, target: Target, neurons: int) -> tuple[Range, ...
 def usable_tiles(target: Target, chip: int) -> int:
     """Return the usable tiles of a chip; the first tile of the first chip is reserved for scalars."""
     return target.tiles_per_chip - (chip == 0)
-
-
-def _with_compaction(net: PublishedNet, target: Target, ranges: tuple[Range, ...]) -> PublishedLayout:
-    spread = tuple(spread_factor(layer.neurons, target.workers) for layer in net.layers)
-    chips = ranges[-1].chip + 1
-    jobs = [2 * net.batch * sum(s for s, where in zip(spread, ranges, strict=True) if where.chip == chip) for chip in range(chips)]
-    return PublishedLayout(ranges, spread, tuple(max(1, ceil_div(n, target.tiles_per_chip)) for n in jobs))
 
 
 def spread_factor(neurons: int, workers: int) -> int:

@@ -96,8 +96,7 @@ class Machine:
 
     def per_tile(self, layer: int) -> int:
         """Return the number of neurons of `layer` on a full tile."""
-        where = self.layout.ranges[layer]
-        return -(-self.net.layers[layer].neurons // where.tiles)
+        return -(-self.net.layers[layer].neurons // self.layout.ranges[layer].tiles)
 
     def incoming(self, layer: int) -> tuple[int, float, float]:
         """Return K, n0 and n1 (see :class:`PublishedLayer`) of the ids that `layer` reads; for inputs, n1 = n0."""
@@ -195,9 +194,8 @@ class Machine:
     ) -> tuple[Superstep, ...]:
         """Return the supersteps of adjacent copies; `copies` contains pairs of a receiving layer and an exchange.
 
-        With the option `merge_copies`, all copies run in one exchange. In it, copies to the same tiles add up, and the others run in
-        parallel; `same_tiles` is whether all layers of a chip receive on the same tiles. Without the option, the copies of each chip run
-        one after another.
+        With the option `merge_copies`, all copies run in one exchange, in which those to the same tiles add up. `same_tiles` is whether
+        all layers of a chip receive on the same tiles. Without the option, the copies of each chip run one after another.
         """
         ranges = self.layout.ranges
         if self.options.merge_copies:

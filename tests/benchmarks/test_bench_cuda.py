@@ -277,6 +277,7 @@ def test_processes_multiply_in_the_precision_of_their_line():
 def test_pytorch_multiplies_in_the_precision_of_the_mode(mode, tf32, short):
     torch = pytest.importorskip("torch")
     from snnc.benchmarks.cpu.engines.with_torch import PlainTorchEngine
+
     engine = PlainTorchEngine(make_problem(stand_in(W1)), mode, "eager")
     seen = set()
     hidden = engine.hidden
@@ -346,7 +347,7 @@ def test_what_cannot_be_measured_is_one_coded_line(capsys, arguments):
 def test_the_documented_predictions_are_those_of_the_launches():
     page = (Path(__file__).parents[2] / "docs/explanation/gpu-bounds.md").read_text()
     found = predicted.lines()
-    assert len(found) == 2 + len(predicted.PEERS)
+    assert len(found) == 2 + len(predicted.FASTEST_OTHERS)
     assert [line for line in found if line not in page] == []
 
 

@@ -80,24 +80,7 @@ class ConnectionCode:
 
 
 class Connections:
-    """Collects the data of a program's connections; each table is added when it is first used.
-
-    Parameters
-    ----------
-    storage
-        Storage of the program's buffers.
-
-    Attributes
-    ----------
-    tables
-        Tables of the program.
-    fields, binding
-        Members of ``Net``, and the statements that initialise them.
-    copies
-        Copies of dense weights, by name.
-    shared_weights
-        Weights that blocks may keep in shared memory.
-    """
+    """Collects the data of a program's connections; each table is added when it is first used."""
 
     def __init__(self, storage: SequenceStorage) -> None:
         self.storage = storage
@@ -105,8 +88,11 @@ class Connections:
         self.tables = ProgramTables()
         self.fields: list[str] = []
         self.binding: list[str] = []
+        """Members of ``Net``, and the statements that initialise them."""
         self.copies: dict[str, WeightCopy] = {}
+        """Copies of dense weights, by name."""
         self.shared_weights: list[SharedWeight] = []
+        """Weights that blocks may keep in shared memory."""
         self._wires: dict[str, Wires] = {}
 
     def operation(self, connection: str) -> ConnectionOp:

@@ -28,24 +28,13 @@ def limit_name(buffer: str) -> str:
 
 
 class Limits:
-    """C++ for the spike limits of a program.
-
-    Parameters
-    ----------
-    program
-        The step program.
-
-    Attributes
-    ----------
-    sources
-        Buffers of the limited sources -> names of their parameters.
-    masked
-        Sources for which dense connections return no gradient to dropped spikes.
-    """
+    """C++ for the spike limits of a program."""
 
     def __init__(self, program: StepProgram) -> None:
         self.sources = limited_sources(program)
+        """Buffers of the limited sources -> names of their parameters."""
         self.masked = without_returns(program)
+        """Sources for which dense connections return no gradient to dropped spikes."""
         self._program = program
 
     def received(self, buffer: str) -> str:

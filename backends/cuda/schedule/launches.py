@@ -27,6 +27,8 @@ from snnc.compiler.ir.step_operations import (
 )
 
 Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update", "prepare", "clear", "sum"]
+"""A walk, a core and a feedback run all steps: of a population without recurrence, of a population with one recurrence, and of any other
+loop of populations."""
 Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
 """Exclusive upper bound of the numbers in a launch that :func:`read_launches` accepts."""
@@ -52,33 +54,33 @@ class Launch:
 
     kind: Kind
     way: Way
-    """`kind`, `way`: kind of the kernel, and its phase. A ``"walk"``, a ``"core"`` and a ``"feedback"`` run all steps: of a population
-    without recurrence, of a population with one recurrence, and of any other loop of populations."""
+    """Kind of the kernel, and its pass."""
     of: str
     """Label of the population or connection, or a description of the data, such as ``"inputs"``."""
     row_bytes: int = 0
+    """Bytes read and written per row: one step of one sample."""
     fixed_bytes: int = 0
-    """`row_bytes`, `fixed_bytes`: bytes read and written per row (one step of one sample), and bytes that do not depend on the number of
-    rows."""
+    """Bytes read and written that do not depend on the number of rows."""
     depth: int = 0
     width: int = 0
-    """`depth`, `width`: for a product: number of summands per result, and number of results per row. For a convolution: number of summands
-    per result, and number of results per position, both rounded up to whole fragments. For prepared weights, ``depth``: number of weights
-    that a block splits, and ``width``: number of weights that it reads before, to find the ranges of its columns."""
+    """Of a product: number of summands per result, and number of results per row. Of a convolution: number of summands per result, and
+    number of results per position, both rounded up to whole fragments. Of prepared weights: number of weights that a block splits, and
+    number of weights that it reads before, to find the ranges of its columns. `depth` of a feedback loop: the largest number of weights of
+    a neuron that are always read."""
     positions: int = 1
-    """For a convolution: number of positions per row; otherwise 1."""
+    """Of a convolution: number of positions per row; otherwise 1."""
     parts: int = 1
     """Number of 16-bit products that replace a float32 product."""
     neurons: int = 0
+    """Of a walk, a core or a feedback loop."""
     levels: int = 0
-    """`neurons`, `levels`: for a walk, a core or a feedback loop: number of neurons; for a feedback loop: number of barriers per step."""
+    """Of a feedback loop: number of barriers per step."""
     weights: int = 0
+    """Of a feedback loop: number of weights that a step always reads. Of prepared weights: number of all weights that are split."""
     listed: int = 0
-    """`weights`, `listed`: for a feedback loop: number of weights that a step always reads, and number of weights that it reads only for
-    neurons that spiked. ``depth`` is then the largest number of weights of a neuron that are always read. For prepared weights,
-    ``weights``: number of all weights that are split."""
+    """Of a feedback loop: number of weights that a step reads only for neurons that spiked."""
     during: str = ""
-    """For a gradient: label of the recurrent core that runs backward at the same time; "" if none does."""
+    """Of a gradient: label of the recurrent core that runs backward at the same time; "" if none does."""
 
     def to_data(self) -> dict[str, Any]:
         """Return the launch as JSON types."""

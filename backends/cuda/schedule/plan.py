@@ -36,12 +36,12 @@ class FeedbackKernels:
     """Prefix of the names of the kernels."""
     forward_phases: tuple[StepPhase, ...]
     backward_phases: tuple[StepPhase, ...]
-    """`forward_phases`, `backward_phases`: each population's part of a step."""
+    """Each population's part of a step."""
     limits: tuple[LimitPhase, ...]
     """Phases that choose the spikes of limited sources."""
     forward_turns: Wavefront
     backward_turns: Wavefront
-    """`forward_turns`, `backward_turns`: order of the phases, with barriers."""
+    """Order of the phases, with barriers."""
     sizes: dict[str, int]
     """Number of neurons of each forward phase; for a phase that chooses spikes: 32, because one warp processes a sample."""
     near: SharedWeights
@@ -50,7 +50,7 @@ class FeedbackKernels:
     """Work of a step, with the fields of ``Work`` in ``sharing.hpp``."""
     forward_sums: int
     backward_sums: int
-    """`forward_sums`, `backward_sums`: maximum number of sums per neuron: its currents forward, its outputs backward."""
+    """Maximum number of sums per neuron: its currents forward, its outputs backward."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,20 @@ class RecurrentCore:
 
     name: str
     size: int
+    """Number of neurons."""
     port: int
+    """Index of the current to which the recurrence adds."""
     output: int
+    """Index of the output that the recurrence reads."""
     delay: int
-    """`size`, `port`, `output`, `delay`: number of neurons; index of the current that the recurrence adds to and of the output that it
-    reads; delay of the recurrence."""
+    """Delay of the recurrence, in steps."""
     weight: str
     spikes: str
     delta: str
     """`weight`, `spikes`, `delta`: members of ``Net``: weights, spikes of the output, adjoint of the current."""
     forward_parts: int
     backward_parts: int
-    """`forward_parts`, `backward_parts`: number of 16-bit values into which a weight is split."""
+    """Number of 16-bit values into which a weight is split."""
     goes_back: bool
     feedback: str
     """The kernels that run if the weights do not fit."""
@@ -94,51 +96,33 @@ class LaunchPlan:
 
     Parameters
     ----------
-    steps
-        Kernels of the time steps.
-    sequence_calls
-        Builder of calls of network-independent kernels.
+    steps, sequence_calls
+        Builders of kernels for single steps, and of calls of kernels for whole sequences.
     trains
         Whether the program has a backward pass.
-
-    Attributes
-    ----------
-    neurons
-        Structs of populations that are not in a feedback loop.
-    walks
-        Names of the structs that walks run.
-    sums
-        Kernels that sum inputs from outside a component.
-    feedbacks
-        Kernels of feedback components, which use barriers.
-    cores
-        Populations whose recurrence stays on chip.
-    forward, backward
-        Host statements that launch all kernels.
-    backward_cores
-        The cores of the backward pass whose blocks form clusters, in order.
-    launches
-        The launches as data.
-    spare_copies
-        C++ conditions; if all are true, no kernel reads the copies of weights. Empty: some kernel always reads them.
-    fields, binding
-        Buffers of outside sums: members of ``Net``, and statements that set their addresses.
     """
 
     def __init__(self, steps: Steps, sequence_calls: SequenceCalls, trains: bool) -> None:
         self._steps = steps
         self._sequence_calls = sequence_calls
         self.neurons: list[NeuronStruct] = []
+        """Structs of populations that are not in a feedback loop."""
         self.walks: list[str] = []
+        """Names of the structs that walks run."""
         self.sums: list[OutsideSum] = []
+        """Kernels that sum inputs from outside a component."""
         self.feedbacks: list[FeedbackKernels] = []
         self.cores: list[RecurrentCore] = []
         self.forward: list[str] = []
         self.backward: list[str] = []
+        """Host statements that launch all kernels of a pass."""
         self.fields: list[str] = []
         self.binding: list[str] = []
+        """Buffers of outside sums: members of ``Net``, and statements that set their addresses."""
         self.backward_cores: list[BackwardCore] = []
-        self._complete: set[str] = set()  # currents whose adjoints are computed for all steps
+        """The cores of the backward pass whose blocks form clusters, in order."""
+        self._complete: set[str] = set()
+        """Currents whose adjoints have been computed for all steps."""
         self.launches: list[Launch] = []
         self._described = Launches(steps)
         needed: Counter[str] = Counter()
@@ -155,6 +139,7 @@ class LaunchPlan:
         self.scratch = Scratch(needed["training"], needed["inference"])
         spared = not used_outside and len(self.feedbacks) == len(self.cores) and all(core.goes_back for core in self.cores)
         self.spare_copies = [f"{core.name}_{way}.is_on_chip()" for core in self.cores for way in ("ahead", "back")] if spared else []
+        """C++ conditions; if all are true, no kernel reads the copies of weights. Empty: some kernel always reads them."""
 
     @property
     def prepared(self) -> list[PreparedWeight]:

@@ -65,18 +65,7 @@ Component = Walk | RecurrentLoop | Feedback
 
 
 class KernelOrder:
-    """The components of a program, in topological order.
-
-    Parameters
-    ----------
-    program
-        The step program.
-
-    Attributes
-    ----------
-    components
-        Components in the order of the forward pass.
-    """
+    """The components of a program."""
 
     def __init__(self, program: StepProgram) -> None:
         self._program = program
@@ -94,6 +83,7 @@ class KernelOrder:
         order = nx.lexicographical_topological_sort(condensed, key=first.__getitem__)
         members = [tuple(sorted(condensed.nodes[c]["members"], key=place.__getitem__)) for c in order]
         self.components = tuple(self._component(m, number) for number, m in enumerate(members))
+        """Components in the order of the forward pass, which is topological."""
         self._component_of = {p: c for c in self.components for p in c.populations}
 
     def outside(self, op: ConnectionOp) -> bool:

@@ -185,10 +185,7 @@ class SequenceCalls:
         return f"gather_wired_back({ends}, {by_source}, {deltas}, {reach}, {tables.weight}, {sums});"
 
     def gradient(self, op: object) -> tuple[str, str] | None:
-        """Return the call for a gradient and the statement that allocates its slices (partial sums).
-
-        None if the gradient needs a network-specific kernel.
-        """
+        """Return the call for a gradient and the statement that allocates its slices (partial sums); None for a network-specific kernel."""
         if isinstance(op, DenseWeightGradient):
             outputs, inputs = self.steps.storage.size(op.target), self.steps.storage.size(op.source.buffer)
             parameter = op.gradient.removeprefix("d_")
@@ -202,7 +199,6 @@ class SequenceCalls:
         return None
 
     def _convolution_gradient(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> tuple[str, str]:
-        """Return the call for the gradient of a convolution's weight or bias at all steps, and the statement that allocates its slices."""
         forward = self.steps.connections.operation(op.connection)
         assert isinstance(forward, Convolve)
         windows = self.steps.connections.windows(forward)

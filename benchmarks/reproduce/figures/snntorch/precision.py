@@ -27,9 +27,8 @@ def _points(results: Results, key: str, unit: float) -> tuple[Point, ...]:
         for precision in PRECISIONS:
             result = results.get(neuron_row(model, BATCH, precision).key)
             if result is not None:
-                note = why_missing(result) or f"{result['step_ms']:.3g} ms per step" + (
-                    f"; float16: {result['half']}" if "half" in result else ""
-                )
+                half = f"; float16: {result['half']}" if "half" in result else ""
+                note = why_missing(result) or f"{result['step_ms']:.3g} ms per step{half}"
                 number = result[key] / unit if key in result else None
                 found.append(Point(f"{precision} (predicted)", "predicted", model, number, note, {"model": model}))
     return tuple(found)

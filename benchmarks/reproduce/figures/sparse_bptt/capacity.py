@@ -30,9 +30,9 @@ def points(results: Results) -> tuple[Point, ...]:
             continue
         _, result = known
         limit = "rates not bounded" if bound is None else f"rates bounded to {100 * bound:g} %"
-        for what, word in (("largest", "largest"), ("mean", "mean")):
+        for what in ("largest", "mean"):
             for layer, percents in result.get(what, {}).items():
-                series = f"{layer}, {limit}: {word} (measured)"
+                series = f"{layer}, {limit}: {what} (measured)"
                 found += [
                     Point(series, "measured", float(epoch), percent, f"test accuracy {100 * accuracy:.1f} %")
                     for epoch, (percent, accuracy) in enumerate(zip(percents, result["accuracy"], strict=True))

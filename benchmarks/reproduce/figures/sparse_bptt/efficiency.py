@@ -34,9 +34,8 @@ def _efficiencies(series: str, steps: Iterable[tuple[int, object]], *, strong: b
     if len(known) < 2:
         return []
     first, ms = known[0]
-    return [
-        Point(series, "predicted", float(x), 100 * ms / own * (first / x if strong else 1.0), f"{own:.3g} ms per step") for x, own in known
-    ]
+    percents = [100 * ms / own * (first / x if strong else 1.0) for x, own in known]
+    return [Point(series, "predicted", float(x), y, f"{own:.3g} ms per step") for (x, own), y in zip(known, percents, strict=True)]
 
 
 FIGURE: Final = Figure(

@@ -21,18 +21,11 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 def points(results: Results) -> tuple[Point, ...]:
     """Return the log and the predictions on the GC200."""
-    places = [(run.name.removeprefix("logged-"), run.name) for run in logged_runs()]
-    log = [
-        Point(
-            LOG,
-            "published",
-            x,
-            1e3 * BATCH / run.logged_ms,
-            f"{run.logged_ms:g} ms per step, whole ms as printed by Keras",
-            {"net": run.name},
-        )
-        for (x, _), run in zip(places, logged_runs(), strict=True)
-    ]
+    places, log = [], []
+    for run in logged_runs():
+        x, note = run.name.removeprefix("logged-"), f"{run.logged_ms:g} ms per step, whole ms as printed by Keras"
+        places.append((x, run.name))
+        log.append(Point(LOG, "published", x, 1e3 * BATCH / run.logged_ms, note, {"net": run.name}))
     return (*log, *throughput(results, places, PUBLISHED), *throughput(results, places, SNNC))
 
 

@@ -26,11 +26,9 @@ def points(results: Results) -> tuple[Point, ...]:
     """Return the points of one line per network, and of a line of perfect scaling from its first point."""
     found: list[Point] = []
     for net, ipus in NETS.items():
-        own = [
-            point
-            for x in ipus
-            for point in throughput(results, [(float(x), net)], SNNC, f"{named(net)} (predicted)", None if x == ipus[0] else x)
-        ]
+        own: list[Point] = []
+        for x in ipus:
+            own += throughput(results, [(float(x), net)], SNNC, f"{named(net)} (predicted)", None if x == ipus[0] else x)
         found += own
         if len(own) > 1 and own[0].y is not None and own[0].x == float(ipus[0]):
             perfect = f"perfect scaling from the first point of {named(net).split(', ')[1].removesuffix(' of about 980')} (predicted)"
