@@ -13,19 +13,8 @@ from snnc.backends.native.memory import ListNeeds, Needs, OmittedCopies
 from snnc.backends.native.row_buffers import LINE, RowBuffer, padded, pitch
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.windows import two_axes
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.ir.step_operations import (
-    AddReduced,
-    Convolve,
-    ConvolveInputGradient,
-    DenseInputGradient,
-    DenseProduct,
-    DenseWeightGradient,
-    NeuronStep,
-    Pooling,
-    PoolingGradient,
-    ReduceGradient,
-)
 from snnc.compiler.losses.update_rules import moments
 
 SPIKING: Final = 0.08
@@ -63,14 +52,14 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
         if stored.rows or (spikes and not stored.listed):
             rows["steps"] += 4 * pitch(storage.size(name))
             rows["number"] += 4 * pitch(storage.size(name)) * stored.past
-    pairs = max((4 * -(-_shape(storage, op)[0] // 2) for op in program.backward if isinstance(op, DenseInputGradient)), default=0)
+    pairs = max((4 * -(-_shape(storage, op)[0] // 2) for op in program.backward if isinstance(op, ops.DenseInputGradient)), default=0)
     if storage.precision == "bfloat16":
         rows["block" if stages.backward else "number"] += pairs
     values = {name: _numbers(storage, name) for name in program.parameters}
     learned = [u.parameter for u in program.update] if trains else []
-    states = sum(storage.size(n) for op in program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs))
+    states = sum(storage.size(n) for op in program.forward if isinstance(op, ops.NeuronStep) for n in (*op.states, *op.outputs))
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
-    maxima = [op for op in program.forward if isinstance(op, Pooling | AddReduced) and storage.reads_lists(op)]
+    maxima = [op for op in program.forward if isinstance(op, ops.Pooling | ops.AddReduced) and storage.reads_lists(op)]
     fixed += sum(_spike_maximum_bytes(storage, op) for op in maxima)
     fixed += _copies(storage, trains) + 4 * sum(t.size * (1 + (t.shape[1:] == (1,))) for t in statements.tables) + 4 * states
     fixed += 4 * sum(values[name] for name in statements.shared)
@@ -90,16 +79,16 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     )
 
 
-def _shape(storage: SequenceStorage, op: DenseProduct | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:
+def _shape(storage: SequenceStorage, op: ops.DenseProduct | ops.DenseInputGradient | ops.DenseWeightGradient) -> tuple[int, int]:
     """Return the numbers of outputs and inputs of a dense connection."""
-    weight = op.weight if isinstance(op, DenseProduct | DenseInputGradient) else op.gradient.removeprefix("d_")
+    weight = op.weight if isinstance(op, ops.DenseProduct | ops.DenseInputGradient) else op.gradient.removeprefix("d_")
     outputs, inputs = storage.program.buffers[weight].shape
     return outputs, inputs
 
 
 def _omitted_copies(storage: SequenceStorage, stages: Stages, trains: bool) -> OmittedCopies:
     """Return the memory of the copies of weights that a program with checkpoints does not make, and the memory needed instead."""
-    backward = [op for op in storage.program.backward if trains and isinstance(op, DenseInputGradient) and is_large(storage, op)]
+    backward = [op for op in storage.program.backward if trains and isinstance(op, ops.DenseInputGradient) and is_large(storage, op)]
     shapes = [_shape(storage, op) for op in backward]
     copies = sum(4 * (-(-inputs // PACKED) * PACKED) * outputs for outputs, inputs in shapes)
     sample = max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0)
@@ -113,7 +102,7 @@ def _numbers(storage: SequenceStorage, parameter: str) -> int:
         case ["dense"]:
             return int(value.shape[1]) * padded(value.shape[0])
         case ["convolution"]:
-            op = next(op for op in storage.program.forward if isinstance(op, Convolve) and op.weight == parameter)
+            op = next(op for op in storage.program.forward if isinstance(op, ops.Convolve) and op.weight == parameter)
             return op.windows.channels * math.prod(op.windows.kernel) * padded(value.shape[0] // op.groups)
     return padded(max(1, value.size))
 
@@ -122,19 +111,19 @@ def _choices(storage: SequenceStorage) -> int:
     """Return the bytes, per step and sample, that are needed to store which input each maximum selected."""
     found = 0
     for op in storage.program.backward:
-        if isinstance(op, PoolingGradient | ReduceGradient) and is_maximum(op) and not storage.reads_lists(op):
+        if isinstance(op, ops.PoolingGradient | ops.ReduceGradient) and is_maximum(op) and not storage.reads_lists(op):
             found += 4 * storage.size(op.target)
     for forward in storage.program.forward:
-        if isinstance(forward, Convolve) and forward.connection in storage.pooled:
+        if isinstance(forward, ops.Convolve) and forward.connection in storage.pooled:
             outputs = storage.program.buffers[forward.weight].shape[0]
             found += math.prod(storage.pooled[forward.connection].output) * forward.groups * padded(outputs // forward.groups)
     return found
 
 
-def _spike_maximum_bytes(storage: SequenceStorage, op: Pooling | AddReduced) -> int:
+def _spike_maximum_bytes(storage: SequenceStorage, op: ops.Pooling | ops.AddReduced) -> int:
     """Return the bytes of the tables of a maximum over spikes, by source and by target."""
     targets, sources = storage.size(op.target), storage.size(op.source.buffer)
-    entries = targets * math.prod(op.windows.kernel) if isinstance(op, Pooling) else sources
+    entries = targets * math.prod(op.windows.kernel) if isinstance(op, ops.Pooling) else sources
     return 4 * (sources + 1 + targets + entries)
 
 
@@ -142,15 +131,15 @@ def _copies(storage: SequenceStorage, trains: bool) -> int:
     """Return the bytes of the copies of weights for the forward and backward pass."""
     rounded, found = storage.precision == "bfloat16", 0
     for op in storage.program.forward:
-        if isinstance(op, DenseProduct) and rounded:
+        if isinstance(op, ops.DenseProduct) and rounded:
             outputs, inputs = _shape(storage, op)
             width = padded(-(-outputs // -(-outputs // PANEL)))
             found += 2 * -(-padded(outputs) // width) * inputs * (-(-width // CHUNK) * CHUNK)
     for back in storage.program.backward if trains else ():
-        if isinstance(back, DenseInputGradient):
+        if isinstance(back, ops.DenseInputGradient):
             outputs, inputs = _shape(storage, back)
             found += 4 * (-(-inputs // PACKED) * PACKED) * (-(-outputs // 2) if rounded else outputs) + 8 * inputs
-        elif isinstance(back, ConvolveInputGradient):
+        elif isinstance(back, ops.ConvolveInputGradient):
             found += 4 * _convolution(storage, back.connection).packed
     return found
 
@@ -166,7 +155,7 @@ def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
         elif stored.listed:
             found.append(ListNeeds(info.id, size, stored.past, SPIKING))
     for op in program.forward:
-        if isinstance(op, NeuronStep):
+        if isinstance(op, ops.NeuronStep):
             found += [ListNeeds(n, storage.size(n), storage.stored(n).past, SPIKING) for n in op.outputs if storage.stored(n).listed]
             near = [n for n in op.outputs if trains and n in storage.outputs_with_support]
             found += [ListNeeds(f"{n}_near", storage.size(n), 0, IN_SUPPORT) for n in near]
@@ -178,7 +167,7 @@ def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[t
     inputs = {f"{info.id}_in": info.id for info in storage.program.inputs}
     found: dict[str, int] = {}
     for op in storage.program.forward:
-        if isinstance(op, DenseProduct):
+        if isinstance(op, ops.DenseProduct):
             name = inputs.get(op.source.buffer, op.source.buffer)
             near = f"{op.source.buffer}_near"
             found |= {name: lists[name].width} if name in lists else {}
@@ -186,16 +175,16 @@ def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[t
     return tuple(found.items())
 
 
-def _scratch_bytes(storage: SequenceStorage, maxima: Sequence[Pooling | AddReduced]) -> int:
+def _scratch_bytes(storage: SequenceStorage, maxima: Sequence[ops.Pooling | ops.AddReduced]) -> int:
     """Return the bytes of an object of the C++ class ``Scratch``, the temporary memory of a thread.
 
     Transposed entries of lists are not included, because their number depends on the activity.
     """
     program = storage.program
-    inputs = max((_shape(storage, op)[1] for op in program.forward if isinstance(op, DenseProduct)), default=0)
+    inputs = max((_shape(storage, op)[1] for op in program.forward if isinstance(op, ops.DenseProduct)), default=0)
     columns = 8 * (1 + inputs)  # where each column of the transposed lists begins
     sums = 4 * (LINE + 4 * inputs)
-    convolutions = [_convolution(storage, op.connection) for op in program.forward if isinstance(op, Convolve)]
+    convolutions = [_convolution(storage, op.connection) for op in program.forward if isinstance(op, ops.Convolve)]
     stored = [b for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("input", "output")]
     rows = [storage.size(b.name) for b in stored if not storage.stored(b.name).listed]  # readers may list their nonzero values
     rows += [c.outer for c in convolutions]
@@ -226,7 +215,7 @@ def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
     If the convolution is regular (stride 1, and no dilation along a row), each temporary output row has a margin, and extra rows precede
     the first one. Then the products with a row of taps are added to one contiguous range, which no end of a row interrupts.
     """
-    op = next(op for op in storage.program.forward if isinstance(op, Convolve) and op.connection == connection)
+    op = next(op for op in storage.program.forward if isinstance(op, ops.Convolve) and op.connection == connection)
     windows, pool = op.windows, storage.pooled.get(connection)
     size, kernel, stride, dilation = (two_axes(axes) for axes in (windows.size, windows.kernel, windows.stride, windows.dilation))
     before = two_axes([b for b, _ in windows.padding], 0)

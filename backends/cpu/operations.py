@@ -13,51 +13,23 @@ from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
 from snnc.backends.native.windows import windows_expression
-from snnc.compiler.ir.step_operations import (
-    AddOneToOne,
-    AddPadded,
-    AddReduced,
-    AddSlice,
-    BackwardOp,
-    BiasGradient,
-    Convolve,
-    ConvolveBiasGradient,
-    ConvolveInputGradient,
-    ConvolveWeightGradient,
-    DenseInputGradient,
-    DenseProduct,
-    DenseWeightGradient,
-    Fill,
-    ForwardOp,
-    NeuronAdjoint,
-    NeuronStep,
-    OneToOneInputGradient,
-    OneToOneWeightGradient,
-    PadGradient,
-    Pooling,
-    PoolingGradient,
-    Record,
-    RecordAdjoint,
-    ReduceGradient,
-    Rescale,
-    RescaleBiasGradient,
-    RescaleInputGradient,
-    RescaleWeightGradient,
-    SliceGradient,
-    SparseInputGradient,
-    SparseProduct,
-    SparseWeightGradient,
-)
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.spike_limits import limited_sources
 from snnc.compiler.lowering.statistics import watched
 from snnc.compiler.neurons.expression import Number, Symbol
 
-Wired: TypeAlias = SparseProduct | AddOneToOne | Pooling | Rescale | AddReduced | AddSlice | AddPadded
+Wired: TypeAlias = ops.SparseProduct | ops.AddOneToOne | ops.Pooling | ops.Rescale | ops.AddReduced | ops.AddSlice | ops.AddPadded
 """Connections that are stored as tables of wires."""
-WiredWeightGradient: TypeAlias = SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient
+WiredWeightGradient: TypeAlias = ops.SparseWeightGradient | ops.OneToOneWeightGradient | ops.RescaleWeightGradient
 WiredInputGradient: TypeAlias = (
-    SparseInputGradient | OneToOneInputGradient | PoolingGradient | RescaleInputGradient | ReduceGradient | SliceGradient | PadGradient
+    ops.SparseInputGradient
+    | ops.OneToOneInputGradient
+    | ops.PoolingGradient
+    | ops.RescaleInputGradient
+    | ops.ReduceGradient
+    | ops.SliceGradient
+    | ops.PadGradient
 )
 
 SHARED: Final = 1 << 20
@@ -65,7 +37,7 @@ SHARED: Final = 1 << 20
 COPIED: Final = 1 << 20
 """Maximum bytes of a weight for which backward products always read a copy. With checkpoints, they read larger weights in place and
 interleave the samples at each step instead."""
-ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | ConvolveInputGradient
+ConvolveGradient: TypeAlias = ops.ConvolveWeightGradient | ops.ConvolveBiasGradient | ops.ConvolveInputGradient
 
 
 @dataclass
@@ -115,12 +87,12 @@ class Statements:
     # ---- forward -----------------------------------------------------------------------------------------------------
 
     @singledispatchmethod
-    def add(self, op: ForwardOp | BackwardOp) -> None:
+    def add(self, op: ops.ForwardOp | ops.BackwardOp) -> None:
         """Add the statements of `op`."""
         raise TypeError(op)
 
     @add.register
-    def _fill(self, op: Fill) -> None:
+    def _fill(self, op: ops.Fill) -> None:
         call = f"fill(w, {op.target}, t, {{{', '.join(f'&{b}' for b in op.biases)}}});"
         if op.target in self.stages.filled(self.storage.program):
             self.before_block.append(BlockStatement(call, each_step=True))
@@ -128,7 +100,7 @@ class Statements:
             self.forward.append(call)
 
     @add.register
-    def _dense(self, op: DenseProduct) -> None:
+    def _dense(self, op: ops.DenseProduct) -> None:
         """Add a dense connection: once before each block of steps if possible, else in each step."""
         c, weight = op.connection, op.weight
         outputs, inputs = self.storage.program.buffers[weight].shape
@@ -163,15 +135,15 @@ class Statements:
             return
         if found.constants is not None:
             self.kernels.append(f"const Array<float> {c}_constants = constants(tables[{first + 2}]);")
-        weight = op.weight if isinstance(op, SparseProduct | AddOneToOne | Rescale) else None
+        weight = op.weight if isinstance(op, ops.SparseProduct | ops.AddOneToOne | ops.Rescale) else None
         self.weights[c] = f"{c}_constants.data()" if weight is None else f"{weight}.value.data()"
         self.forward.append(f"{c}.forward(w, {source}, {self.weights[c]}, {op.target}, t, scratch);")
-        if isinstance(op, Rescale) and op.bias is not None:
+        if isinstance(op, ops.Rescale) and op.bias is not None:
             self.kernels.append(f"const Biases {c}_biases{{tables[{len(self.tables) - 1}]}};")
             self.forward.append(f"{c}_biases.forward(w, {op.target}, t, {op.bias}.value.data());")
 
     @add.register
-    def _convolve(self, op: Convolve) -> None:
+    def _convolve(self, op: ops.Convolve) -> None:
         """Add a convolution, with the maximum pooling of its result if both are computed together."""
         c, windows = op.connection, op.windows
         outputs = self.storage.program.buffers[op.weight].shape[0]
@@ -190,7 +162,7 @@ class Statements:
         self.forward.append(f"{c}.forward(w, {source}, {op.weight}, {bias}, {op.target}, t, scratch);")
 
     @add.register
-    def _neuron_step(self, op: NeuronStep) -> None:
+    def _neuron_step(self, op: ops.NeuronStep) -> None:
         self.forward.append(self.neuron_call(op))
         self.enter += self._first_history(op)
         self.forward += [Guarded("!again", f"{o}.list_rows(w, t);") for o in op.outputs if self.storage.stored(o).listed]
@@ -198,10 +170,10 @@ class Statements:
         self.forward += [Guarded("training && !again", f"{o}.forget_dropped(w, t, {o}_near);") for o in near if o in limited]
         self.forward += [Guarded("training && !again", f"{o}_near.list_rows(w, t);") for o in near]
 
-    def _info(self, op: NeuronStep | NeuronAdjoint) -> PopulationInfo:
+    def _info(self, op: ops.NeuronStep | ops.NeuronAdjoint) -> PopulationInfo:
         return next(p for p in self.storage.program.populations if p.id == op.population)
 
-    def _first_history(self, op: NeuronStep) -> list[str]:
+    def _first_history(self, op: ops.NeuronStep) -> list[str]:
         """Return the statements that store the states before the first step."""
         kernel, found, keep = self._info(op).kernel, [], SHORT[self.storage.precision].keep
         parameters = dict(zip(kernel.parameters, op.parameters, strict=True))
@@ -215,7 +187,7 @@ class Statements:
                     found.append(f"{keep}(w, {n}, first - 1, {n}_history, {offset});")
         return found
 
-    def neuron_call(self, op: NeuronStep) -> str:
+    def neuron_call(self, op: ops.NeuronStep) -> str:
         """Return the statement that runs a step of a population."""
         arguments = [f"{a}.value.data()" for a in op.parameters]
         arguments += [f"{i}.row(t, w.first)" for i in op.currents]
@@ -230,23 +202,23 @@ class Statements:
         arguments += [f"{histories[n]}.row(t, w.first)" for n in rounded]
         return f"{op.population}_forward({', '.join(('rows', *arguments))});"
 
-    def _outputs_with_support(self, op: NeuronStep) -> list[str]:
+    def _outputs_with_support(self, op: ops.NeuronStep) -> list[str]:
         return [o for o in op.outputs if self.trains and o in self.storage.outputs_with_support]
 
     @add.register
-    def _record(self, op: Record) -> None:
+    def _record(self, op: ops.Record) -> None:
         self.forward.append(f"copy_step(w, {op.source.buffer}.rows, {earlier_step('t', op.source)}, {op.target}, t);")
 
     # ---- backward ----------------------------------------------------------------------------------------------------
 
     @add.register
-    def _record_adjoint(self, op: RecordAdjoint) -> None:
+    def _record_adjoint(self, op: ops.RecordAdjoint) -> None:
         self.backward.append(
             to_earlier_step(op.source, f"add_step(w, d_{op.target}, t, d_{op.source.buffer}, {earlier_step('t', op.source)});")
         )
 
     @add.register
-    def _neuron_adjoint(self, op: NeuronAdjoint) -> None:
+    def _neuron_adjoint(self, op: ops.NeuronAdjoint) -> None:
         kernel, rounded = self._info(op).kernel, self.storage.rounded[op.population]
         states = {s: f"{n}_history" if s in rounded else n for s, n in zip(kernel.states, op.states, strict=True)}
         arguments = [f"{a}.value.data()" for a in op.parameters]
@@ -280,11 +252,11 @@ class Statements:
         self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
 
     @add.register
-    def _bias(self, op: BiasGradient) -> None:
+    def _bias(self, op: ops.BiasGradient) -> None:
         self.gradients.append(f"bias_gradient(w, d_{op.target}, first, last, {gradient_of(op.gradient)});")
 
     @add.register
-    def _dense_weight(self, op: DenseWeightGradient) -> None:
+    def _dense_weight(self, op: ops.DenseWeightGradient) -> None:
         c, given = op.connection, f"{op.source.buffer}, {op.source.delay}, d_{op.target}, first, last"
         parameter = op.gradient.removeprefix("d_")
         if self._alone(op) and 4 * self.storage.size(parameter) > SHARED:
@@ -294,11 +266,11 @@ class Statements:
         fresh = self.writes(op, "last == steps")
         self.gradients.append(f"{c}.weight_gradient(w, {given}, {gradient_of(op.gradient)}, {fresh}, scratch);")
 
-    def _alone(self, op: DenseWeightGradient) -> bool:
+    def _alone(self, op: ops.DenseWeightGradient) -> bool:
         """Return whether no other operation contributes to the gradient."""
         return [getattr(other, "gradient", None) for other in self.storage.program.backward].count(op.gradient) == 1
 
-    def writes(self, op: DenseWeightGradient, first: str = "") -> str:
+    def writes(self, op: ops.DenseWeightGradient, first: str = "") -> str:
         """Return the C++ condition under which `op` overwrites its gradient instead of adding to it; `first`: additional condition."""
         if not self._alone(op):
             return "false"
@@ -306,7 +278,7 @@ class Statements:
         return f"w.fresh && {first}" if first else "w.fresh"
 
     @add.register
-    def _dense_input(self, op: DenseInputGradient) -> None:
+    def _dense_input(self, op: ops.DenseInputGradient) -> None:
         """Add the gradient that a dense connection returns to its source: once after each block of steps if possible, else in each step."""
         c = op.connection
         self.store_packed(op)
@@ -319,9 +291,9 @@ class Statements:
         else:
             self.backward.append(call)
 
-    def store_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
+    def store_packed(self, op: ops.DenseInputGradient | ops.ConvolveInputGradient) -> None:
         """Store a packed copy of a weight for the backward pass."""
-        if isinstance(op, ConvolveInputGradient):
+        if isinstance(op, ops.ConvolveInputGradient):
             self.setup.append(f"{op.connection}.keep_packed();")
             self.prepare.append(f"{op.connection}.pack({op.weight}, worker, workers);")
             return
@@ -339,23 +311,23 @@ class Statements:
         c, found = op.connection, dict.fromkeys(("weight", "bias", "adjoint", "near"), "nullptr")
         for gradient in own:
             match gradient:
-                case ConvolveWeightGradient():
+                case ops.ConvolveWeightGradient():
                     found["weight"] = gradient_of(gradient.gradient)
-                case ConvolveBiasGradient():
+                case ops.ConvolveBiasGradient():
                     found["bias"] = gradient_of(gradient.gradient)
-                case ConvolveInputGradient():
+                case ops.ConvolveInputGradient():
                     self.store_packed(gradient)
                     found["adjoint"] = f"&d_{gradient.source.buffer}"
                     near = gradient.source.buffer in self.storage.outputs_with_support and c not in self.storage.pooled
                     # The list lacks neurons whose spikes were dropped. Convolutions, unlike dense connections, return gradients to them.
                     if near and gradient.source.buffer not in limited_sources(self.storage.program):
                         found["near"] = f"&{gradient.source.buffer}_near"
-        forward = next(o for o in self.storage.program.forward if isinstance(o, Convolve) and o.connection == c)
+        forward = next(o for o in self.storage.program.forward if isinstance(o, ops.Convolve) and o.connection == c)
         given = f"w, {forward.source.buffer}, {forward.source.delay}, d_{op.target}, t, {forward.weight}"
         self.backward.append(f"{c}.backward({given}, {{{', '.join(found.values())}}}, scratch);")
 
     @add.register
-    def _indexed_bias(self, op: RescaleBiasGradient) -> None:
+    def _indexed_bias(self, op: ops.RescaleBiasGradient) -> None:
         self.backward.append(f"{op.connection}_biases.gradient(w, d_{op.target}, t, {gradient_of(op.gradient)});")
 
     @add.register
@@ -375,6 +347,6 @@ class Statements:
             self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {self.weights[c]}, {adjoint});")
 
 
-def is_large(storage: SequenceStorage, op: DenseInputGradient) -> bool:
+def is_large(storage: SequenceStorage, op: ops.DenseInputGradient) -> bool:
     """Return whether backward products read the weight without a copy if there are checkpoints."""
     return storage.precision != "bfloat16" and 4 * storage.size(op.weight) > COPIED

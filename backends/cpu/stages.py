@@ -13,17 +13,7 @@ from typing import Final
 import networkx as nx
 
 from snnc.backends.native.storage import SequenceStorage, is_maximum
-from snnc.compiler.ir.step_operations import (
-    BackwardOp,
-    ConnectionOp,
-    DenseProduct,
-    Fill,
-    ForwardOp,
-    NeuronAdjoint,
-    NeuronStep,
-    Record,
-    RecordAdjoint,
-)
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.step_program import StepProgram
 
 HEAVY: Final = 1 << 19
@@ -50,25 +40,25 @@ class Stages:
 
     def filled(self, program: StepProgram) -> frozenset[str]:
         """Return the currents to which block products are added; their buffers have a row for each step of a block."""
-        return frozenset(op.target for op in program.forward if isinstance(op, DenseProduct) and op.connection in self.forward)
+        return frozenset(op.target for op in program.forward if isinstance(op, ops.DenseProduct) and op.connection in self.forward)
 
-    def of(self, op: ForwardOp | BackwardOp) -> int:
+    def of(self, op: ops.ForwardOp | ops.BackwardOp) -> int:
         """Return the stage that runs `op`."""
         match op:
-            case NeuronStep() | NeuronAdjoint():
+            case ops.NeuronStep() | ops.NeuronAdjoint():
                 return self.level[op.population]
-            case Record() | RecordAdjoint():
+            case ops.Record() | ops.RecordAdjoint():
                 return self.level.get(self.owner.get(op.source.buffer, ""), 0)
         return self.level[self.owner[op.target]]
 
 
-def stages_of(storage: SequenceStorage, excluded: Callable[[ForwardOp], bool]) -> Stages:
+def stages_of(storage: SequenceStorage, excluded: Callable[[ops.ForwardOp], bool]) -> Stages:
     """Return the stages of `storage.program`; `excluded` selects operations that do not run step by step in training."""
     program = storage.program
-    steps = [op for op in program.forward if isinstance(op, NeuronStep)]
+    steps = [op for op in program.forward if isinstance(op, ops.NeuronStep)]
     owner = {buffer: op.population for op in steps for buffer in (*op.currents, *op.outputs)}
-    connections = [op for op in program.forward if not isinstance(op, Fill | NeuronStep | Record)]
-    dense = [op for op in connections if isinstance(op, DenseProduct) and not excluded(op)]
+    connections = [op for op in program.forward if not isinstance(op, ops.Fill | ops.NeuronStep | ops.Record)]
+    dense = [op for op in connections if isinstance(op, ops.DenseProduct) and not excluded(op)]
     heavy = {op.connection for op in dense if 4 * storage.size(op.weight) > HEAVY}
     from_inputs = frozenset(op.connection for op in connections if op.connection in heavy and op.source.buffer not in owner)
     level = _levels(program, owner, connections, heavy)
@@ -81,7 +71,7 @@ def stages_of(storage: SequenceStorage, excluded: Callable[[ForwardOp], bool]) -
     return Stages(owner, level, from_inputs | ahead, ahead)
 
 
-def _levels(program: StepProgram, owner: Mapping[str, str], connections: Sequence[ConnectionOp], heavy: set[str]) -> dict[str, int]:
+def _levels(program: StepProgram, owner: Mapping[str, str], connections: Sequence[ops.ConnectionOp], heavy: set[str]) -> dict[str, int]:
     """Return the stage of each population: the maximum number of heavy connections on a path to it, without those inside loops."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(p.id for p in program.populations)

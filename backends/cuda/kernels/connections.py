@@ -13,20 +13,9 @@ from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, by, choices_by
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Wires, wires_of
 from snnc.backends.native.windows import windows_expression
-from snnc.compiler.ir.step_operations import (
-    AddOneToOne,
-    ConnectionOp,
-    Convolve,
-    ConvolveInputGradient,
-    OneToOneWeightGradient,
-    Rescale,
-    RescaleBiasGradient,
-    RescaleWeightGradient,
-    SparseProduct,
-    SparseWeightGradient,
-)
+from snnc.compiler.ir import step_operations as ops
 
-WiredGradient: TypeAlias = OneToOneWeightGradient | SparseWeightGradient | RescaleWeightGradient | RescaleBiasGradient
+WiredGradient: TypeAlias = ops.OneToOneWeightGradient | ops.SparseWeightGradient | ops.RescaleWeightGradient | ops.RescaleBiasGradient
 
 
 @dataclass(frozen=True)
@@ -95,17 +84,17 @@ class Connections:
         """Weights that blocks may keep in shared memory."""
         self._wires: dict[str, Wires] = {}
 
-    def operation(self, connection: str) -> ConnectionOp:
+    def operation(self, connection: str) -> ops.ConnectionOp:
         """Return the forward operation of a connection."""
-        return next(op for op in self.program.forward if isinstance(op, ConnectionOp) and op.connection == connection)
+        return next(op for op in self.program.forward if isinstance(op, ops.ConnectionOp) and op.connection == connection)
 
-    def wires(self, op: ConnectionOp) -> Wires:
+    def wires(self, op: ops.ConnectionOp) -> Wires:
         """Return the entries of a connection."""
         if op.connection not in self._wires:
             self._wires[op.connection] = wires_of(op, self.storage)
         return self._wires[op.connection]
 
-    def by_target(self, op: ConnectionOp) -> ConnectionCode:
+    def by_target(self, op: ops.ConnectionOp) -> ConnectionCode:
         """Return the tables of a connection, sorted by target."""
         wires, name = self.wires(op), f"{op.connection}_by_target"
         if is_maximum(op):
@@ -114,12 +103,12 @@ class Connections:
         source, target, weight = columns(wires)
         self._bind("Wires ", name, lambda: self.tables.wires(by(target, self.storage.size(op.target), source, weight)))
         bias_of = None
-        if isinstance(op, Rescale) and op.bias is not None and wires.bias is not None:
+        if isinstance(op, ops.Rescale) and op.bias is not None and wires.bias is not None:
             bias_of, table = f"net.{op.connection}_bias_of", wires.bias.reshape(-1, 1)
             self._bind("const std::uint32_t *", f"{op.connection}_bias_of", lambda: self.tables.add(table))
         return ConnectionCode(f"net.{name}", self._weight(op), bias_of)
 
-    def by_source(self, op: ConnectionOp) -> str:
+    def by_source(self, op: ops.ConnectionOp) -> str:
         """Return the C++ expression of a connection's entries sorted by source; for a maximum, these are the targets of each source."""
         wires, sources, name = self.wires(op), self.storage.size(op.source.buffer), f"{op.connection}_by_source"
         if is_maximum(op):
@@ -127,7 +116,7 @@ class Connections:
         source, target, weight = columns(wires)
         return self._bind("Wires ", name, lambda: self.tables.wires(by(source, sources, target, weight)))
 
-    def windows_partition(self, op: ConnectionOp) -> tuple[bool, bool]:
+    def windows_partition(self, op: ops.ConnectionOp) -> tuple[bool, bool]:
         """Return whether the windows of a maximum do not overlap, and whether every source is in a window."""
         entries = self.wires(op).entries.ravel()
         different = len(np.unique(entries))
@@ -136,7 +125,7 @@ class Connections:
     def by_parameter(self, op: WiredGradient) -> tuple[str, bool]:
         """Return the C++ expression of a connection's entries sorted by weight (or bias), and whether each has at most `FEW` entries."""
         wires, numbers = self.wires(self.operation(op.connection)), max(1, self.storage.size(op.gradient))
-        if isinstance(op, RescaleBiasGradient):
+        if isinstance(op, ops.RescaleBiasGradient):
             assert wires.bias is not None, "biases have a table"
             targets = np.arange(len(wires.bias), dtype=np.uint32)
             found, name = by(wires.bias, numbers, targets, targets), f"{op.connection}_by_bias"
@@ -145,7 +134,7 @@ class Connections:
             found, name = by(weight, numbers, source, target), f"{op.connection}_by_weight"
         return self._bind("Wires ", name, lambda: self.tables.wires(found)), found.most <= FEW
 
-    def windows(self, op: Convolve | ConvolveInputGradient) -> str:
+    def windows(self, op: ops.Convolve | ops.ConvolveInputGradient) -> str:
         """Return the C++ value ``Windows{…}`` of a convolution; the axis of a 1-D convolution becomes the second of two axes."""
         outputs = self.program.buffers[op.weight].shape[0]
         return windows_expression(op.windows, op.windows.output, op.windows.channels, outputs, op.groups)
@@ -157,9 +146,9 @@ class Connections:
         self.copies[copy.name] = copy
         return f"net.{copy.name}"
 
-    def _weight(self, op: ConnectionOp) -> str:
+    def _weight(self, op: ops.ConnectionOp) -> str:
         """Return the C++ expression of a connection's weights; constant ones are in a table."""
-        weight = op.weight if isinstance(op, SparseProduct | AddOneToOne | Rescale) else None
+        weight = op.weight if isinstance(op, ops.SparseProduct | ops.AddOneToOne | ops.Rescale) else None
         if weight is not None:
             return f"net.{weight}"
         constants = self.wires(op).constants

@@ -7,22 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from snnc.backends.cuda.kernels.connections import WiredGradient
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.schedule.launches import Launches, timed
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
-from snnc.compiler.ir.step_operations import (
-    BiasGradient,
-    BufferValue,
-    Convolve,
-    ConvolveBiasGradient,
-    ConvolveWeightGradient,
-    NeuronAdjoint,
-    OneToOneWeightGradient,
-    RescaleBiasGradient,
-    RescaleWeightGradient,
-    SparseWeightGradient,
-)
+from snnc.compiler.ir import step_operations as ops
 
 
 @dataclass
@@ -60,25 +50,25 @@ class Gradients:
                 self.layout.append(made[1])
                 continue
             match op:
-                case ConvolveWeightGradient() | ConvolveBiasGradient():
+                case ops.ConvolveWeightGradient() | ops.ConvolveBiasGradient():
                     self._convolution(op)
-                case SparseWeightGradient() | OneToOneWeightGradient() | RescaleWeightGradient() | RescaleBiasGradient():
+                case ops.SparseWeightGradient() | ops.OneToOneWeightGradient() | ops.RescaleWeightGradient() | ops.RescaleBiasGradient():
                     self._wired(op)
-                case BiasGradient(target, gradient):
+                case ops.BiasGradient(target, gradient):
                     size = self._size(target)
                     self._slice(gradient, -(-size // LANES))
                     self.lines.append(f"column_sums(net.d_{target}.matrix(), {size}, rows, {_slices(gradient)}, warp);")
-                case NeuronAdjoint():
+                case ops.NeuronAdjoint():
                     self._neurons(op)
         if described.sums() is not None:
             self.sum_timer = timed("gradient", number)
 
-    def _convolution(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> None:
+    def _convolution(self, op: ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) -> None:
         forward = self.steps.connections.operation(op.connection)
-        assert isinstance(forward, Convolve)
+        assert isinstance(forward, ops.Convolve)
         shape = self.steps.program.buffers[forward.weight].shape
         expression = self.steps.connections.windows(forward)
-        if isinstance(op, ConvolveBiasGradient):
+        if isinstance(op, ops.ConvolveBiasGradient):
             self._slice(op.gradient, shape[0])
             self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp);")
             return
@@ -87,17 +77,17 @@ class Gradients:
         arguments = f"{source}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
         self.lines.append(f"window_gradient({expression}, {arguments});")
 
-    def _wired(self, op: SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient | RescaleBiasGradient) -> None:
+    def _wired(self, op: WiredGradient) -> None:
         numbers = max(1, self._size(op.gradient))
         table, few = self.steps.connections.by_parameter(op)
         source, lead = "Ones()", "0"
-        if not isinstance(op, RescaleBiasGradient):
+        if not isinstance(op, ops.RescaleBiasGradient):
             source, lead = f"net.{self.steps.limits.received(op.source.buffer)}", self._lead(op.source)
         self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
         arguments = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
         self.lines.append(f"wired_gradient<{'true' if few else 'false'}>({arguments});")
 
-    def _neurons(self, op: NeuronAdjoint) -> None:
+    def _neurons(self, op: ops.NeuronAdjoint) -> None:
         for gradient in op.gradients:
             size = self._size((op.currents or op.states)[0])
             self.sums[f"{gradient}_sums"] = size
@@ -112,7 +102,7 @@ class Gradients:
     def _size(self, buffer: str) -> int:
         return self.steps.storage.size(buffer)
 
-    def _lead(self, source: BufferValue) -> str:
+    def _lead(self, source: ops.BufferValue) -> str:
         """Return the number of stored rows before the row that is read at step 0 of the first sample."""
         before = self.steps.storage.stored(source.buffer).past - source.delay
         return f"{before} * run.batch" if before else "0"

@@ -10,21 +10,9 @@ from typing import Any, Final, Literal, get_args
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.native.storage import is_maximum
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.arrays.windows import Windows
-from snnc.compiler.ir.step_operations import (
-    BiasGradient,
-    ConnectionOp,
-    Convolve,
-    ConvolveBiasGradient,
-    ConvolveInputGradient,
-    ConvolveWeightGradient,
-    DenseInputGradient,
-    DenseProduct,
-    DenseWeightGradient,
-    InputGradient,
-    RecordAdjoint,
-)
 
 Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update", "prepare", "clear", "sum"]
 """A walk, a core and a feedback run all steps: of a population without recurrence, of a population with one recurrence, and of any other
@@ -144,45 +132,45 @@ class Launches:
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
 
-    def coming(self, op: ConnectionOp | InputGradient | RecordAdjoint, label: str) -> Launch:
+    def coming(self, op: ops.ConnectionOp | ops.InputGradient | ops.RecordAdjoint, label: str) -> Launch:
         """Return the launch that adds an operation's contribution to the sum that the population `label` receives from outside.
 
         Forward, this is the sum of a current; backward, it is the sum of an output's gradients.
         """
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
-        if isinstance(op, DenseProduct):
+        if isinstance(op, ops.DenseProduct):
             parts = self._steps.spike_parts if self._steps.spikes(op.source.buffer) else 6
             return self._product(op.weight, label, "forward", source + target, parts)
         values = FLOAT * self._steps.storage.size(op.source.buffer)
-        if isinstance(op, DenseInputGradient):
+        if isinstance(op, ops.DenseInputGradient):
             return self._product(op.weight, label, "backward", values + target, 1 if self._steps.half else 3)
-        if isinstance(op, Convolve):
+        if isinstance(op, ops.Convolve):
             return self._convolution(op, op.windows, op.groups, label, "forward", source + target, 2)
-        if isinstance(op, ConvolveInputGradient):
+        if isinstance(op, ops.ConvolveInputGradient):
             return self._convolution(op, op.windows, op.groups, label, "backward", values + target, 3)
-        way: Way = "forward" if isinstance(op, ConnectionOp) else "backward"
+        way: Way = "forward" if isinstance(op, ops.ConnectionOp) else "backward"
         # In the backward pass, a maximum reads its candidates again.
-        again = values if way == "backward" and not isinstance(op, RecordAdjoint) and is_maximum(op) else 0
+        again = values if way == "backward" and not isinstance(op, ops.RecordAdjoint) and is_maximum(op) else 0
         return Launch("table", way, label, (source if way == "forward" else values) + target + again)
 
     def gradient(self, op: object) -> Launch | None:
         """Return the launch of the gradient of a dense weight, or of a convolution's weight or bias; None for others, which are small."""
-        if isinstance(op, DenseWeightGradient):
+        if isinstance(op, ops.DenseWeightGradient):
             inputs, outputs = self._steps.storage.size(op.source.buffer), self._steps.storage.size(op.target)
             row = self._row_bytes(op.source.buffer) + FLOAT * outputs
             parts = SPIKE_PARTS if self._steps.spikes(op.source.buffer) else 3
             label = self._connection(op.connection)
             return Launch("product", "gradient", label, row, FLOAT * inputs * outputs, inputs, outputs, parts=parts)
-        if isinstance(op, ConvolveWeightGradient):
+        if isinstance(op, ops.ConvolveWeightGradient):
             row = self._row_bytes(op.source.buffer) + FLOAT * self._steps.storage.size(op.target)
             return self._convolution(op, op.windows, op.groups, self._connection(op.connection), "gradient", row, 2)
-        if isinstance(op, ConvolveBiasGradient):
+        if isinstance(op, ops.ConvolveBiasGradient):
             return Launch("sum", "gradient", self._connection(op.connection), self._deltas(op.target))
         return None
 
     def sums(self) -> Launch | None:
         """Return the launch that sums the deltas of all biases of dense layers; None if there are none."""
-        biases = [op.target for op in self._steps.program.backward if isinstance(op, BiasGradient)]
+        biases = [op.target for op in self._steps.program.backward if isinstance(op, ops.BiasGradient)]
         return Launch("sum", "gradient", "biases", sum(map(self._deltas, biases))) if biases else None
 
     def _product(self, weight: str, label: str, way: Way, row: int, parts: int) -> Launch:
@@ -192,7 +180,7 @@ class Launches:
 
     def _convolution(
         self,
-        op: Convolve | ConvolveInputGradient | ConvolveWeightGradient,
+        op: ops.Convolve | ops.ConvolveInputGradient | ops.ConvolveWeightGradient,
         windows: Windows,
         groups: int,
         label: str,
@@ -202,7 +190,7 @@ class Launches:
     ) -> Launch:
         """Return the launch of a pass of a convolution, as a matrix product with sizes that are multiples of a tensor core's."""
         forward = self._steps.connections.operation(op.connection)
-        assert isinstance(forward, Convolve)
+        assert isinstance(forward, ops.Convolve)
         outputs = self._steps.program.buffers[forward.weight].shape[0]
         taps, inputs = math.prod(windows.kernel), windows.channels // groups
         if way == "backward":

@@ -11,22 +11,9 @@ from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.schedule.launches import TILE, Launch, filled
 from snnc.backends.native.storage import is_maximum
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Precision
-from snnc.compiler.ir.step_operations import (
-    BufferValue,
-    ConnectionOp,
-    Convolve,
-    ConvolveBiasGradient,
-    ConvolveInputGradient,
-    ConvolveWeightGradient,
-    DenseInputGradient,
-    DenseProduct,
-    DenseWeightGradient,
-    InputGradient,
-    Rescale,
-    RescaleBiasGradient,
-)
 
 Use = Literal["SPIKES", "NUMBERS", "BACK"]
 _FORWARD: Final[dict[tuple[Use, Precision], str]] = {
@@ -117,7 +104,7 @@ class SequenceCalls:
     """C++ expressions of the temporary memory of each call, in values; ``rows`` is the number of rows (samples at each step) of a
     segment."""
 
-    def forward_call(self, op: ConnectionOp, to: str, *, first: bool) -> str | None:
+    def forward_call(self, op: ops.ConnectionOp, to: str, *, first: bool) -> str | None:
         """Return the call that adds the inputs to the rows of `to`; None if a network-specific kernel is needed.
 
         Parameters
@@ -134,14 +121,14 @@ class SequenceCalls:
             return None
         start = f"net.{biases[0]}" if biases else "nullptr"
         add = "false" if first else "true"
-        if isinstance(op, DenseProduct):
+        if isinstance(op, ops.DenseProduct):
             outputs, inputs = self.steps.program.buffers[op.weight].shape
             use: Use = "SPIKES" if self.steps.spikes(op.source.buffer) else "NUMBERS"
             weights = self._prepared(op.weight, use, _FORWARD.get((use, self.precision), "SPLIT"), inputs, outputs)
             return f"whole_forward({self._first(op.source)}, rows, {weights}, {{net.{to}.row(0, 0), {start}, {add}}});"
         source = self._rows(op.source)
         sums = f"{{net.{to}.row(0, 0), rows, {add}, %s, {start}}}"
-        if isinstance(op, Convolve):
+        if isinstance(op, ops.Convolve):
             windows = self.steps.connections.windows(op)
             self.work[f"convolution_scratch({windows}, rows)"] = None
             bias = f"net.{op.bias}" if op.bias is not None else "nullptr"
@@ -149,23 +136,23 @@ class SequenceCalls:
         ends, tables = self._ends(op), self.steps.connections.by_target(op)
         if is_maximum(op):
             return f"gather_largest({ends}, {tables.by_target}, {source}, {sums % 'nullptr'});"
-        bias = f"net.{op.bias}" if isinstance(op, Rescale) and tables.bias_of is not None else "nullptr"
+        bias = f"net.{op.bias}" if isinstance(op, ops.Rescale) and tables.bias_of is not None else "nullptr"
         return f"gather_wired({ends}, {tables.by_target}, {source}, {tables.weight}, {tables.bias_of or 'nullptr'}, {sums % bias});"
 
-    def backward_call(self, op: InputGradient, to: str, *, first: bool) -> str | None:
+    def backward_call(self, op: ops.InputGradient, to: str, *, first: bool) -> str | None:
         """Return the call that adds gradients to the rows of `to`; None if a network-specific kernel is needed."""
         delay = op.source.delay
         add = "false" if first else "true"
         reach = f"{f'{delay} * batch' if delay else '0'}, net.left * batch"
         deltas = f"net.d_{op.target}.row(0, 0)"
-        if isinstance(op, DenseInputGradient):
+        if isinstance(op, ops.DenseInputGradient):
             outputs, inputs = self.steps.program.buffers[op.weight].shape
             weights = self._prepared(op.weight, "BACK", _BACKWARD[self.precision], inputs, outputs)
             return f"whole_back({deltas}, rows, {reach}, {weights}, {{net.{to}.row(0, 0), nullptr, {add}}});"
         if self.steps.rounds_delta(op.target):
             return None
         sums = f"{{net.{to}.row(0, 0), rows, {add}, nullptr, nullptr}}"
-        if isinstance(op, ConvolveInputGradient):
+        if isinstance(op, ops.ConvolveInputGradient):
             windows = self.steps.connections.windows(op)
             self.work[f"convolution_scratch({windows}, rows)"] = None
             return f"convolve_back({windows}, {deltas}, {reach}, net.{op.weight}, {sums}, work.data());"
@@ -173,7 +160,7 @@ class SequenceCalls:
         ends, tables = self._ends(forward), self.steps.connections.by_target(forward)
         if is_maximum(op):
             # The maximum is found again from the values of the forward pass.
-            read, (disjoint, complete) = self._rows(BufferValue(op.source.buffer)), self.steps.connections.windows_partition(forward)
+            read, (disjoint, complete) = self._rows(ops.BufferValue(op.source.buffer)), self.steps.connections.windows_partition(forward)
             if disjoint:
                 size = self.steps.storage.size(op.source.buffer)
                 clear = f"device::clear(net.{to}.row(0, 0), sizeof(float) * {size} * static_cast<std::size_t>(rows)); "
@@ -186,26 +173,26 @@ class SequenceCalls:
 
     def gradient(self, op: object) -> tuple[str, str] | None:
         """Return the call for a gradient and the statement that allocates its slices (partial sums); None for a network-specific kernel."""
-        if isinstance(op, DenseWeightGradient):
+        if isinstance(op, ops.DenseWeightGradient):
             outputs, inputs = self.steps.storage.size(op.target), self.steps.storage.size(op.source.buffer)
             parameter = op.gradient.removeprefix("d_")
             given = f"{self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, Factors::SPLIT"
             slices = f"whole_slice_rows(static_cast<int>(rows), {inputs}, {outputs})"
             return f"whole_gradient({given}, {_slices(op.gradient)});", f"{parameter}.slice_by({slices}, rows);"
-        if isinstance(op, ConvolveWeightGradient | ConvolveBiasGradient) and not self.steps.rounds_delta(op.target):
+        if isinstance(op, ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) and not self.steps.rounds_delta(op.target):
             return self._convolution_gradient(op)
         if isinstance(op, WiredGradient) and not self.steps.rounds_delta(op.target):
             return self._wired_gradient(op)
         return None
 
-    def _convolution_gradient(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> tuple[str, str]:
+    def _convolution_gradient(self, op: ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) -> tuple[str, str]:
         forward = self.steps.connections.operation(op.connection)
-        assert isinstance(forward, Convolve)
+        assert isinstance(forward, ops.Convolve)
         windows = self.steps.connections.windows(forward)
         self.work[f"convolution_scratch({windows}, rows)"] = None
         layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
         deltas = f"net.d_{op.target}.row(0, 0)"
-        if isinstance(op, ConvolveBiasGradient):
+        if isinstance(op, ops.ConvolveBiasGradient):
             return f"convolve_bias_gradient({windows}, {deltas}, rows, {_slices(op.gradient)}, work.data());", layout
         given = f"{self._rows(op.source)}, {deltas}, rows, {_slices(op.gradient)}, Slices{{}}, work.data()"
         return f"convolve_gradient({windows}, {given});", layout
@@ -213,7 +200,7 @@ class SequenceCalls:
     def _wired_gradient(self, op: WiredGradient) -> tuple[str, str]:
         numbers = max(1, self.steps.storage.size(op.gradient))
         table, few = self.steps.connections.by_parameter(op)
-        source = "{nullptr, nullptr, 0}" if isinstance(op, RescaleBiasGradient) else self._rows(op.source)
+        source = "{nullptr, nullptr, 0}" if isinstance(op, ops.RescaleBiasGradient) else self._rows(op.source)
         self.work[f"wired_scratch({numbers}, rows)"] = None
         ends = self._ends(self.steps.connections.operation(op.connection))
         given = f"{source}, net.d_{op.target}.row(0, 0), rows, {_slices(op.gradient)}, work.data()"
@@ -225,15 +212,15 @@ class SequenceCalls:
         self.prepared[made.name] = made
         return made.given
 
-    def _first(self, source: BufferValue) -> str:
+    def _first(self, source: ops.BufferValue) -> str:
         """Return the C++ expression of the row that is read at step 0 of the first sample."""
         return f"net.{self.steps.limits.received(source.buffer)}.row({-source.delay}, 0)"
 
-    def _rows(self, source: BufferValue) -> str:
+    def _rows(self, source: ops.BufferValue) -> str:
         first = self._first(source)
         return f"{{{first}, nullptr, 0}}" if self.steps.spikes(source.buffer) else f"{{nullptr, {first}, 0}}"
 
-    def _ends(self, op: ConnectionOp) -> str:
+    def _ends(self, op: ops.ConnectionOp) -> str:
         return f"{{{self.steps.storage.size(op.source.buffer)}, {self.steps.storage.size(op.target)}}}"
 
 
