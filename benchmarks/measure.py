@@ -53,10 +53,8 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
 
     Parameters
     ----------
-    name
-        The benchmark.
-    strategy
-        Strategy of placement, :data:`PUBLISHED` or :data:`DENSE`.
+    name, strategy
+        Benchmark, and strategy of placement, :data:`PUBLISHED` or :data:`DENSE`.
     target
         Name of the machine; None: the benchmark's own.
     emit

@@ -13,16 +13,9 @@ from snnc.compiler.ir.arrays.sizes import machine_memory
 
 
 class CpuEngine(SequenceEngine):
-    """Runs the shared library of a project, with any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
+    """Runs the shared library of a project; see :class:`~snnc.backends.native.sequence_engine.SequenceEngine`.
 
-    Parameters
-    ----------
-    library, folder
-        The library from :func:`~snnc.backends.cpu.build.build_cpu`, and the project's folder.
-    threads
-        Number of threads that process samples; None: see :func:`threads_of`.
-    memory
-        See :class:`~snnc.backends.native.sequence_engine.SequenceEngine`.
+    `threads` is the number of threads that process samples; None: see :func:`threads_of`.
     """
 
     def __init__(self, library: Path, folder: Path, threads: int | None = None, memory: int | None = None) -> None:

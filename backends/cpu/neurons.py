@@ -72,18 +72,15 @@ def forward_function(
 
     Parameters
     ----------
-    info
-        The population.
-    size
-        Number of neurons.
+    info, size
+        The population, and its number of neurons.
     scalars
         For each parameter, whether all neurons share one value.
     near
-        Outputs whose neurons receive a gradient only in the support of the surrogate (:mod:`snnc.compiler.lowering.gradient_support`).
-        For each, the function stores flags: 1 for a neuron that receives a gradient, else 0.
+        Outputs for which the function stores flags: 1 for a neuron that receives a gradient, because it is in the support of the surrogate,
+        else 0 (:mod:`snnc.compiler.lowering.gradient_support`).
     rounded
-        States and saved values that are stored in 16 bits, each with the offset that is subtracted first
-        (:mod:`snnc.compiler.neurons.rounded_values`).
+        States and saved values stored in 16 bits, with the offset that is subtracted first (:mod:`snnc.compiler.neurons.rounded_values`).
     numbers
         C++ names of the 16-bit type.
     """

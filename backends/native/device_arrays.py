@@ -53,15 +53,10 @@ class DeviceArray:
 
 
 def device_array(given: Any, stream: int = 0) -> DeviceArray | None:
-    """Return the location of an array in device memory; None if `given` is in host memory or not an array.
+    """Return the location of an array of torch, CuPy, JAX … in device memory; None if `given` is in host memory or not an array.
 
-    Parameters
-    ----------
-    given
-        An array, for example of torch, CuPy or JAX.
-    stream
-        Address of the program's stream; 0: the default stream. With DLPack, the stream waits for pending work of the array's library on the
-        array.
+    `stream` is the address of the program's stream, 0 for the default stream. With DLPack, it waits for pending work of the array's library
+    on the array.
     """
     on = getattr(given, "__dlpack_device__", None)
     if on is not None and hasattr(given, "__dlpack__"):

@@ -27,13 +27,7 @@ _GRADIENT_SCALE: Final = "gradient_scale"
 
 
 class NativeEngine(ABC):
-    """Training, gradients and parameters through a :class:`~snnc.backends.native.library.NativeSession`.
-
-    Parameters
-    ----------
-    library, folder
-        Shared library of the project, and the project's folder.
-    """
+    """Training, gradients and parameters through a :class:`~snnc.backends.native.library.NativeSession`."""
 
     def __init__(self, library: Path, folder: Path) -> None:
         self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())

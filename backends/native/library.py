@@ -75,14 +75,7 @@ class _AbiTensor(ctypes.Structure):
 
 
 class NativeSession:
-    """An opened project: sets and reads its tensors, and runs it.
-
-    Parameters
-    ----------
-    library
-        The shared library.
-    folder
-        The project's folder, which contains its weights and tables.
+    """An opened project: sets and reads its tensors, and runs it. `folder` contains the project's weights and tables.
 
     Raises
     ------

@@ -124,18 +124,7 @@ def predicted_bytes(
 ) -> int:
     """Return the predicted bytes of a training step, or of a run if the project does not train.
 
-    Parameters
-    ----------
-    description
-        ``project.json`` of the project.
-    steps, batch
-        Number of steps of the sequence, and batch size.
-    segment
-        Number of steps between two checkpoints; `steps` or more: no checkpoints.
-    threads
-        Number of threads of the session.
-    activity
-        Activity observed so far.
+    `description` is ``project.json``; with `segment` (the number of steps between two checkpoints) of `steps` or more, there are none.
     """
     return _predicted(Needs.of(description), steps, batch, segment, threads, activity)
 

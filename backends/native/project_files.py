@@ -98,18 +98,14 @@ def write_project_files(
 
     Parameters
     ----------
-    folder
-        The output folder.
-    program, target
-        The emitted program and its target.
+    folder, program, target
+        The output folder, the emitted program and its target.
     sizes, texts, values
         Results of :func:`session_sizes`, :func:`rendered` and :func:`initial_values`.
     tables
         Chunks of the file ``tables.bin``.
-    bytes_per_step
-        Bytes of a sequence without checkpoints, per step and sample.
-    memory
-        Memory needs of a session.
+    bytes_per_step, memory
+        Bytes of a sequence without checkpoints, per step and sample; memory needs of a session.
     more
         Further members of ``project.json``.
 

@@ -23,17 +23,11 @@ from snnc.backends.runtime.events import InputValues
 
 
 class SequenceEngine(NativeEngine):
-    """Runs the shared library of a project with any number of steps and samples, within a bound on memory.
+    """Runs the shared library of a project with any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
-    See :class:`snnc.backends.runtime.engine.Engine`. If the loss of the project is an ``ExternalLoss``, the caller (for example PyTorch's
-    autograd) computes the loss between :meth:`run_forward` and :meth:`run_backward`.
-
-    Parameters
-    ----------
-    library, folder
-        Shared library of the project, and the project's folder.
-    memory
-        Maximum bytes of a training step. If it would need more, checkpoints are used, so that histories cover one segment at a time.
+    `memory` is the maximum number of bytes of a training step. If it would need more, checkpoints are used, so that histories cover one
+    segment at a time. If the loss of the project is an ``ExternalLoss``, the caller (for example PyTorch's autograd) computes the loss
+    between :meth:`run_forward` and :meth:`run_backward`.
     """
 
     accepts_events = True

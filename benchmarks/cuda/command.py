@@ -90,10 +90,8 @@ def run_suite(
         Names of engines; empty for all.
     options
         Other settings of the command line.
-    report
-        Called with each line of progress.
-    found
-        Receives ``rows``, ``left_out``, ``summary`` and ``machine``.
+    report, found
+        Function that is called with each line of progress; mapping that receives ``rows``, ``left_out``, ``summary`` and ``machine``.
     save
         Called after each change of `found`, so that an interruption loses only the rest.
 

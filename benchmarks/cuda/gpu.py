@@ -61,13 +61,7 @@ class _Used(ctypes.Structure):
 
 
 def used_bytes(process: int) -> int | None:
-    """Return the bytes of the first device's memory that a process uses, from NVML; None if NVML does not report them.
-
-    Parameters
-    ----------
-    process
-        The process id.
-    """
+    """Return the bytes of the first device's memory that a process (by its id) uses, from NVML; None if NVML does not report them."""
     number, found = ctypes.c_uint(_MAX_PROCESSES), (_Used * _MAX_PROCESSES)()
     if not _ask_first_device("nvmlDeviceGetComputeRunningProcesses_v3", ctypes.byref(number), found):
         return None

@@ -48,16 +48,8 @@ class FastestWay:
 def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], machine: Sequence[str], seconds: float) -> dict[str, Any]:
     """Return everything that a choice depends on, as JSON data.
 
-    Parameters
-    ----------
-    entry, workload
-        The engine with its mode, and the network.
-    versions
-        Versions of the engine's packages.
-    machine
-        Values of :data:`~snnc.benchmarks.cuda.resuming.SAME` for this machine and run.
-    seconds
-        Time limit of a first step, in seconds.
+    `versions` are those of the engine's packages, `machine` has the values of :data:`~snnc.benchmarks.cuda.resuming.SAME`, and `seconds` is
+    the time limit of a first step.
     """
     own = {"engine": entry.engine, "mode": entry.mode, "ways": list(entry.variants), "versions": dict(versions)}
     return own | {"workload": workload.to_data(), "machine": list(machine), "first_step_s": seconds}

@@ -67,17 +67,7 @@ class PublishedPrediction:
 
 
 def predict_published(net: PublishedNet, target: Target, options: PublishedOptions | None = None) -> PublishedPrediction:
-    """Predict one training step of `net` in the published per-layer program.
-
-    Parameters
-    ----------
-    net
-        Sizes, capacities and activity; ``net.full()`` has every capacity in use.
-    target
-        The machine; layers fill as many of its chips as they need.
-    options
-        Assumptions about properties of the program that its source code does not determine; see
-        :class:`~snnc.benchmarks.published.options.PublishedOptions`.
+    """Predict one training step of `net` in the published per-layer program; its layers fill as many chips of `target` as they need.
 
     Raises
     ------

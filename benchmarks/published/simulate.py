@@ -53,18 +53,10 @@ class SimulatedCounts:
 
 
 def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) -> SimulatedCounts:
-    """Run one sequence of `net`.
+    """Run one sequence of `net` with inputs [T, B, inputs]; the counts in `net` are not read.
 
-    Parameters
-    ----------
-    net
-        Sizes and capacities; its own counts are not read.
-    inputs
-        Spikes [T, B, inputs]; per sample and step, the host sends the lowest ``input_capacity`` ids only.
-    multiplier
-        Multiplier of the initial weights, see the module's docstring.
-    seed
-        Seed of the initial weights.
+    Per sample and step, the host sends the lowest ``input_capacity`` ids only. `multiplier` and `seed` determine the initial weights, see
+    the module's docstring.
 
     Examples
     --------

@@ -25,16 +25,7 @@ COLUMNS: Final = ("series", "kind", "x", "y", "note")
 def write_reproduction(folder: Path, figures: Sequence[Figure], results: Results, about: dict[str, Any]) -> Path:
     """Write each figure as SVG, CSV and JSON, the claims as JSON, and the page; return the page's path.
 
-    Parameters
-    ----------
-    folder
-        An existing folder; files of an earlier run are replaced.
-    figures
-        The figures of the page.
-    results
-        Results of the finished rows.
-    about
-        ``version``, ``date``, ``quick``, and the numbers ``done`` and ``wanted`` of rows.
+    Files of an earlier run are replaced. `about` has ``version``, ``date``, ``quick``, and the numbers ``done`` and ``wanted`` of rows.
     """
     view = []
     for figure in figures:

@@ -23,13 +23,8 @@ class Body:
 def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, past: Mapping[str, str]) -> Body:
     """Return the statements of a step of `info`: they read the sums of the ports as currents, and store states and outputs.
 
-    Parameters
-    ----------
-    program, info, op
-        The program, the population, and its step.
-    past
-        Maps the buffer of each state that the backward pass reads to the buffer of its 16-bit history, and the buffer of each saved value
-        to itself; empty if histories are float32.
+    `past` maps the buffer of each state that the backward pass reads to the buffer of its 16-bit history, and the buffer of each saved
+    value to itself; it is empty if histories are float32.
     """
     kernel = info.kernel
     results = [*kernel.states, *kernel.outputs, *kernel.saved]
@@ -54,12 +49,7 @@ def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, pas
 def backward_body(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, past: Mapping[str, str], rounded: Collection[str]) -> Body:
     """Return the statements of the adjoint of a step: they read the sums of the ports as adjoints of outputs, and sum gradients over time.
 
-    Parameters
-    ----------
-    program, info, op, past
-        As for :func:`forward_body`.
-    rounded
-        Currents whose deltas are stored in 16 bits.
+    `past` is that of :func:`forward_body`; `rounded` are the currents whose deltas are stored in 16 bits.
     """
     kernel = info.kernel
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]

@@ -27,36 +27,28 @@ class Sum:
 
 @dataclass
 class NeuronStruct:
-    """The parts of a struct, as data of ``neuron.cu.jinja``; :func:`forward_struct` and :func:`backward_struct` fill its lists.
-
-    Attributes
-    ----------
-    name, comment
-        Name of the struct, and a comment that names the population.
-    size, ports, outputs
-        Number of neurons, of summed inputs per neuron, and of outputs per neuron.
-    given, read
-        Names of the values that a step reads from memory, and statements that read them before the step.
-    members, begin
-        Declarations of the values that a thread keeps between steps, and statements before the first step.
-    step, end
-        Statements of a step, and after the last step.
-    words
-        Index and buffer of each spike output.
-    """
+    """The parts of a struct, as data of ``neuron.cu.jinja``; :func:`forward_struct` and :func:`backward_struct` fill its lists."""
 
     name: str
     comment: str
     size: int
+    """Number of neurons."""
     ports: int
+    """Number of summed inputs per neuron."""
     outputs: int
     given: list[str] = field(default_factory=list)
+    """Names of the values that a step reads from memory."""
     members: list[str] = field(default_factory=list)
+    """Declarations of the values that a thread keeps between steps."""
     begin: list[str] = field(default_factory=list)
+    """Statements before the first step."""
     read: list[str] = field(default_factory=list)
+    """Statements that read the values `given` before a step."""
     step: list[Statement] = field(default_factory=list)
     end: list[Statement] = field(default_factory=list)
+    """Statements after the last step."""
     words: list[tuple[int, str]] = field(default_factory=list)
+    """Index and buffer of each spike output."""
 
     @classmethod
     def of(cls, info: PopulationInfo, way: str, size: int, ports: int, outputs: int) -> NeuronStruct:
@@ -114,17 +106,8 @@ def forward_struct(
 ) -> NeuronStruct:
     """Return the struct of one forward step of the population `info`.
 
-    Parameters
-    ----------
-    program, info, op
-        The program, the population, and its step.
-    past
-        Maps the buffer of each state that the backward pass reads to the buffer of its 16-bit history, and the buffer of each saved value
-        to itself; empty if histories are float32.
-    sums
-        Input of each port from outside the recurrence.
-    size
-        Number of neurons.
+    `past` is that of :func:`~snnc.backends.cuda.kernels.equations.forward_body`, `sums` the input of each port from outside the recurrence,
+    and `size` the number of neurons.
     """
     kernel, parts = info.kernel, NeuronStruct.of(info, "forward", size, len(op.currents), len(op.outputs))
     body = live(kernel.forward, [*kernel.states, *kernel.outputs, *kernel.saved])
@@ -169,12 +152,7 @@ def backward_struct(
 ) -> NeuronStruct:
     """Return the struct of one backward step: its ports are the adjoints of outputs, its outputs are the adjoints of currents.
 
-    Parameters
-    ----------
-    program, info, op, past, sums, size
-        As for :func:`forward_struct`.
-    short
-        Currents whose deltas are stored in 16 bits.
+    `short` are the currents whose deltas are stored in 16 bits; the other arguments are those of :func:`forward_struct`.
     """
     kernel, parts = info.kernel, NeuronStruct.of(info, "back", size, len(op.outputs), len(op.currents))
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]

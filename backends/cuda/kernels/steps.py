@@ -51,14 +51,8 @@ class OutsideSum:
 class Steps:
     """Generates the phases and kernels of a program's populations.
 
-    Parameters
-    ----------
-    storage
-        Storage of the program's buffers.
-    precision
-        ``"tf32"``: the weights of forward products of spikes outside the time loop are rounded to 11 significant bits. ``"bfloat16"``: the
-        factors of dense backward products and the deltas have 16 bits; ``"float16"``: also the factors of forward products and the
-        histories.
+    Precision ``"tf32"`` rounds the weights of forward products of spikes outside the time loop to 11 significant bits. ``"bfloat16"``
+    stores deltas and the factors of dense backward products in 16 bits; ``"float16"`` also histories and the factors of forward products.
     """
 
     def __init__(self, storage: SequenceStorage, precision: Precision = "float32") -> None:
@@ -105,18 +99,9 @@ class Steps:
     def outside_sum(
         self, name: str, population: str, to: str, op: ops.ConnectionOp | ops.RecordAdjoint | ops.InputGradient, *, first: bool
     ) -> OutsideSum:
-        """Return a network-specific kernel that adds an input from outside, for all steps at once.
+        """Return the kernel `name`, which adds an input or a gradient from outside to the member `to` of ``Net``, for all steps at once.
 
-        Parameters
-        ----------
-        name
-            Name of the kernel.
-        population, to
-            The target population, and the member of ``Net`` for the sum.
-        op
-            The input, or the gradient.
-        first
-            Whether this is the first input, which initialises the sum.
+        The `first` input initialises the sum.
         """
         info = self.population(population)
         begin = Begin(0, f"net.{to}.row(t, item.sample + s)[item.column]", existing=True)

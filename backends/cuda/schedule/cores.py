@@ -44,35 +44,21 @@ MAX_NEURONS = 2048
 
 @dataclass(frozen=True)
 class CoreShape:
-    """Thread blocks that run a core for some samples.
-
-    Attributes
-    ----------
-    blocks, warps
-        Number of blocks, and number of warps in a block.
-    groups
-        Number of groups of 8 samples, which are multiplied on tensor cores; 0: a single sample, multiplied in float32.
-    over_memory
-        Whether blocks exchange data through memory instead of forming a cluster.
-    """
+    """Thread blocks that run a core for some samples."""
 
     blocks: int
     groups: int
+    """Number of groups of 8 samples, which are multiplied on tensor cores; 0: a single sample, multiplied in float32."""
     warps: int
+    """Number of warps in a block."""
     over_memory: bool = False
+    """Whether blocks exchange data through memory instead of forming a cluster."""
 
 
 def core_seconds(neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
-    """Return the predicted seconds of a core with its fastest shape.
+    """Return the predicted seconds of a core with its fastest shape, in the forward pass or `back`.
 
-    Parameters
-    ----------
-    neurons, batch, steps
-        Number of neurons, batch size, and number of steps.
-    back
-        Whether this is the backward pass.
-    parts
-        Number of 16-bit parts into which a weight is split.
+    `parts` is the number of 16-bit parts into which a weight is split.
     """
     return min(shape_seconds(shape, neurons, batch, steps, back=back, parts=parts) for shape in _shapes(neurons, parts))
 

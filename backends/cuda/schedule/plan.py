@@ -94,12 +94,7 @@ class Scratch:
 class LaunchPlan:
     """The kernels of a program, in launch order.
 
-    Parameters
-    ----------
-    steps, sequence_calls
-        Builders of kernels for single steps, and of calls of kernels for whole sequences.
-    trains
-        Whether the program has a backward pass.
+    `steps` builds kernels for single steps, and `sequence_calls` calls of kernels for whole sequences.
     """
 
     def __init__(self, steps: Steps, sequence_calls: SequenceCalls, trains: bool) -> None:

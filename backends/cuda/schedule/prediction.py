@@ -16,51 +16,41 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 
 @dataclass(frozen=True)
 class Card:
-    """Measured rates of a GPU.
-
-    Attributes
-    ----------
-    name
-        Name, as the driver reports it.
-    processors, clock
-        Number of multiprocessors, and their cycles per second.
-    memory
-        Bytes per second that kernels read and write in total.
-    product, group_product, convolution, convolution_gradient
-        Multiplications on tensor cores that kernels reach, per second and multiprocessor; ``group_product``: by warpgroups
-        (four warps that multiply together).
-    turn, tile
-        Seconds that a product by warpgroups takes in addition to its multiplications: per barrier, after each part of the depth; and per
-        tile, for the first copies and the results.
-    split, rows
-        Weights per second that a block splits into 16-bit parts, and bytes per second of rows of 128 bytes that it reads from L2.
-    gathered
-        Values per second that all multiprocessors gather into the fragments of a convolution.
-    table
-        Bytes per second that connections with tables read and write.
-    launch, step
-        Seconds to start and end a kernel inside a graph, and seconds per step of a walk, which runs a population without recurrence.
-    host
-        Seconds of a training step in which the device waits for the host.
-    """
+    """Measured rates of a GPU."""
 
     name: str
+    """Name, as the driver reports it."""
     processors: int
+    """Number of multiprocessors."""
     clock: float
+    """Cycles per second."""
     memory: float
+    """Bytes per second that kernels read and write in total."""
     product: float
+    """Multiplications on tensor cores by single warps, per second and multiprocessor."""
     group_product: float
+    """The same by warpgroups (four warps that multiply together)."""
     turn: float
+    """Additional seconds of a product by warpgroups per barrier, after each part of the depth."""
     tile: float
+    """Additional seconds of a product by warpgroups per tile, for the first copies and the results."""
     split: float
+    """Weights per second that a block splits into 16-bit parts."""
     rows: float
+    """Bytes per second of rows of 128 bytes that a block reads from L2."""
     convolution: float
     convolution_gradient: float
+    """Multiplications on tensor cores in convolutions and in their gradients, per second and multiprocessor."""
     gathered: float
+    """Values per second that all multiprocessors gather into the fragments of a convolution."""
     table: float
+    """Bytes per second that connections with tables read and write."""
     launch: float
+    """Seconds to start and end a kernel inside a graph."""
     step: float
+    """Seconds per step of a walk, which runs a population without recurrence."""
     host: float
+    """Seconds of a training step in which the device waits for the host."""
 
 
 H100: Final = Card(
@@ -137,16 +127,7 @@ def _overlapped(found: Sequence[Predicted], card: Card) -> float:
 
 
 def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card: Card = H100) -> dict[str, Any] | None:
-    """Return the predicted step of a project on a card, as JSON types.
-
-    Parameters
-    ----------
-    description
-        ``project.json`` of the project.
-    steps, batch
-        Number of steps of the sequence, and batch size.
-    card
-        Rates of the card.
+    """Return the predicted step of the project with a description (``project.json``), as JSON types.
 
     Returns
     -------

@@ -105,16 +105,9 @@ class SequenceCalls:
     segment."""
 
     def forward_call(self, op: ops.ConnectionOp, to: str, *, first: bool) -> str | None:
-        """Return the call that adds the inputs to the rows of `to`; None if a network-specific kernel is needed.
+        """Return the call that adds the inputs of `op` from outside to the member `to` of ``Net``; None: a network-specific kernel is needed.
 
-        Parameters
-        ----------
-        op
-            The operation, whose source is outside the component of its target.
-        to
-            Member of ``Net`` for the sum.
-        first
-            Whether this is the first call that writes the rows: it stores sums and biases instead of adding.
+        The `first` call that writes `to` stores sums and biases instead of adding.
         """
         biases = self.steps.biases(op.target) if first else ()
         if len(biases) > 1:

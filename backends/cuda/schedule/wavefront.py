@@ -35,13 +35,6 @@ def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
     least a barrier old: f(p) >= f(q) - M d + 1. Such an f exists if no cycle has more connections than M times its delays (Leiserson and
     Saxe, "Retiming synchronous circuitry", Algorithmica 6, 1991).
 
-    Parameters
-    ----------
-    names
-        All populations.
-    edges
-        The connections between populations; every cycle has a delay.
-
     Raises
     ------
     ValueError

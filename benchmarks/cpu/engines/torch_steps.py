@@ -44,19 +44,14 @@ class TorchEngine(ABC):
     """An engine that computes layer by layer: one product for the inputs of all steps, then a loop over the steps for the neurons.
 
     Products below float32 are PyTorch's own: TF32 by its switches, 16 bits by autocast. States of the neurons stay float32.
-
-    Attributes
-    ----------
-    scale, readout_scale
-        Factors of the currents, for neurons with other units. They are applied to the weights or, for products of 16 bits, after the
-        products, because a weight times the factor has more bits than bfloat16.
-    loop_scale
-        Factor that is applied to the recurrent currents within the loop.
     """
 
     scale: float = 1.0
     readout_scale: float = 1.0
+    """Factors of the currents, for neurons with other units. They are applied to the weights or, for products of 16 bits, after the
+    products, because a weight times the factor has more bits than bfloat16."""
     loop_scale: float = 1.0
+    """Factor that is applied to the recurrent currents within the loop."""
 
     def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None:
         torch.manual_seed(0)
