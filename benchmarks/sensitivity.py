@@ -44,7 +44,7 @@ class Ratio:
     """Network and strategy whose predicted time is the numerator."""
     below: tuple[str, str] | float
     """Denominator: a network and strategy, or a time in milliseconds; 0.0: the time of the network `above` in the published log."""
-    short: str
+    short: str = ""
     """Name on an axis."""
 
 

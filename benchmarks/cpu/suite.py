@@ -121,7 +121,7 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) 
 
 
 def compare(process: Process, files: Files, seconds: float = SECONDS) -> float:
-    """Let an engine train the small problem and compare its numbers with the expected ones; return the largest relative error of a gradient.
+    """Let an engine train the small problem and compare its numbers with the expected ones; return the largest relative gradient error.
 
     Raises
     ------
