@@ -105,7 +105,7 @@ class SequenceCalls:
     segment."""
 
     def forward_call(self, op: ops.ConnectionOp, to: str, *, first: bool) -> str | None:
-        """Return the call that adds the inputs of `op` from outside to the member `to` of ``Net``; None: it needs a network-specific kernel.
+        """Return the call that adds the inputs of `op` from outside to the member `to` of ``Net``; None: needs a network-specific kernel.
 
         The `first` call that writes `to` stores sums and biases instead of adding.
         """
