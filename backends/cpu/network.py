@@ -24,7 +24,7 @@ from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import Table
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_operations import DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import Parameter, StepProgram
 from snnc.compiler.losses import CrossEntropyCount, CrossEntropyMeanMembrane, Loss, MeanSquaredCount
 from snnc.compiler.losses.external import ExternalLoss
@@ -50,7 +50,10 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
     for adjoint in program.backward if trains else ():
         if readout is not None and readout.contains(adjoint):
             add_collapsed_adjoint(readout, adjoint, statements)
-            blocks[_sender_stage(adjoint, stages)].add_backward(statements)
+            # A gradient that the readout returns to a population is added in that population's stage.
+            returns = isinstance(adjoint, DenseInputGradient)
+            stage = stages.level[stages.owner[adjoint.source.buffer]] if returns else stages.of(adjoint)
+            blocks[stage].add_backward(statements)
         else:
             statements.add(adjoint)
             blocks[stages.of(adjoint)].add_backward(statements)
@@ -152,11 +155,6 @@ class _Block:
         self.backward += statements.backward
         self.after += statements.after_block
         statements.backward, statements.after_block = [], []
-
-
-def _sender_stage(op: BackwardOp, stages: Stages) -> int:
-    """Return the stage of `op`, a backward operation of a readout: if it returns a gradient to a population, that population's stage."""
-    return stages.level[stages.owner[op.source.buffer]] if isinstance(op, DenseInputGradient) else stages.of(op)
 
 
 def _cut(storage: SequenceStorage) -> list[str]:

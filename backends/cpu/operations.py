@@ -33,7 +33,7 @@ WiredInputGradient: TypeAlias = (
 )
 
 SHARED: Final = 1 << 20
-"""All threads share one gradient of a weight with more than this many bytes; for less, a parallel region per block does not pay off."""
+"""All threads share one gradient of a weight with more than this many bytes; for smaller weights, each thread has its own."""
 COPIED: Final = 1 << 20
 """Maximum bytes of a weight for which backward products always read a copy. With checkpoints, they read larger weights in place and
 interleave the samples at each step instead."""

@@ -128,7 +128,6 @@ def network_context(
 
 
 def _update(program: StepProgram, parameter: str, group: int | None) -> Context:
-    """Return the template data of the update of a parameter in an optimiser's group."""
     return {
         "name": parameter,
         "learned": f"{parameter}_learned",

@@ -1,4 +1,4 @@
-"""Prepares a graph for an external loss: joins its outputs, and adds populations whose adjoints are the gradients of inputs."""
+"""Prepares a graph for a loss that the caller computes: joins outputs, and adds populations whose adjoints are the gradients of inputs."""
 
 from __future__ import annotations
 

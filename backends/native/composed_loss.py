@@ -1,4 +1,4 @@
-"""Template data of composed losses, shared by the CPU and CUDA backends."""
+"""Template data of composed losses (sums of terms that the user chooses), shared by the CPU and CUDA backends."""
 
 from __future__ import annotations
 

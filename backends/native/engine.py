@@ -1,4 +1,4 @@
-"""Base class of engines for programs that are shared libraries with the C ABI."""
+"""Base class of engines for programs that are shared libraries with the C ABI of ``snnc_abi.h``."""
 
 from __future__ import annotations
 
@@ -128,7 +128,11 @@ class NativeEngine(ABC):
 
     def _set_initial(self, initial: Initial) -> None:
         """Set the initial values of this sequence; values that were set only for the previous sequence are reset to the project's."""
-        wanted = {_initial_tensor(population, place): value for (population, place), value in initial.items()}
+        # A place is the canonical name of a state, or an output buffer, whose name begins with that of its population.
+        wanted = {
+            f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial": value
+            for (population, place), value in initial.items()
+        }
         for name, value in self._defaults.items():
             if name not in wanted:
                 self.session.set(name, value)
@@ -137,8 +141,3 @@ class NativeEngine(ABC):
             if name in self.session.tensors:
                 self._defaults.setdefault(name, self.session.get(name))
                 self.session.set(name, value)
-
-
-def _initial_tensor(population: str, place: str) -> str:
-    """Return the ABI name of an initial value; `place` is the canonical name of a state, or an output buffer."""
-    return f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial"

@@ -129,7 +129,6 @@ class NativeSession:
         self._copy(self._library.snnc_get_tensor, name, address, elements)
 
     def _copy(self, function: Callable[..., int], name: str, address: int, elements: int) -> None:
-        """Call the function of the ABI that copies a tensor from or to an address."""
         info = self._info(name)
         if elements != math.prod(info.shape):
             raise NativeError(f"the tensor {name} has shape {list(info.shape)}, but the given memory has {elements} elements.")

@@ -66,8 +66,9 @@ class Needs:
     fixed: int
     """Parameters, moments, tables, copies of weights, initial values, and gradients that threads share."""
     rows: Mapping[str, int]
-    """Per sample: once (``number``), and for each step of the sequence (``steps``), of a ``segment`` and of a ``block``."""
+    """Per sample: once (``number``), or for each step of the sequence (``steps``), of a segment (``segment``), of a block (``block``)."""
     checkpoint: int = 0
+    """Per sample and checkpoint."""
     thread: int = 0
     """Per thread: gradients that are not shared, sums and temporary values."""
     lists: Sequence[ListNeeds] = ()
@@ -109,7 +110,7 @@ class ObservedActivity:
     """Inputs that were stored as dense rows in some sequence."""
 
     def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> ObservedActivity:
-        """Return this activity merged with the `shares` of another sequence, from which inputs stored as dense rows are missing."""
+        """Return this activity merged with that of another sequence; its `shares` lack the inputs that were stored as dense rows."""
         dense = {one.name for one in needs.lists if one.row and one.name not in shares}
         found = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
         return ObservedActivity({**self.shares, **found}, {*self.dense, *dense} if shares else self.dense)

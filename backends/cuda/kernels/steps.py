@@ -135,7 +135,6 @@ class Steps:
         return [begin, *(self._input(op, port) for op in self.incoming(current, outside=False))]
 
     def _input(self, op: ops.ConnectionOp, port: int) -> Term:
-        """Return the term that a connection adds to a current."""
         row = f"net.{self.limits.received(op.source.buffer)}.values({step_expression(op.source, back=False)}, item.sample + s)"
         if isinstance(op, ops.DenseProduct):
             return self._dense(op, port)

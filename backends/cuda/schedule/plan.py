@@ -268,7 +268,6 @@ class LaunchPlan:
         return FLOAT * self._steps.neurons(population) * (len(kernel.inputs) + max(1, len(kernel.history)))
 
     def _core(self, loop: RecurrentLoop, recurrence: DenseProduct, feedback: Feedback, trains: bool) -> RecurrentCore:
-        """Return the data of the kernels of a population with one dense recurrence."""
         op = self._steps.neuron_step(loop.population)
         source, limits = recurrence.source.buffer, self._steps.limits
         returning = [b for b in self._steps.program.backward if isinstance(b, DenseInputGradient) and b.connection == recurrence.connection]
@@ -333,7 +332,6 @@ class LaunchPlan:
         return self._steps.storage.size(buffer)
 
     def _feedback(self, feedback: Feedback, trains: bool) -> FeedbackKernels:
-        """Return the data of the kernels of populations whose connections form cycles."""
         steps = self._steps
         forward = steps.feedback_forward(feedback)
         backward = steps.feedback_backward(feedback) if trains else []

@@ -100,7 +100,6 @@ class KernelOrder:
         return population in self._adjoints
 
     def _component(self, members: tuple[str, ...], number: int) -> Component:
-        """Return the component of populations that depend on each other."""
         edges = self._edges(members)
         if not edges:
             return Walk(members[0])

@@ -187,5 +187,36 @@ def with_recurrence(current: torch.Tensor, spikes: torch.Tensor, recurrent: torc
     return torch.add(current, torch.mm(spikes, recurrent.t()), alpha=scale)
 
 
+def integrators(step: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Readout:
+    """Return the readout whose membrane potential after a step is ``step(current, membrane potential before)``."""
+
+    def li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found = []
+        for current in currents.unbind(0):
+            m = step(current, m)
+            found.append(m)
+        return torch.stack(found).sum(0), m
+
+    return li
+
+
+def spiking(step: Callable[..., tuple[torch.Tensor, torch.Tensor]], scale: float = 1.0) -> Hidden:
+    """Return neurons with ``step(current, membrane potential, spikes) -> (spikes, membrane potential)``.
+
+    `scale` multiplies the recurrent currents.
+    """
+
+    def lif(
+        currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        found = []
+        for current in currents.unbind(0):
+            s, v = step(with_recurrence(current, s, recurrent, scale), v, s)
+            found.append(s)
+        return torch.stack(found), v, s
+
+    return lif
+
+
 def _zeros(currents: torch.Tensor) -> torch.Tensor:
     return torch.zeros(currents.shape[1:], device=currents.device)
