@@ -122,7 +122,7 @@ def add_collapsed_adjoint(collapse: Collapse, op: ops.BackwardOp, statements: St
             statements.start.append(f"d_{counts}.clear(w, 0);")
             statements.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")
             weight = f"{response}.sums[static_cast<std::size_t>(steps - 1 - t)]"
-            add = f"add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {earlier_step('t', source)});"
+            add = f"add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {earlier_step(source)});"
             statements.backward.append(to_earlier_step(source, add))
 
 

@@ -122,7 +122,7 @@ class Statements:
         found = wires_of(op, self.storage)
         first = len(self.tables)
         self.tables += found.tables()
-        source = f"{op.source.buffer}, {earlier_step('t', op.source)}"
+        source = f"{op.source.buffer}, {earlier_step(op.source)}"
         if self.storage.reads_lists(op):
             size = self.storage.size(op.source.buffer)
             self.kernels.append(f"const SpikeMaximum {c}{{tables[{first}], tables[{first + 1}], {size}}};")
@@ -158,7 +158,7 @@ class Statements:
             self.layout.append(f"{c}.keep(training ? segment : 0, batch);")
         self.kernels.append(f"Convolution {c}{{{', '.join(arguments)}}};")
         bias = f"&{op.bias}" if op.bias is not None else "nullptr"
-        source = f"{op.source.buffer}, {earlier_step('t', op.source)}"
+        source = f"{op.source.buffer}, {earlier_step(op.source)}"
         self.forward.append(f"{c}.forward(w, {source}, {op.weight}, {bias}, {op.target}, t, scratch);")
 
     @add.register
@@ -207,15 +207,13 @@ class Statements:
 
     @add.register
     def _record(self, op: ops.Record) -> None:
-        self.forward.append(f"copy_step(w, {op.source.buffer}.rows, {earlier_step('t', op.source)}, {op.target}, t);")
+        self.forward.append(f"copy_step(w, {op.source.buffer}.rows, {earlier_step(op.source)}, {op.target}, t);")
 
     # ---- backward ----------------------------------------------------------------------------------------------------
 
     @add.register
     def _record_adjoint(self, op: ops.RecordAdjoint) -> None:
-        self.backward.append(
-            to_earlier_step(op.source, f"add_step(w, d_{op.target}, t, d_{op.source.buffer}, {earlier_step('t', op.source)});")
-        )
+        self.backward.append(to_earlier_step(op.source, f"add_step(w, d_{op.target}, t, d_{op.source.buffer}, {earlier_step(op.source)});"))
 
     @add.register
     def _neuron_adjoint(self, op: ops.NeuronAdjoint) -> None:

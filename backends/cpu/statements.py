@@ -40,9 +40,9 @@ def to_earlier_step(source: BufferValue, statement: str) -> Statement:
     return Guarded(f"t >= {source.delay}", statement) if source.delay else statement
 
 
-def earlier_step(step: str, source: BufferValue) -> str:
-    """Return the C++ expression of the step of `source` that is read at `step`."""
-    return f"{step} - {source.delay}" if source.delay else step
+def earlier_step(source: BufferValue) -> str:
+    """Return the C++ expression of the step of `source` that is read at step ``t``."""
+    return f"t - {source.delay}" if source.delay else "t"
 
 
 def gradient_of(name: str) -> str:

@@ -188,8 +188,8 @@ def _check_device_array(name: str, given: DeviceArray, shape: tuple[int, ...]) -
         raise DeviceArrayError(f"the device array for input {name} is not contiguous. Make it contiguous first.")
 
 
-def open_engine(folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
-    """Build the project in `folder` if needed and load it on device `number`; see :class:`CudaEngine` for `memory`.
+def build_for_device(folder: Path, number: int | None = None) -> Path:
+    """Return the library of the project in `folder` for device `number` of this machine, or for a check on the CPU.
 
     Raises
     ------
@@ -198,11 +198,6 @@ def open_engine(folder: Path, memory: int | None = None, number: int | None = No
     ToolMissingError, BuildError
         This machine has no compiler, or the project does not compile.
     """
-    return load_engine(build_for_device(folder, number), folder, memory, number)
-
-
-def build_for_device(folder: Path, number: int | None = None) -> Path:
-    """Return the library of the project in `folder` for this machine's device, or for a check on the CPU; see :func:`open_engine`."""
     if os.environ.get(CHECK_ON_HOST):
         return build_host_check(folder)
     with _named(number):
@@ -210,7 +205,7 @@ def build_for_device(folder: Path, number: int | None = None) -> Path:
 
 
 def load_engine(library: Path, folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
-    """Load a library built by :func:`build_for_device`; see :func:`open_engine`."""
+    """Load a library built by :func:`build_for_device` on the same device; see :class:`CudaEngine` for `memory`."""
     if os.environ.get(CHECK_ON_HOST):
         return CudaEngine(library, Path(folder), memory=memory)
     with _named(number):

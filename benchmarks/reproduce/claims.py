@@ -165,9 +165,9 @@ def _convergence(results: Results) -> Verdict:
     )
 
 
-def epochs_needed(accuracy: Sequence[float], points: float = 2.0) -> int:
-    """Return the first epoch (from 1) from which on every accuracy is at most `points` below the last one."""
-    below = [number for number, value in enumerate(accuracy, 1) if value < accuracy[-1] - points]
+def epochs_needed(accuracy: Sequence[float]) -> int:
+    """Return the first epoch (from 1) from which on every accuracy, in %, is at most two points below the last one."""
+    below = [number for number, value in enumerate(accuracy, 1) if value < accuracy[-1] - 2.0]
     return max(below, default=0) + 1
 
 

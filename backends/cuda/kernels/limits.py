@@ -67,10 +67,10 @@ class Limits:
         rows = f"net.{adjoint}.row(0, 0), net.{buffer}.row(0, 0), net.{self.received(buffer)}.row(0, 0)"
         return f"kernels::forget_dropped({rows}, rows, {self._size(buffer)});"
 
-    def dropped(self, buffer: str, step: str, sample: str, neuron: str) -> str:
-        """Return a C++ expression that is true if a spike was dropped."""
-        place = f"row({step}, {sample})"
-        return f"is_dropped(net.{buffer}.{place}, net.{self.received(buffer)}.{place}, {neuron})"
+    def dropped(self, buffer: str) -> str:
+        """Return a C++ expression that is true if a spike was dropped, for sample ``s`` of a tile at step ``t``."""
+        row = "row(t, item.sample + s)"
+        return f"is_dropped(net.{buffer}.{row}, net.{self.received(buffer)}.{row}, item.column)"
 
     def row_bytes(self, buffer: str) -> int:
         """Return the bytes per step and sample that a choice reads and writes."""

@@ -219,7 +219,7 @@ class Steps:
         """Return the term of a gradient at a step; after the end of the sequence, it is 0."""
         term = self._gradient_at(op, port)
         if isinstance(op, ops.DenseInputGradient) and op.source.buffer in self.limits.masked:
-            term = ToSent(port, self.limits.dropped(op.source.buffer, "t", "item.sample + s", "item.column"), term)
+            term = ToSent(port, self.limits.dropped(op.source.buffer), term)
         return FromLater(op.source.delay, term) if op.source.delay else term
 
     def _gradient_at(self, op: ops.RecordAdjoint | ops.InputGradient, port: int) -> Term:

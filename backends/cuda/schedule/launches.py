@@ -12,7 +12,6 @@ from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.ir.arrays.windows import Windows
 
 Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update", "prepare", "clear", "sum"]
 """A walk, a core and a feedback run all steps: of a population without recurrence, of a population with one recurrence, and of any other
@@ -145,9 +144,9 @@ class Launches:
         if isinstance(op, ops.DenseInputGradient):
             return self._product(op.weight, label, "backward", values + target, 1 if self._steps.half else 3)
         if isinstance(op, ops.Convolve):
-            return self._convolution(op, op.windows, op.groups, label, "forward", source + target, 2)
+            return self._convolution(op, label, "forward", source + target, 2)
         if isinstance(op, ops.ConvolveInputGradient):
-            return self._convolution(op, op.windows, op.groups, label, "backward", values + target, 3)
+            return self._convolution(op, label, "backward", values + target, 3)
         way: Way = "forward" if isinstance(op, ops.ConnectionOp) else "backward"
         # In the backward pass, a maximum reads its candidates again.
         again = values if way == "backward" and not isinstance(op, ops.RecordAdjoint) and is_maximum(op) else 0
@@ -163,7 +162,7 @@ class Launches:
             return Launch("product", "gradient", label, row, FLOAT * inputs * outputs, inputs, outputs, parts=parts)
         if isinstance(op, ops.ConvolveWeightGradient):
             row = self._row_bytes(op.source.buffer) + FLOAT * self._steps.storage.size(op.target)
-            return self._convolution(op, op.windows, op.groups, self._connection(op.connection), "gradient", row, 2)
+            return self._convolution(op, self._connection(op.connection), "gradient", row, 2)
         if isinstance(op, ops.ConvolveBiasGradient):
             return Launch("sum", "gradient", self._connection(op.connection), self._deltas(op.target))
         return None
@@ -179,25 +178,18 @@ class Launches:
         return Launch("product", way, label, row, FLOAT * inputs * outputs, depth, width, parts=parts)
 
     def _convolution(
-        self,
-        op: ops.Convolve | ops.ConvolveInputGradient | ops.ConvolveWeightGradient,
-        windows: Windows,
-        groups: int,
-        label: str,
-        way: Way,
-        row: int,
-        parts: int,
+        self, op: ops.Convolve | ops.ConvolveInputGradient | ops.ConvolveWeightGradient, label: str, way: Way, row: int, parts: int
     ) -> Launch:
         """Return the launch of a pass of a convolution, as a matrix product with sizes that are multiples of a tensor core's."""
         forward = self._steps.connections.operation(op.connection)
         assert isinstance(forward, ops.Convolve)
         outputs = self._steps.program.buffers[forward.weight].shape[0]
-        taps, inputs = math.prod(windows.kernel), windows.channels // groups
+        taps, inputs = math.prod(op.windows.kernel), op.windows.channels // op.groups
         if way == "backward":
-            depth, width, positions = outputs // groups * taps, filled(inputs, 16), math.prod(windows.size)
+            depth, width, positions = outputs // op.groups * taps, filled(inputs, 16), math.prod(op.windows.size)
         else:
-            depth, width, positions = inputs * taps, filled(outputs // groups, 32), math.prod(windows.output)
-        return Launch("convolution", way, label, row, 0, filled(depth, 16), groups * width, positions, parts)
+            depth, width, positions = inputs * taps, filled(outputs // op.groups, 32), math.prod(op.windows.output)
+        return Launch("convolution", way, label, row, 0, filled(depth, 16), op.groups * width, positions, parts)
 
     def _row_bytes(self, buffer: str) -> int:
         size = self._steps.storage.size(buffer)
