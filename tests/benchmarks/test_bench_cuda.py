@@ -415,8 +415,8 @@ def test_the_step_of_a_network_is_compared_with_the_reference_before_it_is_timed
     case = small_case()
     assert paper_step.step_of(case) == {"checked": "6 steps of 2 samples equal the reference"}
     engines = []
-    opened = paper_step.open_engine
-    monkeypatch.setattr(paper_step, "open_engine", lambda folder: engines.append(opened(folder)) or engines[-1])
+    opened = paper_step.load_engine
+    monkeypatch.setattr(paper_step, "load_engine", lambda *given: engines.append(opened(*given)) or engines[-1])
     monkeypatch.setattr(paper_step, "difference", lambda *given: "the loss is 2, not 1")
     with pytest.raises(ArithmeticError, match="the loss is 2"):
         paper_step.step_of(case)
