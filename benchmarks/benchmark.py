@@ -24,16 +24,17 @@ class Benchmark:
 
     name: str
     suite: str
-    """`name`, `suite`: name in tables; suite, one of :data:`snnc.benchmarks.nets.SUITES`."""
+    """One of :data:`snnc.benchmarks.nets.SUITES`."""
     target: str
+    """Name of the machine."""
     chips: int
-    """`target`, `chips`: name of the machine, and number of its chips that are used."""
+    """Number of chips that are used."""
     steps: int
     batch: int
     loss: str
     optimizer: str
     surrogate: str
-    """`loss`, `optimizer`, `surrogate`: specifications of the loss, the optimiser and the surrogate, as on the command line."""
+    """Loss, optimiser and surrogate as on the command line."""
     build: Callable[[], Network]
     activity: Mapping[str, float]
     """Mean fraction of values that are spikes in a step, by name of the input or population."""
@@ -50,8 +51,7 @@ class Benchmark:
     """Mean fraction of neurons that receive a gradient in a step, by name of the population."""
     counts: Mapping[str, Array] = field(default_factory=dict)
     support_counts: Mapping[str, Array] = field(default_factory=dict)
-    """`counts`, `support_counts`: numbers of spikes, and of neurons that receive a gradient, in each step and sample [T, B]; empty without
-    a simulation."""
+    """Numbers of spikes, and of neurons that receive a gradient, in each step and sample [T, B]; empty without a simulation."""
     build_dense: Callable[[], Network] | None = None
     """Function that builds the network with values in place of spikes; None if the network has no such form."""
 

@@ -22,8 +22,9 @@ class Conditions:
     """Weights, data and activity with which a number was measured or predicted."""
 
     weights: str
+    """Hash of the initial weights and biases, see :func:`digest`."""
     data: str
-    """`weights`, `data`: hashes of the initial weights and biases, and of the inputs and labels, see :func:`digest`."""
+    """Hash of the inputs and labels."""
     activity: Mapping[str, float]
     """Mean fraction of values that are spikes in a step, over the batch, by name of the input or population."""
 

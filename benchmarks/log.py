@@ -14,8 +14,9 @@ class LoggedRun:
 
     name: str
     hidden: tuple[int, ...]
+    """Number of neurons of each hidden layer."""
     capacity: tuple[int, ...]
-    """`hidden`, `capacity`: number of neurons of each hidden layer, and its capacity K, in ids per sample and step."""
+    """Capacity K of each hidden layer, in ids per sample and step."""
     ms: tuple[int, ...]
     """Most frequent time of a training step over the epochs, in whole milliseconds; two values if each occurs in at least a quarter of the
     epochs."""

@@ -23,13 +23,12 @@ from snnc.compiler.neurons.kernel import Kernel
 
 @dataclass(frozen=True)
 class Collapse:
-    """The collapsed readout of a training step."""
+    """The collapsed readout of a training step, as its forward operations."""
 
     fill: ops.Fill
     products: tuple[ops.DenseProduct, ...]
     step: ops.NeuronStep
     record: ops.Record
-    """`fill`, `products`, `step`, `record`: forward operations of the readout."""
 
     @property
     def current(self) -> str:

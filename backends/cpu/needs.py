@@ -205,8 +205,9 @@ class _Convolution:
     """Sizes of the three temporary arrays of a thread (``Scratch::rooms``); the forward and the backward pass store different data
     there."""
     outer: int
+    """Number of output channels in a group."""
     values: int
-    """`outer`, `values`: number of output channels in a group, and number of input values in a channel."""
+    """Number of input values in a channel."""
 
 
 def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:

@@ -23,11 +23,12 @@ class Function:
 
     name: str
     arguments: tuple[str, ...]
+    """Declarations of the arguments."""
     comment: str
-    """`name`, `arguments`, `comment`: name of the function, declarations of its arguments, and a comment."""
     width: int
+    """Number of neurons in a row, padded to whole cache lines."""
     pitch: int
-    """`width`, `pitch`: number of neurons in a row, and distance between two rows in values, both padded to whole cache lines."""
+    """Distance between two rows, in values."""
     scalars: tuple[str, ...]
     """Statements before the loop over neurons."""
     lines: tuple[str, ...]

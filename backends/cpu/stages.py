@@ -30,8 +30,7 @@ class Stages:
     """Stage of each population; inputs have none."""
     forward: frozenset[str]
     backward: frozenset[str]
-    """`forward`, `backward`: dense connections whose products are computed for a block of steps at once, in the forward and backward
-    pass."""
+    """Dense connections whose products of a pass are computed for a block of steps at once."""
 
     @property
     def count(self) -> int:

@@ -22,13 +22,14 @@ class CollapsedReadout:
 
     population: str
     states: int
+    """Number of states of the population."""
     width: int
-    """`population`, `states`, `width`: id of the readout population, its number of states, and the padded width of its output row."""
+    """Number of values in a row of the output, with padding."""
     parameters: tuple[str, ...]
     current: str
     output: str
     mean: str
-    """`current`, `output`, `mean`: members of the network: the readout's current, its output, and the mean of the output."""
+    """Members of the network: the readout's current, its output, and the mean of the output."""
     step: str
     """Statement that runs a step of the readout."""
     biases: tuple[str, ...]

@@ -37,8 +37,9 @@ class ListNeeds:
     name: str
     """Name of the listed buffer."""
     neurons: int
+    """Number of values in a row."""
     past: int
-    """`neurons`, `past`: number of values in a row, and number of rows before the start of the sequence."""
+    """Number of rows before the start of the sequence."""
     share: float
     """Assumed fraction of values that are listed, until a sequence has been observed."""
     width: int = 4

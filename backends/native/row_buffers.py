@@ -50,8 +50,7 @@ class RowBuffer:
     """Number of values in a row, without the padding to whole cache lines."""
     in_training: Slots
     in_inference: Slots | None
-    """`in_training`, `in_inference`: number of rows per sample with and without a backward pass; `in_inference` is None if only the
-    backward pass uses the rows."""
+    """Number of rows per sample, with and without a backward pass; None if only the backward pass uses the rows."""
     width: int = 4
 
     @property

@@ -43,7 +43,7 @@ class Entry:
 
     engine: str
     mode: str
-    """`engine`, `mode`: names in the table; a mode is a kind of gradient, or a precision."""
+    """A kind of gradient, or a precision."""
     module: str
     """The module that defines the class ``ENGINE``."""
     variants: tuple[str, ...]

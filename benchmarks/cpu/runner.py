@@ -23,18 +23,20 @@ class EngineProcess:
 
     process: Process
     loss: float
+    """Loss of the first step."""
     first_step_s: float
-    """`process`, `loss`, `first_step_s`: the worker, the loss of the first step, and the seconds from the start of the build to the end of
-    that step."""
+    """Seconds from the start of the build to the end of the first step."""
     ms: list[float] = field(default_factory=list)
+    """Milliseconds of all timed steps."""
     medians: list[float] = field(default_factory=list)
+    """Median of each turn, in milliseconds."""
     step_ms: float = 0.0
-    """`ms`, `medians`, `step_ms`: milliseconds of all timed steps, the median of each turn, and the latest median."""
+    """The latest median."""
     peak_mb: float = 0.0
     device_mb: float | None = None
     joules: float | None = None
     gradient_error: float = 0.0
-    """`peak_mb`, `device_mb`, `joules`, `gradient_error`: see :func:`~snnc.benchmarks.cpu.rows.row`."""
+    """The last four are described in :func:`~snnc.benchmarks.cpu.rows.row`."""
 
     def turn(self, seconds: float = SECONDS) -> None:
         """Run one turn of at most `seconds`.

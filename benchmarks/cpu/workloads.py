@@ -49,7 +49,7 @@ class Workload:
 
     name: str
     density: float
-    """`name`, `density`: name in the tables, and share of inputs that are 1."""
+    """Share of inputs that are 1."""
     steps: int
     batch: int
     shape: tuple[int, ...]

@@ -56,9 +56,9 @@ class CudaBenchOptions:
     """Settings of the command line other than workloads and engines."""
 
     rounds: int | None = None
+    """Number of turns of each engine; None: :data:`~snnc.benchmarks.cpu.command.ROUNDS`."""
     threads: int | None = None
-    """`rounds`, `threads`: number of turns of each engine, and number of cores that each may use; None:
-    :data:`~snnc.benchmarks.cpu.command.ROUNDS` and all."""
+    """Number of cores that each engine may use; None: all."""
     ways: str = FASTEST
     """:data:`~snnc.benchmarks.cuda.ways.FASTEST`: the variant that a trial finds to be the fastest, for each engine;
     :data:`~snnc.benchmarks.cuda.ways.ALL`: every variant."""

@@ -31,8 +31,9 @@ class SuiteSettings:
     """Settings of a run of the suite."""
 
     rounds: int
+    """Number of turns of each engine."""
     threads: int
-    """`rounds`, `threads`: number of turns of each engine, and number of cores that each may use."""
+    """Number of cores that each engine may use."""
     device: str
     """``"cuda"``, or ``"cpu"`` if the CPU replaces the GPU."""
     ways: str

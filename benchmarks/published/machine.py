@@ -34,11 +34,13 @@ class Exchange:
     """Data that the busiest tile of an exchange moves."""
 
     received: float = 0.0
+    """Number of received bytes."""
     pieces: float = 0.0
-    """`received`, `pieces`: number of received bytes, and number of their fragments, each contiguous on the sender and on the receiver."""
+    """Number of fragments of the received bytes, each contiguous on the sender and on the receiver."""
     sent: float = 0.0
+    """Number of sent bytes."""
     runs: float = 0.0
-    """`sent`, `runs`: number of sent bytes, and number of their contiguous runs, each to one receiver."""
+    """Number of contiguous runs of the sent bytes, each to one receiver."""
     link: float = 0.0
     """Number of bytes that the busiest chip receives from others."""
 
@@ -57,17 +59,19 @@ class Superstep:
     runs: int
     """Number of runs in a training step."""
     compute: float
+    """Tile cycles of one run for computation on the busiest tile."""
     sync: float
+    """Tile cycles of one run for barriers, set-up of exchanges and control."""
     exchange: float
-    """`compute`, `sync`, `exchange`: tile cycles of one run: computation on the busiest tile; barriers, set-up of exchanges and control;
-    exchanges."""
+    """Tile cycles of one run for exchanges."""
     received: float
+    """Number of bytes that the busiest tile receives in one run."""
     pieces: float
-    """`received`, `pieces`: number of bytes that the busiest tile receives in one run, and number of fragments that it receives and
-    sends."""
+    """Number of fragments that the busiest tile receives and sends in one run."""
     exchanges: int
+    """Number of exchanges of one run."""
     programs: int
-    """`exchanges`, `programs`: number of exchanges of one run, and number of its steps in the Poplar program."""
+    """Number of steps of one run in the Poplar program."""
 
     @property
     def cycles(self) -> float:

@@ -26,9 +26,9 @@ class PublishedLayer:
     capacity: int
     """K, the capacity of the layer's sparse spike tensor, in ids per sample and step."""
     spikes: float
+    """n0: mean number of neurons that spiked, over samples and steps; at most K."""
     gradients: float
-    """`spikes`, `gradients`: n0 and n1, averaged over samples and steps: the number of neurons that spiked, and the number of those that
-    receive a gradient, because they spiked or are near the threshold. Both are limited to K."""
+    """n1: mean number of neurons that receive a gradient, because they spiked or are near the threshold; at most K."""
 
     def __post_init__(self) -> None:
         if self.neurons < 1:
@@ -50,8 +50,9 @@ class PublishedNet:
     """Name in reports."""
     inputs: int
     input_capacity: int
+    """Maximum number of ids per sample and step."""
     input_spikes: float
-    """`inputs`, `input_capacity`, `input_spikes`: number of inputs, capacity in ids per sample and step, and mean number of ids."""
+    """Mean number of ids per sample and step."""
     layers: tuple[PublishedLayer, ...]
     """Hidden layers in order, then the readout, which spikes as well."""
     steps: int

@@ -41,7 +41,7 @@ class SimulatedCounts:
     fired: tuple[npt.NDArray[np.int64], ...]
     spikes: tuple[npt.NDArray[np.int64], ...]
     gradients: tuple[npt.NDArray[np.int64], ...]
-    """`fired`, `spikes`, `gradients`: for each layer [T, B]: number of neurons above the threshold, n0 and n1."""
+    """For each layer [T, B]: number of neurons above the threshold (`fired`), n0 (`spikes`) and n1 (`gradients`)."""
 
     def of(self, net: PublishedNet) -> PublishedNet:
         """Return `net` with the mean counts."""

@@ -35,7 +35,7 @@ class Claim:
 
     paper: Paper
     says: str
-    """`paper`, `says`: the paper, and its claim in a few words."""
+    """The claim in a few words."""
     figure: str
     """Name of the figure that shows the numbers; "" for none."""
     judge: Callable[[Results], Verdict]

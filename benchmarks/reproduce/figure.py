@@ -77,7 +77,7 @@ class Figure:
     paper: Paper
     title: str
     caption: str
-    """`paper`, `title`, `caption`: the paper, the heading of the figure, and the text below it."""
+    """Text below the figure."""
     x: str
     y: str
     rows: Callable[[bool], tuple[Row, ...]]

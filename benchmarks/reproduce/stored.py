@@ -18,7 +18,7 @@ class StoredResults:
     device: str
     date: str
     commit: str
-    """`device`, `date`, `commit`: the device and date of the measurement, and the commit of snnc."""
+    """Commit of snnc."""
 
     @property
     def origin(self) -> str:

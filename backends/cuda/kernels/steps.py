@@ -41,9 +41,9 @@ class OutsideSum:
     name: str
     comment: str
     size: int
-    """`comment`, `size`: comment that names the population, and the population's number of neurons."""
+    """Number of neurons of the population."""
     to: str
-    """Buffer that it fills."""
+    """Buffer that the kernel fills."""
     terms: tuple[Term, ...]
     """Terms of the sum, for a tile of samples at step ``t``."""
 

@@ -95,8 +95,9 @@ class _BlockWork:
     products: float
     """Cycles of the multiplications."""
     words: float
+    """Number of words of shared memory that are read and written."""
     shared: float
-    """`words`, `shared`: number of words of shared memory that are read and written, and bytes of shared memory that are allocated."""
+    """Bytes of shared memory that are allocated."""
     latency: int
     """Cycles that do not depend on the number of products."""
 

@@ -69,7 +69,7 @@ class RecurrentCore:
     weight: str
     spikes: str
     delta: str
-    """`weight`, `spikes`, `delta`: members of ``Net``: weights, spikes of the output, adjoint of the current."""
+    """Members of ``Net``: the recurrent weight, the spikes of the output, and the adjoint of the current."""
     forward_parts: int
     backward_parts: int
     """Number of 16-bit values into which a weight is split."""
@@ -77,8 +77,9 @@ class RecurrentCore:
     feedback: str
     """The kernels that run if the weights do not fit."""
     limit: str = ""
+    """Name of the spike limit; empty if all spikes are sent."""
     source: str = ""
-    """`limit`, `source`: name of the spike limit (empty if all spikes are sent), and buffer of all spikes, before any are dropped."""
+    """Buffer of all spikes, before any are dropped."""
     masked: bool = False
     """Whether dropped spikes receive no gradient."""
 

@@ -89,7 +89,7 @@ class Predicted:
 
     launch: Launch
     seconds: float
-    """`launch`, `seconds`: the launch, and its seconds if no other kernel runs at the same time."""
+    """Duration if no other kernel runs at the same time."""
     by: str
     """Resource that limits it, such as ``"memory"``."""
     bytes: int

@@ -28,8 +28,7 @@ class Feedback:
     """Populations of the component, in the order of the program."""
     forward: Wavefront
     backward: Wavefront
-    """`forward`, `backward`: schedule of each pass; in the forward pass, the spike choice of a limited source is scheduled like a
-    population."""
+    """Schedules; in the forward pass, the spike choice of a limited source is scheduled like a population."""
     limits: tuple[str, ...] = ()
     """Sources in the component with a spike limit."""
 

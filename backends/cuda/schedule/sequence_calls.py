@@ -36,8 +36,9 @@ class PreparedWeight:
 
     weight: str
     use: Use
+    """The product that reads the weight."""
     factors: str
-    """`weight`, `use`, `factors`: the parameter, the product, and the form of the factors (``whole_products.hpp``)."""
+    """Form of the factors (``whole_products.hpp``)."""
     inputs: int
     outputs: int
 

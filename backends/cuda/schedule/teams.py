@@ -30,8 +30,9 @@ class TeamWork:
     neurons: int
     """Number of neurons of all populations together."""
     listed: int
+    """Number of weights that a step reads only for neurons that spiked."""
     dense: int
-    """`listed`, `dense`: number of weights that a step reads only for neurons that spiked, and number of weights that it always reads."""
+    """Number of weights that a step always reads."""
     rows: int
     """Number of rows of dense weights that a warp reads for 32 neurons."""
 

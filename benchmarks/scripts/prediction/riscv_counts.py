@@ -70,13 +70,12 @@ class Match:
     """Names of its loops in the cost model, with the number of trips of each."""
     function: str
     text: str
-    """`function`, `text`: the compiled loop is the smallest one, in the functions that match `function`, with instructions of a source line
-    with `text`."""
+    """The compiled loop is the smallest one in functions whose name matches `function`, with instructions of a source line with `text`."""
     amounts: Mapping[str, int]
     """Quantities on which the cycles of a trip depend, by name."""
     paired: Paired = "no"
     way: Way = "both"
-    """`paired`, `way`: how instructions are counted, see :data:`Paired` and :data:`Way`."""
+    """How instructions are counted."""
     note: str = ""
     """Note in the table."""
     trips: int = 1

@@ -67,8 +67,9 @@ class CodeLoop:
     edges: tuple[tuple[int, int], ...]
     """Edges between blocks of the loop; an inner loop is one block, without instructions, at the address where it begins."""
     head: int
+    """The first block of a trip."""
     latches: tuple[int, ...]
-    """`head`, `latches`: the first block of a trip, and the blocks with edges back to it."""
+    """Blocks with edges back to `head`."""
     innermost: bool
     """Whether it contains no other loop."""
 
