@@ -43,6 +43,7 @@ class ListNeeds:
     share: float
     """Assumed fraction of values that are listed, until a sequence has been observed."""
     width: int = 4
+    """Bytes of an entry."""
     row: int = 0
     """Bytes of the dense row that replaces a list if too many values of an input are nonzero (``LISTED_PART``); 0: always lists."""
 

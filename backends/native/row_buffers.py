@@ -52,6 +52,7 @@ class RowBuffer:
     in_inference: Slots | None
     """Number of rows per sample, with and without a backward pass; None if only the backward pass uses the rows."""
     width: int = 4
+    """Bytes of a value."""
 
     @property
     def row_bytes(self) -> int:

@@ -15,7 +15,7 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Sum:
-    """The input of a port from outside the recurrence of its population."""
+    """The input of a port (an input of a neuron; in the backward pass, an output) from outside the recurrence of its population."""
 
     buffer: str | None = None
     """Buffer with one row of values per step; None if the port has no such input."""

@@ -74,6 +74,7 @@ class RecurrentCore:
     backward_parts: int
     """Number of 16-bit values into which a weight is split."""
     goes_back: bool
+    """Whether gradients flow through the recurrence."""
     feedback: str
     """The kernels that run if the weights do not fit."""
     limit: str = ""

@@ -93,6 +93,7 @@ class Predicted:
     by: str
     """Resource that limits it, such as ``"memory"``."""
     bytes: int
+    """Bytes read and written."""
     idle: int = 0
     """Number of multiprocessors that it leaves idle, if it is a core with at most `LARGEST_CLUSTER` neurons; otherwise 0."""
 

@@ -27,6 +27,7 @@ class TeamWork:
     """Work of one step of a feedback loop, forward or backward."""
 
     levels: int
+    """Number of barriers per step."""
     neurons: int
     """Number of neurons of all populations together."""
     listed: int
