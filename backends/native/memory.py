@@ -58,7 +58,7 @@ class OmittedCopies:
     """Size of the memory that replaces them, per sample of a thread and, if `length` is ``block``, per step of a block. This number of rows
     is rounded up to a multiple of the number of values in a cache line."""
     length: str = "number"
-    """``number`` or ``block``."""
+    """``block`` if `sample` is per step of a block, else ``number``."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def predicted_bytes(
 ) -> int:
     """Return the predicted bytes of a training step, or of a run if the project does not train.
 
-    `description` is ``project.json``; with `segment` (the number of steps between two checkpoints) of `steps` or more, there are none.
+    `description` is ``project.json``. `segment` is the number of steps between two checkpoints; `steps` or more: no checkpoints.
     """
     return _predicted(Needs.of(description), steps, batch, segment, threads, activity)
 

@@ -25,9 +25,11 @@ class Gradients:
     overlaps: Mapping[str, str] = field(default_factory=dict)
     """Gradient -> label of the recurrent population whose backward kernel (*core*) runs at the same time."""
     calls: list[str] = field(default_factory=list)
+    """Host statements after the backward pass."""
     beside: dict[str, list[str]] = field(default_factory=dict)
     """Label of a core -> host statements that run during it."""
     lines: list[str] = field(default_factory=list)
+    """Statements of the kernel that computes gradients for which there is no kernel that all networks share."""
     layout: list[str] = field(default_factory=list)
     """Statements that divide the rows (samples at all steps) into slices, each with its own partial sum."""
     sums: dict[str, int] = field(default_factory=dict)

@@ -14,8 +14,9 @@ from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update", "prepare", "clear", "sum"]
-"""A walk, a core and a feedback run all steps: of a population without recurrence, of a population with one recurrence, and of any other
-loop of populations."""
+"""A product, a convolution or a table of wires adds the inputs of a connection at all steps. A walk, a core and a feedback run all steps of
+populations: of one without recurrence, of one with a dense recurrence, and of any other loop. The other kernels pack spikes as bits, clear
+buffers, prepare copies of weights, sum the deltas of biases, compute the loss and update the parameters."""
 Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
 """Exclusive upper bound of the numbers in a launch that :func:`read_launches` accepts."""
@@ -41,7 +42,6 @@ class Launch:
 
     kind: Kind
     way: Way
-    """Kind of the kernel, and its pass."""
     of: str
     """Label of the population or connection, or a description of the data, such as ``"inputs"``."""
     row_bytes: int = 0
@@ -59,7 +59,7 @@ class Launch:
     parts: int = 1
     """Number of 16-bit products that replace a float32 product."""
     neurons: int = 0
-    """Of a walk, a core or a feedback loop."""
+    """Of a walk, a core or a feedback loop: number of neurons."""
     levels: int = 0
     """Of a feedback loop: number of barriers per step."""
     weights: int = 0
