@@ -70,21 +70,17 @@ class SequenceStorage:
         return is_maximum(op) and self.program.buffers[op.source.buffer].kind == "spikes"
 
     @cached_property
-    def outputs_with_support(self) -> dict[str, tuple[str, str]]:
-        """Outputs to which dense connections or convolutions return gradients only in the surrogate's support.
-
-        Maps the output's buffer to its population and its canonical name.
-        """
-        found = {}
+    def outputs_with_support(self) -> frozenset[str]:
+        """Outputs to which dense connections or convolutions return gradients only in the surrogate's support."""
         reading = [op for op in self.program.backward if isinstance(op, ops.DenseInputGradient | ops.ConvolveInputGradient)]
         # Most gradients that a maximum returns are 0: skipping them costs less than listing neurons.
         wanted = {op.source.buffer for op in reading if op.connection not in self.pooled}
+        found = set()
         for info in self.program.populations:
             step = next(op for op in self.program.forward if isinstance(op, ops.NeuronStep) and op.population == info.id)
-            for output, buffer in zip(info.kernel.outputs, step.outputs, strict=True):
-                if buffer in wanted and support_bounds(info, output) is not None:
-                    found[buffer] = (info.id, output)
-        return found
+            outputs = [(buffer, support_bounds(info, output)) for output, buffer in zip(info.kernel.outputs, step.outputs, strict=True)]
+            found |= {buffer for buffer, bounds in outputs if bounds is not None}
+        return frozenset(found & wanted)
 
     @cached_property
     def rounded(self) -> dict[str, dict[str, Expression]]:

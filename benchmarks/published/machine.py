@@ -68,8 +68,6 @@ class Superstep:
     """Number of bytes that the busiest tile receives in one run."""
     pieces: float
     """Number of fragments that the busiest tile receives and sends in one run."""
-    exchanges: int
-    """Number of exchanges of one run."""
     programs: int
     """Number of steps of one run in the Poplar program."""
 
@@ -183,7 +181,6 @@ class Machine:
             exchange=sum(self.exchange(m) for m in moved),
             received=sum(m.received for m in moved),
             pieces=sum(m.pieces + m.runs for m in moved),
-            exchanges=len(moved),
             programs=programs,
         )
 

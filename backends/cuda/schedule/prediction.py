@@ -22,8 +22,6 @@ class Card:
     """Name, as the driver reports it."""
     processors: int
     """Number of multiprocessors."""
-    clock: float
-    """Cycles per second."""
     memory: float
     """Bytes per second that kernels read and write in total."""
     product: float
@@ -56,7 +54,6 @@ class Card:
 H100: Final = Card(
     "NVIDIA H100 SXM",
     processors=132,
-    clock=1.755e9,
     memory=3.1e12,
     product=0.5 * 1213 * 1.755e9,
     group_product=3.5e12,
