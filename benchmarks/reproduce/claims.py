@@ -11,8 +11,8 @@ from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.reproduce.figure import Paper, Results
 from snnc.benchmarks.reproduce.figures.gpu import matched_row
 from snnc.benchmarks.reproduce.figures.plans import PUBLISHED, SNNC, dense_bound, plan_row
-from snnc.benchmarks.reproduce.figures.snntorch import population_codes, precision
-from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import QUOTED, neuron_row
+from snnc.benchmarks.reproduce.figures.snntorch import training as codes
+from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import PRECISION_BATCH, QUOTED, neuron_row
 from snnc.benchmarks.reproduce.gpu_steps import gpu_row
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 from snnc.benchmarks.reproduce.neuron_models import MODELS
@@ -173,10 +173,10 @@ def epochs_needed(accuracy: Sequence[float]) -> int:
 
 def _population_codes(results: Results) -> Verdict:
     for steps, seeds in (
-        (max(population_codes.STEPS), population_codes.SEEDS),
-        (population_codes.QUICK_STEPS[0], population_codes.QUICK_SEEDS),
+        (max(codes.STEPS), codes.SEEDS),
+        (codes.QUICK_STEPS[0], codes.QUICK_SEEDS),
     ):
-        long, short = (results.get(population_codes.code_row(*given, seeds).key, {}) for given in ((steps, 1), (1, 50)))
+        long, short = (results.get(codes.code_row(*given, seeds).key, {}) for given in ((steps, 1), (1, 50)))
         if "accuracy" in long and "accuracy" in short:
             before, after = (100 * fmean(row["accuracy"]) for row in (long, short))
             faster = long["update_ms"] / short["update_ms"]
@@ -192,7 +192,7 @@ def _population_codes(results: Results) -> Verdict:
 def _half_precision(results: Results) -> Verdict:
     ratios, bytes_ = {}, []
     for model in MODELS:
-        one, half = (results.get(neuron_row(model, precision.BATCH, p).key, {}) for p in ("float32", "float16"))
+        one, half = (results.get(neuron_row(model, PRECISION_BATCH, p).key, {}) for p in ("float32", "float16"))
         if "step_ms" in one and "step_ms" in half:
             ratios[model] = one["step_ms"] / half["step_ms"]
             bytes_.append(half["peak_tile_bytes"] / one["peak_tile_bytes"])
