@@ -51,9 +51,8 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         if readout is not None and readout.contains(adjoint):
             add_collapsed_adjoint(readout, adjoint, statements)
             # A gradient that the readout returns to a population is added in that population's stage.
-            returns = isinstance(adjoint, DenseInputGradient)
-            stage = stages.level[stages.owner[adjoint.source.buffer]] if returns else stages.of(adjoint)
-            blocks[stage].add_backward(statements)
+            to = stages.owner[adjoint.source.buffer] if isinstance(adjoint, DenseInputGradient) else None
+            blocks[stages.of(adjoint) if to is None else stages.level[to]].add_backward(statements)
         else:
             statements.add(adjoint)
             blocks[stages.of(adjoint)].add_backward(statements)
