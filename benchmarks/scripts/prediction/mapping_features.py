@@ -19,7 +19,7 @@ from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.measure import mapped_plan
 from snnc.benchmarks.nets import benchmark
 from snnc.compiler.tiles.errors import TooBigError
-from snnc.compiler.tiles.placement.placement import SHARES
+from snnc.compiler.tiles.placement.placement import _shared_out
 
 TILES: Final = "snnc.compiler.tiles."
 SPARSE: Final = ("dvs-conv", "random-10k", "clusters-10k")
@@ -50,11 +50,11 @@ FEATURES: Final[Mapping[str, Feature]] = {
     "even shares of samples": Feature("placement.choices._unpaired", lambda *cut: iter(())),
     "shared tiles": Feature("search.search.sharing_tiles", lambda *problem: [], SPARSE),
     "orders of channels": Feature("planning.ordering.movable", lambda program: False, ("dvs-conv",)),
-    "parts": Feature("planning.parting._tried", lambda *parter: iter(()), ("random-10k", "clusters-10k")),
+    "parts": Feature("planning.parting._candidate_parts", lambda *parter: iter(()), ("random-10k", "clusters-10k")),
     "skipping of zeros": Feature("mapped.network.reads_sparse_values", lambda *connection: False, ("dvs-conv",)),
-    "balance of parts": Feature("placement.placement.SHARES", SHARES[:1]),
+    "balance of parts": Feature("placement.placement._shared_out", lambda *given, balanced: _shared_out(*given, balanced=False)),
     "local search": Feature("mapper.EFFORT", 0),
-    "segments": Feature("request.MappingRequest.ways", lambda request: (), tuple(LARGE)),
+    "segments": Feature("request.MappingRequest.streaming_choices", lambda request: (), tuple(LARGE)),
 }
 
 
