@@ -9,7 +9,7 @@ from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_mi
 from snnc.benchmarks.reproduce.neuron_models import MODELS, Precision
 
 BATCHES: Final = (16, 32, 64, 128, 256)
-QUICK: Final = (32, 128)
+QUICK_BATCHES: Final = (32, 128)
 QUICK_MODELS: Final = tuple(model for model in MODELS if model not in ("Lapicque", "Alpha"))
 QUOTED: Final = 60_000
 """Samples/s of Leaky at batch 128, from the history of the paper's public repository."""
@@ -25,7 +25,7 @@ def neuron_row(model: str, batch: int, precision: Precision = "float32") -> Row:
 
 
 def _rows(quick: bool) -> tuple[Row, ...]:
-    return tuple(neuron_row(model, batch) for model in (QUICK_MODELS if quick else MODELS) for batch in (QUICK if quick else BATCHES))
+    return tuple(neuron_row(model, batch) for model in (QUICK_MODELS if quick else MODELS) for batch in (QUICK_BATCHES if quick else BATCHES))
 
 
 def _points(results: Results) -> tuple[Point, ...]:

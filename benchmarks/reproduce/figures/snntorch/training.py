@@ -12,6 +12,7 @@ from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, first_
 STEPS: Final = (25, 5, 2, 1)
 QUICK_STEPS: Final = (10, 1)
 GROUPS: Final = (1, 10, 50)
+"""Numbers of output neurons per class."""
 QUICK_GROUPS: Final = (1, 50)
 SEEDS = 5
 REGIME: Final = (
