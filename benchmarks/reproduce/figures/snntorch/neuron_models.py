@@ -25,7 +25,9 @@ def neuron_row(model: str, batch: int, precision: Precision = "float32") -> Row:
 
 
 def _rows(quick: bool) -> tuple[Row, ...]:
-    return tuple(neuron_row(model, batch) for model in (QUICK_MODELS if quick else MODELS) for batch in (QUICK_BATCHES if quick else BATCHES))
+    return tuple(
+        neuron_row(model, batch) for model in (QUICK_MODELS if quick else MODELS) for batch in (QUICK_BATCHES if quick else BATCHES)
+    )
 
 
 def _points(results: Results) -> tuple[Point, ...]:
