@@ -84,7 +84,8 @@ def _values(text: str, name: str, numbers: str, ordered: tuple[str, ...], more: 
                 raise ValueError(part)
     except ValueError:
         accepted = ", ".join((*ordered, *more))
-        raise UnknownOptimizerError(f"the optimiser {text!r} has invalid settings; {name} accepts {accepted}.") from None
+        wrong = f"sets {key} twice" if key in found else f"has an invalid setting, {part!r}"
+        raise UnknownOptimizerError(f"the optimiser {text!r} {wrong}; {name} accepts {accepted}.") from None
     return found
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from snnc.backends.folders.manifest import TRAINED, digest_of
+from snnc.backends.folders.manifest import BEST, TRAINED, digest_of
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,14 @@ class RetainedFiles:
     Attributes
     ----------
     trained
-        Trained weights of the old project; None if there were none, or if they were dropped.
+        Trained weights of the old project: the last, the best, both, or neither.
     edited
         Files that snnc wrote and the user changed.
     dropped
         Whether trained weights existed and were dropped.
     """
 
-    trained: Path | None = None
+    trained: tuple[Path, ...] = ()
     edited: tuple[Path, ...] = ()
     dropped: bool = False
 
@@ -53,20 +53,20 @@ def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], ke
         A file cannot be kept.
     """
     aside = _unused(old, new)
-    trained, edited, dropped = None, list[Path](), False
+    trained, edited, dropped = list[Path](), list[Path](), False
     for path in _leaves(old):
         name = path.relative_to(old).as_posix()
-        if name == TRAINED:
+        if name in (TRAINED, BEST):
             dropped = not keep_trained
             if keep_trained:
-                trained = _put(path, aside / name)
+                trained.append(_put(path, aside / name))
         elif path.is_dir() and not path.is_symlink() and (new / name).is_dir():
             continue  # an empty folder that also exists in the new one
         elif name not in own:
             _put(path, new / name if _is_free(new, name) else aside / name)
         elif not _is_as_written(path, own[name]):
             edited.append(_put(path, aside / name))
-    return RetainedFiles(trained, tuple(edited), dropped)
+    return RetainedFiles(tuple(trained), tuple(edited), dropped)
 
 
 def remove(folder: Path) -> None:

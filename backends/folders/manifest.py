@@ -33,7 +33,7 @@ BEST: Final = "model/best.safetensors"
 """Weights of the epoch with the best validation result, in the format of the trained weights."""
 BEST_PART: Final = "model/.best.safetensors.part"
 """Temporary file of the best weights, renamed when complete."""
-BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART, TRAINED_LOCK, BEST, BEST_PART)
+BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART, TRAINED_LOCK, BEST_PART)
 """Files that snnc writes into a folder and does not list in the manifest; a new project that replaces the folder does not retain them."""
 _MODEL: Final = ("model/graph.json", "model/arrays.npz", "model/options.json", "model/orders.json", "model/parts.npz")
 """Model files of a project without a manifest."""

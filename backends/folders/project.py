@@ -142,9 +142,9 @@ def _warn_about(carried: RetainedFiles, temporary: Path, target: Path) -> None:
     def place(path: Path) -> str:
         return str(target / path.relative_to(temporary))
 
-    if carried.trained is not None:
-        text = f"the trained weights of the older project are now in {place(carried.trained)}; to continue from them, copy them to"
-        warnings.warn(f"{text} {target / TRAINED} (if the network is the same).", UserWarning, stacklevel=2)
+    if carried.trained:
+        text = f"the trained weights of the older project are now in {' and '.join(map(place, carried.trained))}; to continue from"
+        warnings.warn(f"{text} one of them, copy it to {target / TRAINED} (if the network is the same).", UserWarning, stacklevel=2)
     if carried.dropped:
         warnings.warn(f"the trained weights of the project that was in {target} are deleted.", UserWarning, stacklevel=2)
     if carried.edited:

@@ -65,12 +65,16 @@ class NativeEngine(ABC):
 
     def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
+        gradients = self.scaled_gradients_named(names)
+        if _GRADIENT_SCALE not in self.session.tensors:
+            return gradients
+        factor = self.session.get(_GRADIENT_SCALE)[0]
+        return {name: gradient / factor for name, gradient in gradients.items()}
+
+    def scaled_gradients_named(self, names: Collection[str]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
         shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
-        gradients = {name: self.session.get(f"d_{name}").reshape(shapes[name]) for name in names}
-        if _GRADIENT_SCALE in self.session.tensors:
-            factor = self.session.get(_GRADIENT_SCALE)[0]
-            gradients = {name: gradient / factor for name, gradient in gradients.items()}
-        return gradients
+        return {name: self.session.get(f"d_{name}").reshape(shapes[name]) for name in names}
 
     def get_parameters(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""

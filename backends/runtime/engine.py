@@ -115,6 +115,9 @@ class SelectingEngine(Protocol):
     def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
         """Return the gradients of the parameters `names` in the last training step."""
 
+    def scaled_gradients_named(self, names: Collection[str]) -> dict[str, Array]:
+        """Return the gradients of the parameters `names` in the last backward pass, times the loss scale."""
+
 
 @runtime_checkable
 class AdjointEngine(Engine, GradientEngine, Protocol):

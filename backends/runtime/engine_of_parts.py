@@ -104,6 +104,10 @@ class EngineOfParts(EngineWrapper[TileEngine]):
         """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
         return self.between.parameters_of_whole(self.engine.gradients_named(self.between.names_of_parts(names)))
 
+    def scaled_gradients_named(self, names: Collection[str]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
+        return self.between.parameters_of_whole(self.engine.scaled_gradients_named(self.between.names_of_parts(names)))
+
     def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
         return self.between.parameters_of_whole(self.engine.parameters_named(self.between.names_of_parts(names)))

@@ -7,7 +7,6 @@ from typing import Final
 
 from snnc.backends.codegen.printing import c_assignments, c_literal
 from snnc.backends.codegen.updates import group_numbers, groups_of, needed_rates, printed_rule
-from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.compiler.losses.optimizers import SGD
@@ -107,24 +106,9 @@ def rate_numbers(net: PoplarNetwork) -> int:
     return width(net) * max(1, len(groups_of(net.program)))
 
 
-def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
-    """Return the C++ of the rates of parameters that one vertex updates.
-
-    Raises
-    ------
-    UnsupportedOnPoplarError
-        The parameters are in groups with different settings, or some are frozen.
-    """
-    places, size = group_numbers(net.program), width(net)
-    names = [name for name in parameters if name is not None]
-    numbers = {places.get(name) for name in names}
-    number = numbers.pop()
-    if numbers or number is None:
-        labels = " and ".join(repr(net.program.parameters[name].label) for name in names)
-        raise UnsupportedOnPoplarError(
-            f"the parameters {labels} of an indexed connection are updated by one vertex, but groups of the optimiser give them different "
-            "settings, or freeze one of them; put both in one group."
-        )
+def rates_of(net: PoplarNetwork, parameter: str) -> str:
+    """Return the C++ of the rates of a learned parameter."""
+    size, number = width(net), group_numbers(net.program)[parameter]
     return "rates" if len(groups_of(net.program)) == 1 else f"rates.slice({number * size}, {(number + 1) * size})"
 
 

@@ -233,20 +233,23 @@ def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int =
 
 
 def _add_updates(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
-    """Add the vertices that update weights and biases; float16 weights have vertices of their own."""
-    id_, weights = found.connection.id, found.map.weights
-    learned = f"learned_owners({id_}_owners)"
+    """Add the vertices that update weights and biases: one class for both if they are stored alike and have the same rates."""
+    id_, weight, bias, weights = found.connection.id, found.connection.weight, found.connection.bias, found.map.weights
     for moment in optimizer_arrays(net):
         _owned(assembly, f"{id_}_owners", f"{id_}_{moment}", "")
         _shown(net, assembly, found, "SETTING" if moment == "kept" else "MOMENT", "", moment, at + 1, writable=True)
-    if not half_table(net, found):
-        _add_update(net, assembly, found, learned, at)
-        return
+    learned, half = f"learned_owners({id_}_owners)", half_table(net, found)
     updated = {op.parameter for op in net.program.update}
-    if found.connection.weight in updated:
-        _add_update(net, assembly, found, f"owners_between({learned}, 0, {weights})", at, half=True)
-    if found.map.biases and found.connection.bias in updated:
-        _add_update(net, assembly, found, f"owners_between({learned}, {weights}, {found.map.elements})", at, value="beta")
+    rates = {name: rates_of(net, name) for name in (weight, bias) if name in updated and name is not None}
+    if not half and len(set(rates.values())) == 1:
+        _add_update(net, assembly, found, learned, next(iter(rates.values())))
+        return
+    if weight in rates:
+        more = _rounding(net, assembly, found, at + 1) if half else {}
+        _add_update(net, assembly, found, f"owners_between({learned}, 0, {weights})", rates[weight], half=half, more=more)
+    if bias in rates and found.map.biases:
+        between = f"owners_between({learned}, {weights}, {found.map.elements})"
+        _add_update(net, assembly, found, between, rates[bias], value="beta" if half else "theta")
 
 
 def _rounding(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, order: int) -> Values:
@@ -269,12 +272,20 @@ def _rounding(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, 
 
 
 def _add_update(
-    net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, learned: str, at: int, *, half: bool = False, value: str = "theta"
+    net: PoplarNetwork,
+    assembly: Assembly,
+    found: IndexedConnection,
+    owners: str,
+    rates: str,
+    *,
+    half: bool = False,
+    value: str = "theta",
+    more: Values | None = None,
 ) -> None:
-    """Add the vertices with which owners update their weights."""
+    """Add the vertices with which `owners` update their weights or biases."""
     id_ = found.connection.id
     values: Values = {
-        "rates": rates_of(net, found.connection.weight, found.connection.bias),
+        "rates": rates,
         "value": f"{id_}_{value}[o.index]",
         "gradient": f"d_{id_}_total[o.index]",
         "others": f"d_{id_}_rest[o.index]",
@@ -283,9 +294,9 @@ def _add_update(
     }
     values |= {moment: f"{id_}_{moment}[o.index]" for moment in optimizer_arrays(net)}
     values |= {"clip": FACTOR} if clips(net) else {}
-    values |= _rounding(net, assembly, found, at + 1) if half else {}
+    values |= more or {}
     vertex = connected_update(net, half=half, placed=half and found.map.reordered)
-    assembly.add("update", found.connection.label, ("Owner", "o", learned), "update_parameters", vertex, values)
+    assembly.add("update", found.connection.label, ("Owner", "o", owners), "update_parameters", vertex, values)
 
 
 def _shown(

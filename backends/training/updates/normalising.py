@@ -68,7 +68,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
     Raises
     ------
     NormalisationError
-        A gain or bias is not trained, the loss is scaled, or the engine cannot separate gradients from updates.
+        A gain or bias is not trained, or the engine cannot separate gradients from updates.
     """
 
     def __init__(self, engine: Engine, program: StepProgram) -> None:
@@ -78,8 +78,6 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
                 f"{name!r} normalises over a batch, but this target cannot train it: it has one program for gradients and update. Train on "
                 "'cpu', 'cuda', 'reference' or a machine; compiled without a loss, it runs on this target with the running statistics."
             )
-        if program.optimizer is not None and program.optimizer.loss_scale is not None:
-            raise NormalisationError("the optimiser has loss_scale, but statistics of a batch need unscaled gradients; omit it.")
         super().__init__(engine)
         self._layers = norm_layers(program)
         self._masks = masks_of(program)
@@ -174,11 +172,12 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             return self.engine.get_parameters()
         return self.engine.parameters_named({name for layer in self._layers for name in (*layer.parameters.values(), layer.gain)})
 
-    def _gradients(self, layer: NormLayer) -> dict[str, Array]:
-        """Return the gradients of the gain and the bias of a layer."""
+    def _scaled_gradients(self, layer: NormLayer) -> dict[str, Array]:
+        """Return the gradients of the gain and the bias of a layer, times the loss scale, as the next backward pass needs them."""
         if isinstance(self.engine, SelectingEngine):
-            return self.engine.gradients_named((layer.gain, layer.bias))
-        return self.engine.gradients()
+            return self.engine.scaled_gradients_named((layer.gain, layer.bias))
+        scale = self.get_optimizer().loss_scale
+        return {name: (1 if scale is None else scale[0]) * gradient for name, gradient in self.engine.gradients().items()}
 
     def _set_adjoint_sums(self, layer: NormLayer, update: _Update) -> None:
         """Set the sums needed for the gradient through the statistics of a layer."""
@@ -189,7 +188,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             adjoint = self.engine.adjoint_of(layer.adjoint).reshape(x.shape) * update.deviation[layer.output]
             sums = adjoint.sum(layer.axes, keepdims=True), (adjoint * x).sum(layer.axes, keepdims=True)
         else:
-            gradients, gain = self._gradients(layer), update.values[layer.gain].astype(np.float64)
+            gradients, gain = self._scaled_gradients(layer), update.values[layer.gain].astype(np.float64)
             wide = (1, 1, *(1 if axis + 2 in layer.axes else n for axis, n in enumerate(layer.shape)))
             sums = (gain * gradients[layer.bias]).reshape(wide), (gain * gradients[layer.gain]).reshape(wide)
         self._set_for_update(layer, update, {name: -total / count for name, total in zip((SHIFT, SLOPE), sums, strict=True)})

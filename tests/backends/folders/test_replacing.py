@@ -11,7 +11,7 @@ import warnings
 import pytest
 
 from snnc.backends.folders.folder_lock import FolderInUseError, check_free, locked
-from snnc.backends.folders.manifest import LOCK, MANIFEST, TRAINED, read_manifest, written_files
+from snnc.backends.folders.manifest import BEST, LOCK, MANIFEST, TRAINED, read_manifest, written_files
 from snnc.backends.folders.project import ForeignFolderError, OutputFolderError, atomic_folder, check_replaceable
 from snnc.compiler.files import exchange
 
@@ -165,9 +165,19 @@ def test_trained_weights_are_put_aside_every_time_and_the_message_says_where(tmp
     assert texts(folder) == {**FILES, f"before-1/{TRAINED}": "weights 1", f"before-2/{TRAINED}": "weights 2"}
 
 
+def test_the_best_weights_are_put_aside_with_the_last(tmp_path):
+    folder = write(tmp_path / "p")
+    for name in (TRAINED, BEST):
+        (folder / name).write_text(name)
+    with pytest.warns(UserWarning, match=f"before-1/{BEST} and .*before-1/{TRAINED}"):
+        write(folder)
+    assert texts(folder) == {**FILES, f"before-1/{TRAINED}": TRAINED, f"before-1/{BEST}": BEST}
+
+
 def test_trained_weights_are_deleted_only_when_that_is_asked_for_and_then_said(tmp_path):
     folder = write(tmp_path / "p")
     (folder / TRAINED).write_text("weights")
+    (folder / BEST).write_text("weights")
     (folder / "host.cpp").write_text("mine")
     with (
         pytest.warns(UserWarning, match="changed files of the older project were moved"),

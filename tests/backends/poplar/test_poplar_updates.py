@@ -2,17 +2,16 @@
 
 import numpy as np
 import pytest
-from indexed_nets import sparse_recurrent
+from indexed_nets import convolutional
 from nets import recurrent
 from poplar_projects import BATCH, EFFORT, STEPS, Project, machine
 from torch_updates import OPTIMIZERS, UPDATES, largest_difference
 
 import snnc
 from snnc.backends.poplar.emit import emit_poplar
-from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.compiler.errors import SnncError
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.losses.optimizers import Adam, Group, RMSprop
+from snnc.compiler.losses.optimizers import SGD, Adam, AdamW, Group, RMSprop
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles import make_plan
 
@@ -59,7 +58,16 @@ def test_what_a_target_does_not_do_is_refused(target, optimizer, code):
     assert raised.value.code == code
 
 
-def test_one_vertex_gives_all_its_parameters_the_same_numbers(tmp_path):
-    groups = (Group("*.bias", weight_decay=0.0),)
-    with pytest.raises(UnsupportedOnPoplarError, match="put both in one group"):
-        made(tmp_path, sparse_recurrent, Adam(1e-2, weight_decay=0.1, groups=groups))
+OF_PARTS = {
+    "decay of weights only": AdamW(1e-2, weight_decay=0.3, groups=(Group("*.bias", lr=0.5, weight_decay=0.0),)),
+    "frozen biases": Adam(1e-2, groups=(Group("*.bias", frozen=True),)),
+    "frozen weights, clipped": SGD(1e-1, 0.9, clip_norm=0.1, groups=(Group("conv.weight", frozen=True), Group("groups.*", lr=3.0))),
+}
+"""Groups that separate weights and biases of convolutions."""
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=() if "decay" in case else pytest.mark.wide) for case in OF_PARTS])
+def test_weights_and_biases_of_a_convolution_may_be_in_different_groups(tmp_path, case):
+    project = made(tmp_path, convolutional, OF_PARTS[case])
+    batches = (project.data(seed=step) for step in range(UPDATES))
+    assert largest_difference(project.open(), project.program, batches) < CLOSE

@@ -240,16 +240,56 @@ def test_one_value_of_a_channel_has_no_statistics():
         session.fit(np.ones((1, 1, 4)), [0])
 
 
-def test_frozen_gains_scaled_losses_and_modules_of_pytorch_are_refused():
+def test_frozen_gains_and_modules_of_pytorch_are_refused():
     from snnc.torch import Module
 
-    with pytest.raises(NormalisationError, match="loss_scale"):
-        snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=snnc.SGD(0.1, loss_scale=snnc.LossScale(8.0)))
     frozen = snnc.SGD(0.1, groups=(snnc.Group("*batchnorm.weight", frozen=True),))
     with pytest.raises(NormalisationError, match="must both be trained"):
         snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=frozen)
     with pytest.raises(NormalisationError, match="module of PyTorch"):
         Module(network())
+
+
+def trained(target, optimizer, *, norm=NORM, updates=3, loss=TRAINING["loss"], **fit):
+    """Return losses, parameters and counters after some updates."""
+    x, y = data(samples=fit.get("accumulate", 1) * BATCH)
+    options = {**TRAINING, "optimizer": optimizer, "loss": loss}
+    with snnc.compile(network(norm=norm), target, steps=STEPS, batch=BATCH, **options) as session:
+        history = session.fit(x, y, epochs=updates, batch=len(x), shuffle=False, **fit)
+        return np.ravel(history.batch_losses), session.state_dict(), history.skipped_updates
+
+
+SCALED = {"one part": {}, "two parts": {"accumulate": 2}, "each step": {"norm": NORM_OF_STEPS}}
+
+
+@pytest.mark.representative("reference-*", "cpu-one part")
+@pytest.mark.parametrize("case", SCALED)
+@pytest.mark.parametrize("target", ["reference", "cpu", "cuda", "gc200"])
+def test_a_scaled_loss_changes_no_update(target, case, monkeypatch):
+    """The sums for the gradient through the statistics are scaled with it, also after the factor has changed."""
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    accumulate = target == "gc200" and case == "two parts"
+    plain, scaled = (
+        trained(target, snnc.SGD(0.5, clip_norm=0.5, accumulate=accumulate, loss_scale=scale), **SCALED[case])
+        for scale in (None, snnc.LossScale(2.0**10, interval=1))
+    )
+    np.testing.assert_allclose(scaled[0], plain[0], rtol=1e-5)
+    for name, value in plain[1].items():
+        np.testing.assert_allclose(scaled[1][name], value, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.representative("reference", "cpu")
+@pytest.mark.parametrize("target", ["reference", "cpu", "cuda", "gc200"])
+def test_updates_whose_scaled_gradients_overflow_are_skipped(target, monkeypatch):
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    optimizer = snnc.SGD(0.005, loss_scale=snnc.LossScale(2.0**127, backoff=2.0**-60))
+    losses, values, skipped = trained(target, optimizer, updates=4, loss="100 * ce_mean_membrane")
+    made = trained("reference", "sgd:0.005", updates=4 - skipped, loss="100 * ce_mean_membrane")
+    assert 0 < skipped < 4
+    np.testing.assert_allclose(losses[skipped:], made[0], rtol=1e-5)
+    for name, value in made[1].items():
+        if "statistics" not in name:  # running statistics count skipped updates too, as with PyTorch's GradScaler
+            np.testing.assert_allclose(values[name], value, atol=1e-4, err_msg=name)
 
 
 @pytest.mark.parametrize("given", [{"momentum": 1.5}, {"momentum": -0.1}, {"eps": 0.0}])
