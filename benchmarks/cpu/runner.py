@@ -36,7 +36,7 @@ class EngineProcess:
     device_mb: float | None = None
     joules: float | None = None
     gradient_error: float = 0.0
-    """The last four are described in :func:`~snnc.benchmarks.cpu.rows.row`."""
+    """`peak_mb`, `device_mb`, `joules` and `gradient_error`: see :func:`~snnc.benchmarks.cpu.rows.row`."""
 
     def turn(self, seconds: float = SECONDS) -> None:
         """Run one turn of at most `seconds`.

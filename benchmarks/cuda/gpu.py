@@ -27,7 +27,7 @@ class Gpu:
     name: str
     memory_bytes_per_s: float
     l2_bytes_per_s: float
-    """Assumed."""
+    """Assumed, not measured."""
     multiplications_per_s: float
     """Rate of float32 multiply-adds: half of the rate of operations in data sheets."""
     barrier_s: float = BARRIER_S
