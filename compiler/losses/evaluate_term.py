@@ -1,4 +1,4 @@
-"""Value and gradient of a term in NumPy: the reference for the code of every target."""
+"""Value and gradient of a term in NumPy: the reference with which the emitted code of every target is compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.losses.base import Reals
-from snnc.compiler.losses.cross_entropy import cross_entropy
+from snnc.compiler.losses.named_losses import cross_entropy
 from snnc.compiler.losses.term import TargetKind, Term
 from snnc.compiler.neurons.interpret import evaluate
 
@@ -18,18 +18,25 @@ Lengths = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class BatchTargets:
-    """Targets of a batch: their kind, the array, and the number of outputs per class."""
+    """Targets of a batch: their kind, the array, and the number of output neurons per class."""
 
     kind: TargetKind
     values: npt.NDArray[Any]
     group: int = 1
 
 
-def statistic_of(term: Term, output: Reals, lengths: Lengths) -> tuple[Reals, Lengths]:
-    """Return the statistic [B, n] of outputs [T, B, n] over the first `lengths` steps, and the step of each value (0 for sums)."""
-    steps, batch, width = output.shape
-    counts = (np.arange(steps)[:, None] < lengths)[:, :, None]
-    at = np.zeros((batch, width), dtype=np.int64)
+def _valid(output: Reals, lengths: Lengths) -> npt.NDArray[np.bool_]:
+    """Return whether each step of each sample is within its length, [T, B]."""
+    return np.arange(len(output))[:, None] < lengths
+
+
+def _statistic(term: Term, output: Reals, lengths: Lengths) -> tuple[Reals, Lengths]:
+    """Return the statistic [B, n] of outputs [T, B, n] over the first `lengths` steps, and the step from which each value is taken.
+
+    A sum or mean is taken from all steps, and its step is 0.
+    """
+    counts = _valid(output, lengths)[:, :, None]
+    at = np.zeros(output.shape[1:], dtype=np.int64)
     match term.statistic:
         case "count":
             return np.asarray(np.where(counts, output, 0).sum(axis=0)), at
@@ -51,37 +58,35 @@ def statistic_of(term: Term, output: Reals, lengths: Lengths) -> tuple[Reals, Le
 def scores_of(term: Term, output: Reals, lengths: Lengths) -> Reals:
     """Return scores [B, n]; the output with the largest score is the prediction."""
     if term.statistic == "steps":
-        return np.asarray(np.where((np.arange(len(output))[:, None] < lengths)[:, :, None], output, 0).sum(axis=0))
-    found, _ = statistic_of(term, output, lengths)
-    return _inverted(term, found)[0] if term.statistic == "first_spike" else found
+        return np.asarray(np.where(_valid(output, lengths)[:, :, None], output, 0).sum(axis=0))
+    found, _ = _statistic(term, output, lengths)
+    return _scores_of_times(term, found)[0] if term.statistic == "first_spike" else found
 
 
 def value_and_gradient(term: Term, output: Reals, lengths: Lengths, targets: BatchTargets) -> tuple[float, Reals]:
     """Return the batch mean of a term, without its weight, and its gradient with respect to `output`, [T, B, n]."""
     if term.statistic == "steps":
         return _of_steps(term, output, lengths, targets)
-    steps, batch, _ = output.shape
-    values, at = statistic_of(term, output, lengths)
-    spreads = (np.arange(steps)[:, None] < lengths)[:, :, None]
+    values, at = _statistic(term, output, lengths)
     if term.softmax:
-        scores, slope = _inverted(term, values) if term.statistic == "first_spike" else (values, np.ones_like(values))
+        scores, slope = _scores_of_times(term, values) if term.statistic == "first_spike" else (values, np.ones_like(values))
         loss, gradient = cross_entropy(scores, targets.values)
         gradient *= slope
     else:
         wanted = _targets_of(term, values, lengths, targets) if term.reads_targets else None
         loss, gradient = _elementwise(term, values, wanted, lengths)
-    gradient = gradient / output.dtype.type(batch)
+    gradient = gradient / output.dtype.type(output.shape[1])
     if term.statistic in ("count", "mean"):
         share = gradient if term.statistic == "count" else gradient / lengths[:, None].astype(output.dtype)
-        return float(loss.mean()), np.where(spreads, share, output.dtype.type(0))
+        return float(loss.mean()), np.where(_valid(output, lengths)[:, :, None], share, output.dtype.type(0))
     whole = np.zeros_like(output)
     # A larger output makes the first spike earlier, so the gradient changes its sign.
     np.put_along_axis(whole, at[None], (-gradient if term.statistic == "first_spike" else gradient)[None], axis=0)
     return float(loss.mean()), whole
 
 
-def _inverted(term: Term, times: Reals) -> tuple[Reals, Reals]:
-    """Return the scores of first spikes, and their derivatives with respect to time."""
+def _scores_of_times(term: Term, times: Reals) -> tuple[Reals, Reals]:
+    """Return the scores of the times of first spikes, and the derivatives of the scores with respect to the times."""
     if term.inverse == "negate":
         return -times, np.full_like(times, -1)
     return 1 / (times + 1), -1 / ((times + 1) * (times + 1))
@@ -102,7 +107,7 @@ def _targets_of(term: Term, like: Reals, lengths: Lengths, targets: BatchTargets
 
 
 def _elementwise(term: Term, x: Reals, y: Reals | None, lengths: Lengths) -> tuple[Reals, Reals]:
-    """Return the losses [B] of statistics [B, n], and their gradients; outputs with the target NaN are ignored."""
+    """Return the losses [B] of the statistics `x` [B, n] for the targets `y`, and their gradients; NaN marks an ignored target."""
     counts = np.ones(x.shape, dtype=bool) if y is None else ~np.isnan(y)
     found = evaluate(term.equations, {"x": x} if y is None else {"x": x, "y": np.where(counts, y, 0)})
     factor = np.array([term.scale(float(length)) for length in lengths]) / np.maximum(counts.sum(axis=1), 1)
@@ -113,7 +118,7 @@ def _elementwise(term: Term, x: Reals, y: Reals | None, lengths: Lengths) -> tup
 def _of_steps(term: Term, output: Reals, lengths: Lengths, targets: BatchTargets) -> tuple[float, Reals]:
     """Return the result of :func:`value_and_gradient` for a term over the values of every step."""
     steps, batch, width = output.shape
-    valid = np.broadcast_to(np.arange(steps)[:, None] < lengths, (steps, batch))
+    valid = _valid(output, lengths)
     if term.softmax:
         classes = targets.values.T if targets.kind == "step_classes" else np.broadcast_to(targets.values, (steps, batch))
         valid = valid & (classes >= 0)

@@ -1,4 +1,4 @@
-"""Equations of the optimisers, in the language of neuron equations; the code of every target is printed from them."""
+"""Equations of the optimisers, in the language of neuron equations, from which the code of every target is printed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class UpdateRule:
     moments
         Values that the optimiser stores for each element, ``moment1``, ``moment2``, …, initially 0.
     shares
-        Bias corrections: name -> beta; the correction at update n, counted from 1, is ``1 - beta^n``.
+        Bias corrections by name: for beta, the correction at update n, counted from 1, is ``1 - beta^n``.
     rates
         Values shared by all parameters of a group in an update, computed from ``lr`` (of the group), the `settings` and the shares.
     clipped
@@ -32,9 +32,9 @@ class UpdateRule:
     step
         Assignments of ``value`` and the moments; they read ``value``, ``gradient`` (or ``clipped``), moments, rates and ``scale``.
     clip_norm
-        Maximum norm of the gradients, which are multiplied by ``scale`` to reduce it; None: ``scale`` is not used.
+        Maximum norm of all gradients; the step multiplies them by ``scale``, which reduces a larger norm to it. None: no ``scale``.
     loss_scale
-        Loss scaling: gradients are first divided by its factor, and must be finite; None: no scaling.
+        Loss scaling: gradients are first divided by its factor, and the update is skipped unless they are finite; None: no scaling.
     settings
         Settings of a group that the rates read, in addition to ``lr``.
     """
@@ -61,7 +61,7 @@ class UpdateRule:
 
     @property
     def measured(self) -> str:
-        """Name of the gradient whose norm is limited."""
+        """Name of the gradient whose norm `clip_norm` limits."""
         return "clipped" if self.clipped else "gradient"
 
 
@@ -106,7 +106,7 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
 
 
 def _has(optimizer: Optimizer, name: str) -> bool:
-    """Return whether the setting `name` (weight decay, L1 or bound) is used for some parameters."""
+    """Return whether some parameters have the setting `name` (weight decay, L1 or bound)."""
     return any(getattr(of, name) for of in (optimizer, *optimizer.groups))
 
 
@@ -148,7 +148,7 @@ def _rms_step(optimizer: RMSprop, g: str) -> list[str]:
 
 
 def rate_constants(rule: UpdateRule, settings: GroupSettings, lr: float, updates: int) -> dict[str, float]:
-    """Return the rates of a group at update number `updates`, counted from 1, at the learning rate `lr` of the optimiser."""
+    """Return the rates of a group at update number `updates`, counted from 1, for the optimiser's learning rate `lr`."""
     from snnc.compiler.neurons.interpret import evaluate
 
     known = {name: 1 - beta**updates for name, beta in rule.shares.items()}

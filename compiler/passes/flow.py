@@ -1,4 +1,4 @@
-"""Sequence of passes over a graph."""
+"""The sequence of passes that run on every graph before it is lowered."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ class Pass(Protocol):
 
 
 DEFAULT_FLOW: Final[tuple[Pass, ...]] = (DropFlatten(), MergeLinear(), DissolveAdd(), DivideAverages(), MaterialiseRelays())
-"""Passes that run on every graph before it is lowered."""
 
 
 def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] = DEFAULT_FLOW) -> Graph:
@@ -69,12 +68,8 @@ def _is_unchanged(before: Graph, after: Graph) -> bool:
         and before.edges == after.edges
         and _same_objects(before.state_inputs, after.state_inputs)
         and _same_objects(before.idle_inputs, after.idle_inputs)
-        and _same_objects(_operations(before), _operations(after))
+        and _same_objects(*({name: graph.operation(name) for name in graph.nx} for graph in (before, after)))
     )
-
-
-def _operations(graph: Graph) -> dict[str, object]:
-    return {name: graph.operation(name) for name in graph.nx}
 
 
 def _same_objects(one: Mapping[str, object], other: Mapping[str, object]) -> bool:

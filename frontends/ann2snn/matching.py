@@ -1,4 +1,4 @@
-"""Match the ONNX operators of a ReLU network, for one sample, to operations of a graph."""
+"""Match the ONNX operators of a ReLU network, restricted to one sample, to operations of a graph."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.graph import Array, Operation
+from snnc.compiler.neurons.neuron import neuron
 from snnc.frontends.ann2snn.errors import BatchAxisError, NoSpikingFormError
-from snnc.frontends.ann2snn.rectifiers import rectifier
 from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node, Shape
@@ -107,7 +107,7 @@ _Windows: TypeAlias = tuple[str, Shape, Shape, Pairs, Shape, bool, bool]
 
 @dataclass(frozen=True)
 class MatchedOperation:
-    """An operation, the nodes it reads, in order, a prefix for its name, and whether the second operand is subtracted."""
+    """An operation, the nodes that it reads, in order, a prefix for its name, and whether the second of these nodes is subtracted."""
 
     operation: Operation
     operands: tuple[Node, ...]
@@ -118,12 +118,7 @@ class MatchedOperation:
 def match(n: Node, where: str, batch: int) -> MatchedOperation:
     """Return the operation for node `n`; `where` names it in messages, and `batch` is the size of its first axis.
 
-    Raises
-    ------
-    NoSpikingFormError
-        The operation has no counterpart in a spiking network.
-    BatchAxisError
-        The operation mixes samples.
+    An operation without counterpart in a spiking network raises a NoSpikingFormError; one that mixes samples raises a BatchAxisError.
     """
     if len(n.shape) < 2 or n.shape[0] != batch:
         raise _mixes(n, where, batch)
@@ -212,7 +207,7 @@ def _concat(n: Node, where: str, batch: int) -> MatchedOperation:
 
 
 def _rectifier(n: Node, where: str) -> MatchedOperation:
-    """Match ``max(x, 0)``, and ``min(max(x, 0), c)`` in either order."""
+    """Match ``max(x, 0)`` to stateless ReLU units, and ``min(max(x, 0), c)``, in either order, to clipped ones."""
     bounds: dict[str, float] = {}
     x = n
     while x.op in ("max", "min") and x.op not in bounds and x.value is None:
@@ -230,7 +225,11 @@ def _rectifier(n: Node, where: str) -> MatchedOperation:
         raise NoSpikingFormError(
             f"{where}: {shown}; an integrate-and-fire neuron computes max(x, 0) and min(max(x, 0), c). Train with ReLU or ReLU6."
         )
-    return MatchedOperation(rectifier(n.shape[1:], high), (x,), "relu")
+    if high is None:
+        model = neuron("ReLU", equations="y = max(i, 0)", output="y")
+    else:
+        model = neuron("ClippedReLU", params={"ceiling": high}, equations="y = min(max(i, 0), ceiling)", output="y")
+    return MatchedOperation(ir.Population(model, n.shape[1:]), (x,), "relu")
 
 
 def _arithmetic(n: Node, data: tuple[Node, ...], where: str) -> MatchedOperation:
@@ -270,7 +269,7 @@ def _of_two(n: Node, where: str) -> MatchedOperation:
 
 
 def _per_sample(constant: Node, rank: int, where: str) -> Array:
-    """Return the constant without the sample axis."""
+    """Return a constant without its sample axis."""
     c = _array(constant)
     if c.ndim < rank:
         return c

@@ -1,4 +1,4 @@
-"""Read an ONNX file of a feed-forward ReLU network as a graph whose populations are ReLU units."""
+"""Read the ONNX file of a feed-forward ReLU network as a graph whose populations are ReLU units."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.compiler.ir.verify import verify
 from snnc.compiler.passes.fold_scale import FoldScale
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, Ann2SnnError, BatchAxisError, NoSpikingFormError
 from snnc.frontends.ann2snn.matching import MatchedOperation, handlers, match
-from snnc.frontends.ann2snn.running import check_affordable
+from snnc.frontends.ann2snn.measuring import check_affordable
 from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.load import load
 from snnc.frontends.onnx.errors import MalformedGraphError, OnnxError, SelfCheckError, ShapeError
@@ -29,7 +29,7 @@ from snnc.frontends.onnx.reading.guard import refusing
 from snnc.frontends.onnx.reading.reader import opset_of, read_model
 
 _BATCHES: Final = (3, 1)
-"""Batch sizes tried in turn if the size of the first axis is open: 1 is for files whose constants only fit one sample."""
+"""Numbers of samples tried in turn if the file leaves it open: 1 is for files whose constants only fit one sample."""
 _COMPARED: Final = 2
 """Number of random samples on which a network is compared with its file."""
 _TOLERANCE: Final = 1e-4
@@ -38,21 +38,11 @@ _TOLERANCE: Final = 1e-4
 
 @dataclass(frozen=True)
 class ReluNetwork:
-    """A network without time, for one sample.
+    """A network without time, for one sample: a graph whose populations are stateless ReLU units."""
 
-    Attributes
-    ----------
-    graph
-        Graph whose populations are stateless ReLU units; batch normalisation is folded into the weights.
-    origins
-        Node of the file by population.
-    notes
-        Notes about omitted operators.
-    """
-
-    graph: Graph
-    origins: Mapping[str, str]
-    notes: tuple[str, ...]
+    graph: Graph  # the graph; batch normalisation is folded into its weights
+    origins: Mapping[str, str]  # node of the file by population
+    notes: tuple[str, ...]  # notes about omitted operators
 
 
 def read_relu_network(path: Path) -> ReluNetwork:
@@ -62,10 +52,8 @@ def read_relu_network(path: Path) -> ReluNetwork:
     ------
     AlreadySpikingError
         The file contains a spiking network.
-    NoSpikingFormError
-        A layer cannot be converted; the message names its node.
-    BatchAxisError
-        The first axis is not the sample axis.
+    NoSpikingFormError, BatchAxisError
+        A layer cannot be converted, or the first axis is not the sample axis; the message names the node.
     OnnxError
         The file is invalid or not supported.
     """
@@ -180,18 +168,8 @@ def _check_classes(softmax: Node, where: str) -> None:
 class _ReluGraphBuilder:
     """A graph under construction; each node of the file becomes one operation, some with an additional Scale or Reshape.
 
-    Attributes
-    ----------
-    graph
-        The graph.
-    origins
-        Place in the file of each node, by id.
-    batch
-        Number of samples of the file's inputs.
-    reserved
-        Names of inputs and outputs, which no other operation may have.
-    named
-        Node of the file by population.
+    `origins` is the place in the file by node id, `batch` the number of samples of the file's inputs, and `named` the place in the file by
+    population. `reserved` are the names of inputs and outputs, which no other operation may have.
     """
 
     graph: Graph

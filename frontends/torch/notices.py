@@ -1,4 +1,4 @@
-"""Notices, shown when training starts, about differences between training in snnc and training the imported PyTorch module."""
+"""Notices, shown when training starts, about differences from training the imported PyTorch module itself."""
 
 from __future__ import annotations
 

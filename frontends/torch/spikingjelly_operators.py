@@ -1,4 +1,4 @@
-"""Run SpikingJelly's own operators as PyTorch operations, because the TorchScript exporter supports only these."""
+"""Run SpikingJelly's own operators as PyTorch operations, because PyTorch's TorchScript exporter supports no other operators."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ def as_torch_operations() -> Iterator[None]:
 
     class AsTorchOperations(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            reference = reference_of(func)
-            return (reference or func)(*args, **(kwargs or {}))
+            return (reference_of(func) or func)(*args, **(kwargs or {}))
 
     with AsTorchOperations():
         yield

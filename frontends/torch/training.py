@@ -1,8 +1,8 @@
 """Import the dropout and batch normalisation of a module as layers that are active in training.
 
 An export describes a module in ``eval()`` mode. For training, each such layer in a copy of the module is replaced by a marker, a layer of
-weights that multiplies each channel by a unique number. The exporter keeps markers, and their weights identify them in the imported
-network, where they are replaced by dropout or normalisation.
+weights that multiplies each channel by a unique number. An export contains the markers, and their weights identify them in the imported
+network, where dropout or normalisation replaces them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -55,10 +56,7 @@ class TrainingLayers:
     def place(self, graph: Graph) -> None:
         """Replace the marked layers of `graph` by dropout and batch normalisation, in place.
 
-        Raises
-        ------
-        TorchTrainingError
-            A marked layer does not occur exactly once.
+        Raises a TorchTrainingError if a marked layer does not occur exactly once.
         """
         for name, marker in self.markers.items():
             nodes = [n for n, o in graph.of_type(Linear, Conv) if o.weight.shape == marker.shape and np.array_equal(o.weight, marker)]
@@ -83,10 +81,7 @@ class TrainingLayers:
 def mark(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> TrainingLayers:
     """Replace dropout and batch normalisation of `module` by layers of weights that identify them, in place.
 
-    Raises
-    ------
-    TorchTrainingError
-        A layer has no counterpart in snnc.
+    A layer without counterpart in snnc raises a TorchTrainingError.
     """
     found = {name: _Found(part) for name, part in module.named_modules() if _is_norm(part) or _is_dropout(part)}
     _watch(module, found, pattern, arguments)
@@ -112,13 +107,10 @@ def _is_dropout(part: Any) -> bool:
 def _watch(module: Any, found: Mapping[str, _Found], pattern: CallPattern, arguments: tuple[Any, ...]) -> None:
     """Run the example, and record the shapes and calls of the layers."""
 
-    def hook(layer: _Found) -> Any:
-        def note(_: Any, given: tuple[Any, ...]) -> None:
-            layer.shape, layer.calls = tuple(given[0].shape), layer.calls + 1
+    def note(layer: _Found, _: Any, given: tuple[Any, ...]) -> None:
+        layer.shape, layer.calls = tuple(given[0].shape), layer.calls + 1
 
-        return note
-
-    handles = [layer.part.register_forward_pre_hook(hook(layer)) for layer in found.values()]
+    handles = [layer.part.register_forward_pre_hook(partial(note, layer)) for layer in found.values()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run_example(module, pattern, arguments)
@@ -192,7 +184,7 @@ def _normalisation(part: Any, shape: tuple[int, ...], each_step: bool) -> tuple[
 
 
 def _substitute(graph: Graph, node: str, name: str, chain: tuple[Operation, ...]) -> None:
-    """Replace `node` by the operations of `chain`, the last of which gets the layer's `name`."""
+    """Replace `node` by the operations of `chain`, of which the last gets the layer's `name`."""
     (before,), after = graph.incoming(node), graph.outgoing(node)
     graph.nx.remove_node(node)
     source = before
@@ -207,7 +199,7 @@ def _substitute(graph: Graph, node: str, name: str, chain: tuple[Operation, ...]
 
 
 def written_statistics(label: str, value: Array, tensors: Mapping[str, Array]) -> tuple[str, Array] | None:
-    """Return the module tensor for the statistics `label` of the network, and its new value; None for other labels."""
+    """Return the tensor of the module to which the statistics `label` of the network belong, and its new value; None for other labels."""
     node, _, what = label.rpartition(".")
     name = f"{node.removesuffix(STATISTICS)}.running_{what}"
     if not node.endswith(STATISTICS) or what not in (MEAN, VARIANCE) or name not in tensors:
