@@ -108,13 +108,9 @@ class Adam(UpdateOptions):
 
 
 @dataclass(frozen=True)
-class AdamW(UpdateOptions):
+class AdamW(Adam):
     """Adam with decoupled weight decay, as in torch.optim.AdamW: ``w -= lr*weight_decay*w`` each update (arXiv 1711.05101)."""
 
-    lr: float = 1e-3
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-8
     name: str = "adamw"
     weight_decay: float = field(default=1e-2, kw_only=True)
 

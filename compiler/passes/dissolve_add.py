@@ -14,8 +14,8 @@ from snnc.compiler.passes.edit import add_edge, has_initial_value, joined
 class DissolveAdd:
     """Connect the sources of an Add directly to the nodes that read it, if all of these are populations or other Adds.
 
-    If several nodes read an Add, it is dissolved only if every source is an input or a population: each consumer of a Linear, for example,
-    would otherwise need a relay population.
+    If several nodes read an Add, it is dissolved only if every source is an input or a population, because a Linear, for example, can feed
+    several populations only through a relay population.
     """
 
     name: ClassVar[str] = "dissolve-add"

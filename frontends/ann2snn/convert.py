@@ -44,7 +44,7 @@ _START: Final = 0.5
 _GROWTH: Final[NeuronModel] = neuron("Increment", states={"m": 0.0}, equations="y = i - m\nm = i", output="y")
 """Growth of the input since the previous step."""
 _GROWTH_SPIKES: Final[NeuronModel] = neuron("Increment", states={"m": 0.0}, equations="s = spike(i - m - 0.5)\nm = i", output="s")
-"""The same as a spike, for an input that grows by 0 or 1 per step."""
+"""The growth as a spike, for an input that grows by 0 or 1 per step."""
 
 
 def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:

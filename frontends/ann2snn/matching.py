@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
@@ -35,23 +35,27 @@ _ACTIVATIONS: Final = frozenset(
         *("Swish", "Mish", "Softplus", "Softsign", "Erf", "Exp", "Log", "Abs", "Sqrt", "Pow", "Sign"),
     }
 )
-_RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN", "Loop", "Scan"})
-_NORMS: Final = frozenset(
-    {"LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "LpNormalization", "LRN"}
+_WHY: Final[tuple[tuple[Collection[str], str], ...]] = (
+    (("LeakyRelu", "PRelu"), "its negative half has no firing rate, because rates start at 0. Train the network with ReLU instead"),
+    (
+        _ACTIVATIONS,
+        "the firing rate of an integrate-and-fire neuron follows ReLU or ReLU6 and no other function. Train the network with one of them",
+    ),
+    (
+        ("LSTM", "GRU", "RNN", "Loop", "Scan"),
+        "only feed-forward networks can be converted. Build a recurrent network from spiking neurons and train it",
+    ),
+    (
+        ("LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "LpNormalization", "LRN"),
+        "it divides by a statistic of the current sample. Train with batch normalisation, which becomes part of the weights",
+    ),
+    (FINAL, "it can only be left out at the end. Remove it, or cut the model before it"),
+    (
+        ("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "Where", "Not", "And", "Or"),
+        "it compares or selects values of the network. Cut the model before it",
+    ),
 )
-_COMPARISONS: Final = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "Where", "Not", "And", "Or"})
-_WHY: Final[Mapping[frozenset[str], str]] = {
-    frozenset({"LeakyRelu", "PRelu"}): (
-        "its negative half has no firing rate, because rates start at 0. Train the network with ReLU instead"
-    ),
-    _ACTIVATIONS: (
-        "the firing rate of an integrate-and-fire neuron follows ReLU or ReLU6 and no other function. Train the network with one of them"
-    ),
-    _RECURRENT: "only feed-forward networks can be converted. Build a recurrent network from spiking neurons and train it",
-    _NORMS: "it divides by a statistic of the current sample. Train with batch normalisation, which becomes part of the weights",
-    frozenset(FINAL): "it can only be left out at the end. Remove it, or cut the model before it",
-    _COMPARISONS: "it compares or selects values of the network. Cut the model before it",
-}
+"""Why operators cannot be converted, and what to do instead; the first entry that contains an operator applies."""
 _OTHER: Final = (
     "it has no spiking form. snnc converts Gemm, MatMul, Conv, BatchNormalization, Relu, Clip from 0, poolings, Add, Concat, "
     "changes of shape and constant factors; rewrite the layer with these, or cut the model before it"
@@ -60,7 +64,7 @@ _OTHER: Final = (
 
 def refusal(op: str, where: str) -> NoSpikingFormError:
     """Return the error for an operator that reads values of the network and cannot be converted."""
-    why = next((why for operators, why in _WHY.items() if op in operators), _OTHER)
+    why = next((why for operators, why in _WHY if op in operators), _OTHER)
     return NoSpikingFormError(f"{where}: {op} cannot be converted: {why}.")
 
 

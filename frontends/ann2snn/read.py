@@ -143,7 +143,11 @@ def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRe
         if not isinstance(value, Node) or value.value is not None:
             raise NoSpikingFormError(f"the output '{name}' does not depend on the inputs; remove it from the model.")
         if value.op == "softmax":
-            _check_classes(value, origins[value.id])
+            if value.attrs[0] != len(value.shape) - 1 or len(value.shape) != 2:
+                raise NoSpikingFormError(
+                    f"{origins[value.id]}: it runs along axis {value.attrs[0]} of {list(value.shape)}; only a Softmax over the classes, "
+                    "the last of two axes, can be left out. Cut the model before it."
+                )
             notes.append(f"Left out: {origins[value.id]} at the end; '{name}' is its input, whose largest class is the same.")
         outputs[name] = value.inputs[0] if value.op == "softmax" else value
     builder = _ReluGraphBuilder(Graph(title), origins, batches.pop(), frozenset((*shapes, *outputs)))
@@ -154,14 +158,6 @@ def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRe
     ports = verify(builder.graph)
     check_affordable(builder.graph, ports)
     return ReluNetwork(FoldScale()(builder.graph), builder.named, tuple(notes)), pool, outputs
-
-
-def _check_classes(softmax: Node, where: str) -> None:
-    if softmax.attrs[0] != len(softmax.shape) - 1 or len(softmax.shape) != 2:
-        raise NoSpikingFormError(
-            f"{where}: it runs along axis {softmax.attrs[0]} of {list(softmax.shape)}; only a Softmax over the classes, the last of two "
-            "axes, can be left out. Cut the model before it."
-        )
 
 
 @dataclass

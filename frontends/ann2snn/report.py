@@ -25,7 +25,7 @@ class AccuracyPoint:
     accuracy: float | None  # share of samples whose largest output is at their label; None without labels
     agreement: float | None  # share of samples with the same largest output in both networks; None for a single output value
     error: float  # mean over the samples of ``|snn - ann| / |ann|`` (Euclidean norms of the output)
-    error_95: float  # 95th percentile of the same
+    error_95: float  # 95th percentile of the same quotient
 
 
 @dataclass(frozen=True)

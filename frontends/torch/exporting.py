@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import inspect
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,6 @@ import numpy.typing as npt
 
 from snnc.compiler.errors import ToolMissingError
 from snnc.frontends.onnx.writer.errors import TorchExportError, TorchModuleError
-from snnc.frontends.torch.spikingjelly_operators import as_torch_operations
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EXPORTERS: Final = ("TorchScript", "dynamo")
@@ -25,6 +25,8 @@ EXPORTERS: Final = ("TorchScript", "dynamo")
 OPSET: Final = 17
 """Opset of files from the TorchScript exporter."""
 _OPSET: Final = {"TorchScript": OPSET, "dynamo": 18}
+_SPIKINGJELLY: Final = "sj_"
+"""Start of the namespaces of SpikingJelly's operators."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,7 @@ def export(call: ExportedCall, file: Path) -> None:
             dynamo = name == "dynamo"
             try:
                 # The newer exporter does not support a module that changes the gradient mode.
-                with torch.set_grad_enabled(dynamo), _without_messages(), nullcontext() if dynamo else as_torch_operations():
+                with torch.set_grad_enabled(dynamo), _without_messages(), nullcontext() if dynamo else _as_torch_operations():
                     _call_exporter(torch, copy.deepcopy(call.module), call.arguments, file, names, dynamo, _OPSET[name])
             except Exception as error:  # exporters may raise any exception
                 failures.append(f"{name}: {first_line(error)}")
@@ -164,3 +166,36 @@ def _call_exporter(
     else:
         options["training"] = torch.onnx.TrainingMode.PRESERVE
     torch.onnx.export(module, arguments, str(file), **options)
+
+
+def has_spikingjelly_neurons(module: Any) -> bool:
+    """Return whether `module` contains neurons of SpikingJelly."""
+    return any(hasattr(part, "_memories") for part in module.modules())
+
+
+@contextmanager
+def _as_torch_operations() -> Iterator[None]:
+    """Run SpikingJelly's operators through their reference code, which consists of PyTorch operations."""
+    from torch.overrides import TorchFunctionMode
+
+    class AsTorchOperations(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return (reference_of(func) or func)(*args, **(kwargs or {}))
+
+    with AsTorchOperations():
+        yield
+
+
+def reference_of(operator: Any) -> Callable[..., Any] | None:
+    """Return the reference code of an operator ``sj_NAME::forward``; None for other operators."""
+    namespace = getattr(operator, "namespace", "")
+    if not namespace.startswith(_SPIKINGJELLY) or getattr(operator, "_opname", "") != "forward":
+        return None
+    for name in (namespace.removeprefix(_SPIKINGJELLY), f"{namespace.removeprefix(_SPIKINGJELLY)}_"):
+        try:
+            module = importlib.import_module(f"spikingjelly._ops.{name}")
+        except ImportError:
+            continue
+        found = getattr(getattr(module, "_reference", None), "_forward_impl", None)
+        return found if callable(found) else None
+    return None

@@ -14,12 +14,11 @@ from snnc.compiler.ir.graph import Graph
 from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx.writer.errors import TorchModuleError
-from snnc.frontends.torch.exporting import EXPORTERS, ExportedCall, argument_names, export, require_torch
+from snnc.frontends.torch.exporting import EXPORTERS, ExportedCall, argument_names, export, has_spikingjelly_neurons, require_torch
 from snnc.frontends.torch.marking import clamped_parameters, write_marks
 from snnc.frontends.torch.masked_gradients import freeze_masked_entries
 from snnc.frontends.torch.naming import copy_learnable, freeze_shared, with_module_names
 from snnc.frontends.torch.notices import notices, unclamped
-from snnc.frontends.torch.spikingjelly_operators import has_spikingjelly_neurons
 from snnc.frontends.torch.states import enable_gradients, find_call_pattern, private_copy, sequence_module, shortened
 from snnc.frontends.torch.training import TrainingLayers, mark
 

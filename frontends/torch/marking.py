@@ -17,8 +17,7 @@ import numpy as np
 
 from snnc.frontends.onnx.recovery.detaching import MARK, PARAMETER
 from snnc.frontends.torch.autograd_functions import replacing_apply
-from snnc.frontends.torch.exporting import OPSET, require_torch
-from snnc.frontends.torch.spikingjelly_operators import reference_of
+from snnc.frontends.torch.exporting import OPSET, reference_of, require_torch
 
 _DOMAIN: Final = "snnc"
 _VALUE_INDEPENDENT: Final = ("_like", "new_", "zeros", "ones", "full", "empty", "rand", "eye", "arange", "tensor")

@@ -71,7 +71,7 @@ class TrainingLayers:
 
     def notices(self) -> list[str]:
         """Return notices on differences from training the module."""
-        dropped = (n for n in self.each_step if _is_dropout(self.parts[n]))
+        dropped = (n for n in self.each_step if is_dropout(self.parts[n]))
         found = sorted(n for n in dropped if not type(self.parts[n]).__module__.startswith(_SPIKINGJELLY))
         names = ", ".join(map(repr, found))
         text = f"SNNC-W278: the dropout of {names} draws a mask at every step in the module; here a sample keeps its mask."
@@ -83,7 +83,7 @@ def mark(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> Train
 
     A layer without counterpart in snnc raises a TorchTrainingError.
     """
-    found = {name: _Found(part) for name, part in module.named_modules() if _is_norm(part) or _is_dropout(part)}
+    found = {name: _Found(part) for name, part in module.named_modules() if _is_norm(part) or is_dropout(part)}
     _watch(module, found, pattern, arguments)
     markers: dict[str, Array] = {}
     for number, (name, layer) in enumerate(found.items()):
@@ -100,7 +100,8 @@ def _is_norm(part: Any) -> bool:
     return isinstance(part, require_torch().nn.modules.batchnorm._BatchNorm)
 
 
-def _is_dropout(part: Any) -> bool:
+def is_dropout(part: Any) -> bool:
+    """Return whether `part` drops values in training."""
     return "Dropout" in type(part).__name__ and bool(getattr(part, "p", None))
 
 
@@ -120,7 +121,7 @@ def _watch(module: Any, found: Mapping[str, _Found], pattern: CallPattern, argum
 
 def _each_step(layer: _Found) -> bool:
     """Return whether a layer draws a mask, or computes statistics, separately at every step."""
-    return layer.calls > 1 or (_is_dropout(layer.part) and not type(layer.part).__module__.startswith(_SPIKINGJELLY))
+    return layer.calls > 1 or (is_dropout(layer.part) and not type(layer.part).__module__.startswith(_SPIKINGJELLY))
 
 
 def _check(name: str, layer: _Found) -> None:

@@ -30,36 +30,18 @@ Update: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Firing:
-    """Firing and reset of a membrane.
+    """Firing and reset of a membrane; an unknown reset, or one that does not allow `compensated`, raises a NeuronDefinitionError."""
 
-    Parameters
-    ----------
-    reset
-        Effect of a spike on the membrane.
-    reset_delay
-        Whether the reset is in the step after the spike (snnTorch's default); otherwise it is immediate (SpikingJelly, Norse, NIR).
-    detach
-        Whether no gradient flows through the spike that resets.
-    strict
-        Whether the neuron fires at ``v > threshold``; otherwise at ``v >= threshold``.
-    input_kept
-        Whether a delayed reset to a value keeps the arriving current (snnTorch's Leaky); otherwise it is lost (snnTorch's other neurons).
-    compensated
-        Whether to reset like snnTorch with ``reset_delay=False``: the spike of the previous step lowers the membrane potential before the
-        neuron fires, which is undone afterwards. It differs if the membrane potential is still above the threshold after a reset.
-
-    Raises
-    ------
-    NeuronDefinitionError
-        The reset is unknown, or cannot be combined with `compensated`.
-    """
-
-    reset: ResetMode = "subtract"
+    reset: ResetMode = "subtract"  # effect of a spike on the membrane
     reset_delay: bool = True
-    detach: bool = True
-    strict: bool = True
+    """Whether the reset is in the step after the spike, as in snnTorch; otherwise it is immediate (SpikingJelly, Norse, NIR)."""
+    detach: bool = True  # whether no gradient flows through the spike that resets
+    strict: bool = True  # whether the neuron fires at ``v > threshold``; otherwise at ``v >= threshold``
     input_kept: bool = True
+    """Whether a delayed reset to a value keeps the arriving current (snnTorch's Leaky); otherwise it is lost (snnTorch's other neurons)."""
     compensated: bool = False
+    """Whether to reset like snnTorch with ``reset_delay=False``: the spike of the previous step lowers the membrane potential before the
+    neuron fires, which is undone afterwards. The plain immediate reset differs if a neuron is still above the threshold after it."""
 
     def __post_init__(self) -> None:
         check_reset(self.reset, get_args(ResetMode))

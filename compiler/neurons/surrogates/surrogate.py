@@ -43,7 +43,6 @@ class Surrogate:
         is the second threshold minus the first: neurons that spike, or whose membrane potential is between the thresholds, receive a
         gradient.
 
-
         Raises
         ------
         SurrogateValueError

@@ -25,7 +25,7 @@ MAX_ROWS: Final = 1 << 22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseConnection(Connection):
-    """A connection without weights between most neurons; training adds no weights. Give exactly one of `matrix`, `density` and `fan_in`.
+    """Some neurons of the source feed each neuron of the target. Give exactly one of `matrix`, `density` and `fan_in`.
 
     Parameters
     ----------

@@ -201,7 +201,7 @@ class SumPoolConnection(Connection):
 
 @dataclass(frozen=True, repr=False)
 class MaxPoolConnection(SumPoolConnection):
-    """Maximum of each window, which for spikes is whether any occurs; parameters as in :class:`snnc.SumPool`."""
+    """Maximum of each window, for spikes 1 if the window contains one; parameters as in :class:`snnc.SumPool`."""
 
     kind: ClassVar[PoolKind] = "max"
 
