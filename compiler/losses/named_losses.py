@@ -109,21 +109,13 @@ class CrossEntropyRate(_CrossEntropyOfScores):
 
 @dataclass(frozen=True)
 class MeanSquaredCount:
-    """``mean((count - wanted)**2) / T`` with ``wanted = int(T * rate)``, over the batch and the classes: snnTorch's ``mse_count_loss``.
+    """snnTorch's ``mse_count_loss``: ``mean((count - wanted)**2) / T`` with ``wanted = int(T * rate)``, over the batch and the classes.
 
-    Parameters
-    ----------
-    correct_rate, incorrect_rate
-        Fraction of steps at which the neuron of the right class, or of a wrong class, should fire.
-
-    Raises
-    ------
-    UnknownLossError
-        A rate is not in 0 … 1.
+    A rate outside 0 … 1 raises an UnknownLossError.
     """
 
-    correct_rate: float = 1.0
-    incorrect_rate: float = 0.0
+    correct_rate: float = 1.0  # share of the steps at which the neuron of the right class should fire
+    incorrect_rate: float = 0.0  # share of the steps at which the neuron of a wrong class should fire
     name: ClassVar[str] = "mse_count"
     port: ClassVar[LossPort] = "spikes"
 

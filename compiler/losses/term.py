@@ -95,10 +95,7 @@ class Term:
     def equations(self) -> tuple[Assignment, ...]:
         """Assignments of ``loss`` and of ``slope``, its derivative with respect to ``x``; empty for a cross entropy.
 
-        Raises
-        ------
-        UnknownLossError
-            The criterion is not an equation in x and y.
+        A criterion that is not an equation in x and y raises an UnknownLossError.
         """
         if self.softmax:
             return ()

@@ -30,23 +30,10 @@ DEFAULT_FLOW: Final[tuple[Pass, ...]] = (DropFlatten(), MergeLinear(), DissolveA
 
 
 def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] = DEFAULT_FLOW) -> Graph:
-    """Verify `graph`, run the passes of `flow`, and verify after each pass that changed something.
+    """Verify `graph`, run the passes of `flow` up to the one called `dump_after`, and verify after each pass that changed something.
 
-    Parameters
-    ----------
-    graph
-        The graph; not changed.
-    dump_after
-        Name of the pass after which the flow stops; None: all passes run.
-    flow
-        The passes.
-
-    Raises
-    ------
-    UnknownPassError
-        `dump_after` is not a pass of `flow`.
-    GraphError
-        The graph fails :func:`~snnc.compiler.ir.verify.verify`.
+    `graph` itself does not change. Raises an UnknownPassError if no pass is called `dump_after`, and a GraphError if
+    :func:`~snnc.compiler.ir.verify.verify` finds a fault.
     """
     passes = tuple(flow)
     if dump_after is not None and dump_after not in {p.name for p in passes}:

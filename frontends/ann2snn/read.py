@@ -173,8 +173,7 @@ class _ReluGraphBuilder:
     batch: int
     reserved: frozenset[str]
     named: dict[str, str] = field(default_factory=dict)
-    _names: dict[int, str] = field(default_factory=dict)
-    """Operation in the graph by node id."""
+    _names: dict[int, str] = field(default_factory=dict)  # operation in the graph by node id
     _counts: dict[str, int] = field(default_factory=dict)
 
     def output(self, name: str, node: Node) -> None:

@@ -50,8 +50,7 @@ class TrainingLayers:
 
     parts: Mapping[str, Any] = field(default_factory=dict)
     markers: Mapping[str, Array] = field(default_factory=dict)
-    each_step: frozenset[str] = frozenset()
-    """Names of layers that draw a mask, or compute statistics, separately at every step."""
+    each_step: frozenset[str] = frozenset()  # names of layers that draw a mask, or compute statistics, separately at every step
 
     def place(self, graph: Graph) -> None:
         """Replace the marked layers of `graph` by dropout and batch normalisation, in place.

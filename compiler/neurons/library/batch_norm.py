@@ -36,21 +36,9 @@ PORTS: Final = ("mean_now", "var_now", "shift_now", "slope_now")
 
 
 def BatchStatistics(momentum: float = 0.1, eps: float = 1e-5, each_step: bool = False) -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Normalise the current: ``y = (i - mean) / sqrt(var + eps)``; part of :class:`snnc.BatchNorm`.
+    """Normalise the current: ``y = (i - mean) / sqrt(var + eps)``; part of :class:`snnc.BatchNorm`, which explains the parameters.
 
-    Parameters
-    ----------
-    momentum
-        Weight of the batch's statistics in the new running statistics.
-    eps
-        Number added to the variance.
-    each_step
-        Whether statistics are computed per step instead of over all steps.
-
-    Raises
-    ------
-    NeuronDefinitionError
-        `momentum` is not between 0 and 1, or `eps` is not positive.
+    A `momentum` outside 0 … 1, or an `eps` that is not positive, raises a NeuronDefinitionError.
     """
     if not 0 <= momentum <= 1:
         raise NeuronDefinitionError(f"the momentum of a batch normalisation is {momentum!r}; it must be between 0 and 1.")

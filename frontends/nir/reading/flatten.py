@@ -118,11 +118,9 @@ def _add_ends(flat: Flat) -> None:
             _check_end(name, node, flat)
             continue
         if not flat.into(name):
-            end = _end_node("Input", name, flat)
-            flat.connect(end, name)
+            flat.connect(_end_node("Input", name, flat), name)
         if not flat.out_of(name):
-            end = _end_node("Output", name, flat)
-            flat.connect(name, end)
+            flat.connect(name, _end_node("Output", name, flat))
     for kind in ("Input", "Output"):
         if not any(node.type == kind for node in flat.nodes.values()):
             raise NirUnconnectedError(f"the graph has no {kind}; add one.")

@@ -29,8 +29,7 @@ class _Form:
     """A neuron model that NIR can express, and its node type."""
 
     kind: str
-    has_factors: bool
-    """Whether the equations contain the library's factors per step, instead of dt, tau and r as in the standard."""
+    has_factors: bool  # whether the equations contain the library's factors per step, instead of dt, tau and r as in the standard
     model: NeuronModel
 
 
