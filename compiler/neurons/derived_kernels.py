@@ -1,4 +1,4 @@
-"""Cache of derived kernels.
+"""Cache of kernels, the forward and adjoint code derived from neuron equations.
 
 Deriving a kernel needs SymPy, whose import alone takes half a second, more than all other work before the first training step of a network
 that was compiled before. A kernel is stored as text in the language of neuron equations, which is parsed and never evaluated.

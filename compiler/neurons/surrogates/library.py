@@ -1,4 +1,4 @@
-"""Library of surrogates: functions that return a derivative h(x) in place of that of the step function, which is 0 almost everywhere.
+"""Library of surrogates, which replace the derivative of a spike: that of the step function is 0 almost everywhere.
 
 x is the membrane potential minus the threshold. Formulas are those of snnTorch 1.0 if it has a surrogate with this name.
 """

@@ -1,4 +1,4 @@
-"""Surrogates: expressions of ``x``, the argument of ``spike``, that replace its derivative, and the range of x in which they are not 0."""
+"""Surrogates: expressions that replace the derivative of ``spike(x)``, and the range of x in which they are not 0."""
 
 from __future__ import annotations
 
