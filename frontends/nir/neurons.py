@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -87,18 +87,9 @@ class _InterpretedFields:
 
 
 def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Population:
-    """Return the population of `shape` for a node that is a neuron or a Threshold.
+    """Return the population of `shape` for `node`, a neuron or a Threshold whose fields contain one value, or one per neuron.
 
-    Parameters
-    ----------
-    node
-        The node; each of its fields contains one value, or one per neuron.
-    shape
-        Shape of the population.
-    dt
-        Seconds per step.
-    dialect
-        Framework whose NIR conventions apply.
+    `dt` is in seconds per step, and the conventions of `dialect` apply.
     """
     reader = _InterpretedFields(node, dt, dialect)
     model, values = _neuron(reader)
@@ -114,8 +105,6 @@ def _array(value: Array | float, shape: Shape) -> Array:
         return np.asarray(array.reshape(-1)[0])
     return array.reshape(shape)
 
-
-_Found: TypeAlias = tuple[NeuronModel, Mapping[str, Array | float]]
 
 CUBA_LI: Final = neuron(
     "CubaLI",
@@ -134,8 +123,8 @@ UPDATES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "LI": ("{v} + (dt/tau)*((v_leak - {v}) + r*i)", ("dt", "tau", "v_leak", "r")),
     "CubaLI": ("{v} + (dt/tau_mem)*((v_leak - {v}) + r*syn)", ("dt", "tau_syn", "w_in", "tau_mem", "v_leak", "r")),
 }
-"""By integrator: the update of its membrane potential, and the names of the neuron's parameters. Spiking types have the same update;
-their names end with an additional F."""
+"""Update of the membrane potential, and names of the neuron's parameters, by type of integrator. The spiking types, whose names end with
+an additional F, have the same update."""
 _ZERO: Final = ("v_leak", "v_reset")
 """Parameters that are 0 by default; all others are 1."""
 
@@ -173,7 +162,8 @@ def library(kind: str, firing: Firing | None) -> NeuronModel:
     return make(reset=firing.reset, reset_delay=firing.reset_delay, detach=firing.detach, strict=firing.strict)
 
 
-def _neuron(reader: _InterpretedFields) -> _Found:
+def _neuron(reader: _InterpretedFields) -> tuple[NeuronModel, Mapping[str, Array | float]]:
+    """Return the model of a node, and the values of its parameters."""
     kind = reader.node.type
     if kind == "Threshold":
         return Threshold(strict=reader.dialect.strict), {"threshold": reader.value("threshold")}

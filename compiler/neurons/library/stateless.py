@@ -1,4 +1,4 @@
-"""Stateless populations: relays, a threshold, and joins of a block of layers with its shortcut."""
+"""Populations without states: relays, a quotient, a threshold, and joins of a residual block with its shortcut."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from snnc.compiler.neurons.neuron import NeuronModel, neuron
 
 BLOCK: Final = "block"
 SHORTCUT: Final = "shortcut"
-"""Input ports of a join."""
+"""Input ports of a join: the spikes of the residual block, and those that bypass it."""
 
 
 def Identity() -> NeuronModel:  # noqa: N802 - named like the neurons

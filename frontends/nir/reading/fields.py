@@ -46,24 +46,12 @@ WHOLE: Final = frozenset({"shape", "input_shape", "stride", "dilation", "groups"
 
 @dataclass(frozen=True, eq=False)
 class NirNode:
-    """A node as stored in the file.
+    """A node as stored in the file."""
 
-    Parameters
-    ----------
-    path
-        Names from the outermost graph inwards, for messages.
-    type
-        One of :data:`TYPES`.
-    fields
-        Arrays by field name.
-    words
-        Texts by field name (a convolution's padding ``"same"`` or ``"valid"``).
-    """
-
-    path: str
-    type: str
-    fields: Mapping[str, Array] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
+    path: str  # names from the outermost graph inwards, for messages
+    type: str  # one of :data:`TYPES`
+    fields: Mapping[str, Array] = field(default_factory=dict)  # arrays by field name
+    words: Mapping[str, str] = field(default_factory=dict)  # texts by field name (a convolution's padding ``"same"`` or ``"valid"``)
 
 
 @dataclass(frozen=True, eq=False)
