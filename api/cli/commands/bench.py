@@ -5,72 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from snnc.cli.common import refuse_without_effect
 from snnc.cli.console import columns, note, result, write_json
-from snnc.cli.parameters import command
+from snnc.cli.parameters import command, option
 
 
 @dataclass(frozen=True)
 class BenchArguments:
     """Arguments of ``snnc bench``."""
 
-    suite: Annotated[
-        str,
-        typer.Option(
-            "--suite",
-            help="mapping: compare mapping strategies; compile: time and memory of compilation; cpu, cuda: compare training steps of snnc "
-            "and other frameworks; paper: the networks of arXiv 2311.04386, measured on a GPU and predicted for IPUs.",
-        ),
-    ] = "mapping"
-    nets: Annotated[
-        str, typer.Option("--nets", metavar="PATTERNS", help="Only nets with these names, separated by commas: 'logged-*', 'w1,shd-x*'.")
-    ] = "*"
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the rows as JSON; - for stdout.")] = None
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile, cpu or cuda: draw the rows in this .svg file.")
-    ] = None
-    listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and exit.")] = False
-    engines: Annotated[
-        str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these engines, such as snnc:exact,torch,jax.")
-    ] = ""
-    rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: number of timings of each engine (default 7).")
-    ] = None
-    threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: number of cores for each engine (default all).")
-    ] = None
-    ways: Annotated[
-        str | None,
-        typer.Option(
-            "--ways",
-            metavar="WAYS",
-            help="With --suite cuda: variants of each engine to measure: the fastest in a short trial (fastest, the default), or all.",
-        ),
-    ] = None
-    first_step: Annotated[
-        float | None,
-        typer.Option(
-            "--first-step",
-            min=1,
-            metavar="SECONDS",
-            help="With --suite cuda: skip variants whose first step, including compilation, takes longer (default 60).",
-        ),
-    ] = None
-    precision: Annotated[
-        str | None,
-        typer.Option(
-            "--precision",
-            metavar="NAMES",
-            help="With --suite cuda: compare the engines in these precisions: float32 (the default), tf32, bfloat16, float16, or all.",
-        ),
-    ] = None
-    resume: Annotated[
-        bool, typer.Option("--resume", help="With --suite cuda: keep the rows of the --json file, and measure the missing ones.")
-    ] = False
+    suite: str = option(
+        "mapping: compare mapping strategies; compile: time and memory of compilation; cpu, cuda: compare training steps of snnc and "
+        "other frameworks; paper: the networks of arXiv 2311.04386, measured on a GPU and predicted for IPUs.",
+        default="mapping",
+    )
+    nets: str = option("Only nets with these names, separated by commas: 'logged-*', 'w1,shd-x*'.", default="*", metavar="PATTERNS")
+    json_file: Path | None = option("Write the rows as JSON; - for stdout.", "--json", metavar="FILE")
+    plot: Path | None = option("With --suite compile, cpu or cuda: draw the rows in this .svg file.", metavar="FILE")
+    listing: bool = option("Print the names of the nets that would run, and exit.", "--list", default=False)
+    engines: str = option("With --suite cpu or cuda: only these engines, such as snnc:exact,torch,jax.", default="", metavar="NAMES")
+    rounds: int | None = option("With --suite cpu or cuda: number of timings of each engine (default 7).", min=1)
+    threads: int | None = option("With --suite cpu or cuda: number of cores for each engine (default all).", min=1)
+    ways: str | None = option(
+        "With --suite cuda: variants of each engine to measure: the fastest in a short trial (fastest, the default), or all.",
+        metavar="WAYS",
+    )
+    first_step: float | None = option(
+        "With --suite cuda: skip variants whose first step, including compilation, takes longer (default 60).", min=1, metavar="SECONDS"
+    )
+    precision: str | None = option(
+        "With --suite cuda: compare the engines in these precisions: float32 (the default), tf32, bfloat16, float16, or all.",
+        metavar="NAMES",
+    )
+    resume: bool = option("With --suite cuda: keep the rows of the --json file, and measure the missing ones.", default=False)
 
     @property
     def to_stdout(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -23,7 +23,7 @@ from snnc.cli.common import (
 )
 from snnc.cli.completing import targets as names_of_targets
 from snnc.cli.console import note, result_json, show, working
-from snnc.cli.parameters import command, table_options
+from snnc.cli.parameters import command, option, table_options
 
 if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
@@ -35,29 +35,17 @@ class CompileArguments:
     """Arguments of ``snnc compile``."""
 
     model: ModelArgument
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="The folder to write.")] = None
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            help="cpu, cuda, a machine listed by snnc targets, poptorch[:MACHINE], or reference.",
-            autocompletion=names_of_targets,
-        ),
-    ] = "gc200"
+    output: Path | None = option("The folder to write.", "-o", "--output")
+    target: str = option(
+        "cpu, cuda, a machine listed by snnc targets, poptorch[:MACHINE], or reference.", default="gc200", autocompletion=names_of_targets
+    )
     options: dict[str, Any] = field(default_factory=dict, metadata=table_options())
     input_kind: InputKindOption = None
-    estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Predict memory and time; write nothing.")] = False
-    strategy: Annotated[
-        str, typer.Option("--strategy", help="With --estimate-only: snnc, or a baseline: linear, random, metis, greedy.")
-    ] = "snnc"
-    activity: Annotated[
-        float | None,
-        typer.Option("--activity", help="With --estimate-only: assumed activity, in spikes per neuron and step (default 0.05)."),
-    ] = None
-    run: Annotated[bool, typer.Option("--run", help="Build the project, run one batch and compare its outputs with the reference.")] = False
-    dump_after: Annotated[
-        str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph after a pass as JSON, and stop.")
-    ] = None
+    estimate_only: bool = option("Predict memory and time; write nothing.", default=False)
+    strategy: str = option("With --estimate-only: snnc, or a baseline: linear, random, metis, greedy.", default="snnc")
+    activity: float | None = option("With --estimate-only: assumed activity, in spikes per neuron and step (default 0.05).")
+    run: bool = option("Build the project, run one batch and compare its outputs with the reference.", default=False)
+    dump_after: str | None = option("Print the graph after a pass as JSON, and stop.", metavar="PASS")
     ann2snn: ConvertOption = False
     calibration: CalibrationOption = None
     percentile: PercentileOption = None
@@ -65,9 +53,7 @@ class CompileArguments:
     dt: DtOption = None
     dialect: DialectOption = None
     detach: DetachOption = None
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Delete the trained weights of the replaced project; by default they move to before-1/.")
-    ] = False
+    overwrite: bool = option("Delete the trained weights of the replaced project; by default they move to before-1/.", default=False)
     as_json: JsonOption = False
 
 
