@@ -55,14 +55,16 @@ RecordOption: TypeAlias = Annotated[
 ]
 
 
-def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[str]) -> None:
-    """Refuse the parameters `idle` of a command if they are given together with the option `alone`, which makes them ineffective.
+def names_of_targets(incomplete: str) -> list[str]:
+    """Return the targets whose names begin with the typed text, for shell completion."""
+    from snnc.backends.registry import named
+    from snnc.compiler.machines import target_names
 
-    Raises
-    ------
-    OptionConflictError
-        One of them is given.
-    """
+    return [name for name in (*(backend.name for backend in named()), *target_names()) if name.startswith(incomplete)]
+
+
+def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[str]) -> None:
+    """Raise OptionConflictError if a parameter in `idle` is given together with the option `alone`, which makes it ineffective."""
     from snnc.errors import OptionConflictError
 
     for parameter in context.command.params:
@@ -73,13 +75,7 @@ def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[s
 
 
 def check_seed(seed: int | None, model: Path, target: str | None) -> None:
-    """Refuse a seed for a run that places nothing on tiles.
-
-    Raises
-    ------
-    OptionTargetError
-        The target has no tiles, or the project was placed when it was compiled.
-    """
+    """Raise OptionTargetError if a seed is given, but the target has no tiles, or the project was placed when it was compiled."""
     if seed is None:
         return
     from snnc.backends.registry import DEFAULT, backend_of
@@ -129,13 +125,7 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
 
 
 def check_recordable(record: int | None, model: Path, target: str | None) -> None:
-    """Refuse to record spikes if no project can store them.
-
-    Raises
-    ------
-    RecordingError
-        The model is not a project, or is compiled again for a different target.
-    """
+    """Raise RecordingError if spikes are to be recorded, but the model is not a project or is compiled again for a different target."""
     if record is None:
         return
     from snnc.driver.loading import is_project, load_options

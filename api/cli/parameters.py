@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import MISSING, field, fields
 from inspect import Parameter, Signature
-from typing import Annotated, Any, Final, TypeVar, get_type_hints
+from typing import Annotated, Any, Final, TypeVar, cast, get_type_hints
 
 import typer
 
@@ -47,8 +47,10 @@ def command(arguments: type[Arguments]) -> Callable[[Callable[[typer.Context, Ar
     """
 
     def decorated(function: Callable[[typer.Context, Arguments], None]) -> Callable[..., None]:
+        tables = [f for f in fields(cast(Any, arguments)) if _OPTIONS in f.metadata]
+
         def run(context: typer.Context, **given: Any) -> None:
-            values = {f.name: {name: given.pop(name) for name in f.metadata[_OPTIONS]} for f in _of_table(arguments)}
+            values = {f.name: {name: given.pop(name) for name in f.metadata[_OPTIONS]} for f in tables}
             function(context, arguments(**given, **values))
 
         context = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
@@ -57,11 +59,6 @@ def command(arguments: type[Arguments]) -> Callable[[Callable[[typer.Context, Ar
         return run
 
     return decorated
-
-
-def _of_table(arguments: Any) -> Iterator[Field[Any]]:
-    """Return the fields with the metadata of :func:`table_options`."""
-    return (f for f in fields(arguments) if _OPTIONS in f.metadata)
 
 
 def _parameters(arguments: Any) -> Iterator[Parameter]:

@@ -30,13 +30,7 @@ class Archived:
         return pick(self.arrays, "x", self.path) if alone else {name: pick(self.arrays, name, self.path) for name in names}
 
     def for_fit(self, session: Session, reading: Reading) -> tuple[Any, Any]:
-        """Return samples and labels.
-
-        Raises
-        ------
-        DataOptionError
-            `reading` contains a setting, which applies only to data sets.
-        """
+        """Return samples and labels; raise DataOptionError if `reading`, which is for data sets, contains a setting."""
         from snnc.errors import DataOptionError
 
         if reading.given:
@@ -86,13 +80,7 @@ class WantedData:
 
     @classmethod
     def of(cls, table: Mapping[str, Any], data: str | None, validation: object, reading: Reading) -> WantedData:
-        """Return the data named by the options or, failing that, by the table ``[data]`` of a recipe.
-
-        Raises
-        ------
-        DataOptionError
-            No training data is given.
-        """
+        """Return the data named by the options or else by the table ``[data]`` of a recipe; raise DataOptionError without training data."""
         from snnc.errors import DataOptionError
 
         train = data or table.get("train")
@@ -104,15 +92,7 @@ class WantedData:
 
 
 def open_data(given: str) -> Archived | NamedDataSet:
-    """Open the data named by ``--data`` or ``--validation``.
-
-    Raises
-    ------
-    DataOptionError
-        The kind of data does not exist.
-    DataFileError, DataFormatError, MissingArrayError
-        The file is missing, damaged or lacks the labels.
-    """
+    """Open the data named by ``--data`` or ``--validation``; errors as for :func:`read_arrays`, :func:`read_named` and :func:`pick`."""
     from snnc.data.arrays import pick, read_arrays
     from snnc.data.named import read_named, split_name
 

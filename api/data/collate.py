@@ -51,10 +51,7 @@ def collate(samples: Sequence[Sample], timed: bool) -> InputValues:
 def targets_of(targets: Sequence[Any]) -> Array:
     """Return the targets of a batch as an array: class indices as int64, other targets unchanged.
 
-    Raises
-    ------
-    SampleError
-        The targets are neither class indices nor arrays of one shape.
+    Raise SampleError unless they are class indices, or arrays of one shape.
     """
     try:
         found = np.stack([np.asarray(t) for t in targets])

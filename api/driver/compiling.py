@@ -186,15 +186,7 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
 
 
 def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project like :func:`open`, but refuse trained weights that cannot be used.
-
-    Raises
-    ------
-    ProjectFolderError
-        The folder is not a project, or is damaged.
-    TrainedWeightsError
-        Its trained weights cannot be used.
-    """
+    """Open a compiled project like :func:`open`, but raise TrainedWeightsError if its trained weights cannot be used."""
     return _opened(Path(folder), lenient=False, trust=trust)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from snnc.compiler.ir.graph import Graph, Kind
 from snnc.compiler.ir.plan import Plan
-from snnc.data.whole_files import whole_file
+from snnc.data.whole_files import write_bytes
 from snnc.driver.activity import assumed_activity
 from snnc.driver.loading import Model, as_graph
 from snnc.driver.lowering import lower_graph
@@ -60,9 +60,7 @@ class Estimate:
 
         program = {} if self.compiled is None else summarise(self.compiled.placed)
         file = Path(path)
-        content = write(Subject(self.plan, program), format or format_of(file))
-        with whole_file(file) as stream:
-            stream.write(content)
+        write_bytes(file, write(Subject(self.plan, program), format or format_of(file)))
         return file
 
     def to_data(self) -> dict[str, Any]:
@@ -159,32 +157,23 @@ def estimate_graph(
     ------
     EstimateError
         The target is not a machine, or an activity and data to measure it are both given.
+    OptionConflictError
+        `parts` is given for a baseline, which places whole populations.
     """
     began = time.perf_counter() if start is None else start
     if not chosen.backend.has_tiles:
         raise EstimateError(f"the target {chosen.target!r} has no tiles, so cycles cannot be estimated; give a machine (--target gc200).")
     if data is not None and activity is not None:
         raise EstimateError("the activity is either measured on data or assumed; give one of the two.")
-    check_baseline(strategy, chosen)
+    if strategy != "snnc" and "parts" in chosen.requested():
+        raise OptionConflictError(
+            f"the strategy {strategy!r} places whole populations on all tiles, but parts is {chosen.parts!r}; leave one of them out."
+        )
     given = lower_graph(graph, chosen)
     measured = None if data is None else measured_activity(graph, chosen, data)
     found = plan_program(given, chosen, measured if activity is None else assumed_activity(given.program, activity), strategy)
     assert found.plan is not None, "machines have plans"
     return Estimate(found.plan, time.perf_counter() - began, found)
-
-
-def check_baseline(strategy: str, chosen: CompileOptions) -> None:
-    """Refuse `parts` for a baseline, which places whole populations.
-
-    Raises
-    ------
-    OptionConflictError
-        An option and the strategy exclude each other.
-    """
-    if strategy != "snnc" and "parts" in chosen.requested():
-        raise OptionConflictError(
-            f"the strategy {strategy!r} places whole populations on all tiles, but parts is {chosen.parts!r}; leave one of them out."
-        )
 
 
 def estimate_lines(found: Estimate) -> list[str]:

@@ -17,7 +17,7 @@ from snnc.project.graph_file import SavedModel, save_graph, save_program
 
 
 def save_model(compiled: Compiled, folder: Path) -> None:
-    """Write the model, the options and, for split populations, the parts of a project."""
+    """Write the model and the options of a project and, for a program that the planner rewrote, its parts or channel orders."""
     model = folder / "model"
     model.mkdir(parents=True, exist_ok=True)
     if compiled.parts is not None:
@@ -31,10 +31,7 @@ def save_model(compiled: Compiled, folder: Path) -> None:
 def read_project(folder: Path) -> Compiled:
     """Read a compiled project, with its stored step program and plan.
 
-    Raises
-    ------
-    ProjectFolderError
-        The folder is not a project, or is damaged.
+    Raise ProjectFolderError if the folder is not a project, or is damaged.
     """
     chosen = load_options(folder)
     check_data(folder)
@@ -50,10 +47,7 @@ def read_project(folder: Path) -> Compiled:
 
 
 def _program(saved: SavedModel, chosen: CompileOptions, folder: Path) -> StepProgram:
-    """Return the stored step program if this user compiled or trusted the project; otherwise derive it from the graph.
-
-    Projects of others are not trusted, and older projects have no step program.
-    """
+    """Return the stored step program if this user compiled or trusted the project; otherwise, or if it is missing, lower the graph."""
     if has_known_program(folder):
         with suppress(GraphDataError):  # written by a different version of snnc
             return saved.program(chosen.loss, chosen.optimizer)

@@ -56,13 +56,7 @@ def report(path: Path, format: str, other: Path | None = None) -> bytes:
 
 
 def read_program(path: Path) -> ProgramReport | None:
-    """Return the report data of a project without tiles; None for a project with tiles, and for a file.
-
-    Raises
-    ------
-    ProjectFolderError
-        The folder is not a project, or is damaged.
-    """
+    """Return the report data of a project without tiles; None for a project with tiles, and for a file."""
     if not path.is_dir() or load_options(path).backend.has_tiles:
         return None
     from snnc.report.program import ProgramReport, read_timing

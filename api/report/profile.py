@@ -13,7 +13,7 @@ from snnc.compiler.tiles.errors import ReportOptionError
 
 
 def _further_windows(part: str, code: str) -> dict[str, str]:
-    """Return the patterns of the phases that test for further windows and move them; see :data:`CODES`."""
+    """Return the entries of :data:`CODES` for the phases that test for further windows and move them."""
     return {
         **{f"{part}: test, level {level}": rf"{code}D{level}\b" for level in (1, 2, 3)},
         f"{part}: test for further windows": rf"{code}D\b",
@@ -110,10 +110,7 @@ class Emulation:
 def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | None:
     """Return the emulator's counts for one step of `plan`; a profile may cover several steps.
 
-    Raises
-    ------
-    ReportOptionError
-        The profile has no list of steps, or belongs to a different number of tiles.
+    Raise ReportOptionError if the profile has no list of steps, or belongs to a different number of tiles.
     """
     if profile is None:
         return None
@@ -166,21 +163,16 @@ def _cycles(plan: Plan, phase: Phase, ran: Sequence[Mapping[str, Any]], repeats:
 
 
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
-    """Return the bytes of the fullest tile in each phase.
+    """Return the bytes of the fullest tile in each phase; raise ReportOptionError unless `points` is a list of named points with bytes.
 
     A step runs the engine's last program, after two others in plans with the phase "update: gradients", and one more in plans with the
     phase "forward: moments". A recomputed phase comes after the first run of its compute sets.
-
-    Raises
-    ------
-    ReportOptionError
-        `points` is not a list of named points with bytes.
     """
     if not isinstance(points, list) or not points:
         return {}
     if not all(isinstance(p, Mapping) and isinstance(p.get("bytes"), int) and "name" in p and "program" in p for p in points):
         raise ReportOptionError(
-            "the profile's 'memory_over_time' is not a list of named points with bytes; use a file that the emulator wrote."
+            "the profile's 'memory_over_time' is no list of named points with bytes; use a file that the emulator wrote."
         )
     # The last entry, after all programs, is the data that stay live between two runs.
     last = points[-1]["program"] - 1

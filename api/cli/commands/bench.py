@@ -80,7 +80,7 @@ def bench(context: typer.Context, given: BenchArguments) -> None:
 
 
 def _compiled(given: BenchArguments) -> None:
-    """Run the suite mapping or compile, in which networks are compiled but not executed."""
+    """Run the suite mapping or compile, which compile networks and run none."""
     from snnc.benchmarks.growth import draw_growth
     from snnc.benchmarks.repeated import repeated
     from snnc.benchmarks.suites import run, tasks
@@ -88,7 +88,6 @@ def _compiled(given: BenchArguments) -> None:
     from snnc.data.whole_files import write_text
 
     chosen = tasks(given.suite, given.nets)
-    _check_plot(given.suite, given.plot)
     if given.listing:
         _print(dict.fromkeys(task.net for task in chosen))
         return
@@ -114,7 +113,6 @@ def _on_cpu(given: BenchArguments) -> None:
     from snnc.benchmarks.cpu.workloads import WORKLOADS, workloads
 
     chosen = workloads(given.nets, WORKLOADS, "cpu")
-    _check_plot("cpu", given.plot)
     if given.listing:
         _print(workload.label for workload in chosen)
         return
@@ -137,7 +135,6 @@ def _on_cuda(given: BenchArguments) -> None:
     from snnc.errors import BenchError
 
     chosen = workloads(given.nets, CUDA_WORKLOADS, "cuda")
-    _check_plot("cuda", given.plot)
     if given.listing:
         _print(workload.label for workload in chosen)
         return
@@ -171,14 +168,12 @@ def _paper(given: BenchArguments) -> None:
     from snnc.benchmarks.cuda import paper
 
     chosen = paper.nets(given.nets)
-    _check_plot("paper", given.plot)
     if given.listing:
         _print(chosen)
         return
     rows: list[dict[str, Any]] = []
     try:
-        for row in paper.rows(chosen, note):
-            rows.append(row)
+        rows.extend(paper.rows(chosen, note))
     finally:
         write_json(given.json_file, {"rows": rows})
     if not given.to_stdout:
@@ -197,17 +192,12 @@ def _short(row: dict[str, Any]) -> str:
 
 
 def _check(given: BenchArguments) -> None:
-    """Refuse options of other suites."""
+    """Refuse options of other suites, and unknown formats of drawings."""
     from snnc.errors import BenchError
 
     if given.suite not in ("cpu", "cuda") and (given.engines or given.rounds is not None or given.threads is not None):
         raise BenchError("--engines, --rounds and --threads are for --suite cpu and cuda; the other suites compile and predict once.")
     if given.suite != "cuda" and (given.ways is not None or given.first_step is not None or given.precision is not None or given.resume):
         raise BenchError("--ways, --first-step, --precision and --resume are for --suite cuda.")
-
-
-def _check_plot(suite: str, plot: Path | None) -> None:
-    from snnc.errors import BenchError
-
-    if plot is not None and (suite in ("mapping", "paper") or plot.suffix.lower() != ".svg"):
-        raise BenchError(f"--plot {plot} draws rows of --suite compile, cpu or cuda, as .svg; snnc explore draws predictions.")
+    if given.plot is not None and (given.suite in ("mapping", "paper") or given.plot.suffix.lower() != ".svg"):
+        raise BenchError(f"--plot {given.plot} draws rows of --suite compile, cpu or cuda, as .svg; snnc explore draws predictions.")

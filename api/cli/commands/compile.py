@@ -9,19 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from snnc.cli.common import (
-    CalibrationOption,
-    ConvertOption,
-    DetachOption,
-    DialectOption,
-    DtOption,
-    InputKindOption,
-    JsonOption,
-    ModelArgument,
-    PercentileOption,
-    SeedOption,
-)
-from snnc.cli.completing import targets as names_of_targets
+from snnc.cli import common
 from snnc.cli.console import note, result_json, show, working
 from snnc.cli.parameters import command, option, table_options
 
@@ -34,27 +22,29 @@ if TYPE_CHECKING:
 class CompileArguments:
     """Arguments of ``snnc compile``."""
 
-    model: ModelArgument
+    model: common.ModelArgument
     output: Path | None = option("The folder to write.", "-o", "--output")
     target: str = option(
-        "cpu, cuda, a machine listed by snnc targets, poptorch[:MACHINE], or reference.", default="gc200", autocompletion=names_of_targets
+        "cpu, cuda, a machine listed by snnc targets, poptorch[:MACHINE], or reference.",
+        default="gc200",
+        autocompletion=common.names_of_targets,
     )
     options: dict[str, Any] = field(default_factory=dict, metadata=table_options())
-    input_kind: InputKindOption = None
+    input_kind: common.InputKindOption = None
     estimate_only: bool = option("Predict memory and time; write nothing.", default=False)
     strategy: str = option("With --estimate-only: snnc, or a baseline: linear, random, metis, greedy.", default="snnc")
     activity: float | None = option("With --estimate-only: assumed activity, in spikes per neuron and step (default 0.05).")
     run: bool = option("Build the project, run one batch and compare its outputs with the reference.", default=False)
     dump_after: str | None = option("Print the graph after a pass as JSON, and stop.", metavar="PASS")
-    ann2snn: ConvertOption = False
-    calibration: CalibrationOption = None
-    percentile: PercentileOption = None
-    seed: SeedOption = 0
-    dt: DtOption = None
-    dialect: DialectOption = None
-    detach: DetachOption = None
+    ann2snn: common.ConvertOption = False
+    calibration: common.CalibrationOption = None
+    percentile: common.PercentileOption = None
+    seed: common.SeedOption = 0
+    dt: common.DtOption = None
+    dialect: common.DialectOption = None
+    detach: common.DetachOption = None
     overwrite: bool = option("Delete the trained weights of the replaced project; by default they move to before-1/.", default=False)
-    as_json: JsonOption = False
+    as_json: common.JsonOption = False
 
 
 @command(CompileArguments)

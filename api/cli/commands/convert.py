@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
-from snnc.cli.common import (
-    CalibrationOption,
-    ConvertOption,
-    DetachOption,
-    DialectOption,
-    DtOption,
-    JsonOption,
-    ModelArgument,
-    PercentileOption,
-    StepsOption,
-)
+from snnc.cli import common
 from snnc.cli.console import note, result, result_json, working
 from snnc.errors import ConversionFormatError, OptionValueError
 
@@ -28,20 +18,20 @@ if TYPE_CHECKING:
 
 
 def convert(
-    model: ModelArgument,
+    model: common.ModelArgument,
     output: Annotated[Path, typer.Argument(help="The file to write; its suffix, .onnx or .nir, selects the format.", metavar="FILE")],
     form: Annotated[
         str | None,
         typer.Option("--form", help="ONNX: 'plain', standard operators only (default), or 'functions', one node per population."),
     ] = None,
-    steps: StepsOption = None,
-    ann2snn: ConvertOption = False,
-    calibration: CalibrationOption = None,
-    percentile: PercentileOption = None,
-    dt: DtOption = None,
-    dialect: DialectOption = None,
-    detach: DetachOption = None,
-    as_json: JsonOption = False,
+    steps: common.StepsOption = None,
+    ann2snn: common.ConvertOption = False,
+    calibration: common.CalibrationOption = None,
+    percentile: common.PercentileOption = None,
+    dt: common.DtOption = None,
+    dialect: common.DialectOption = None,
+    detach: common.DetachOption = None,
+    as_json: common.JsonOption = False,
 ) -> None:
     """Write a model, or a compiled project with its trained weights, as an ONNX or NIR file.
 

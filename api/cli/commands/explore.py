@@ -64,13 +64,16 @@ def explore(context: typer.Context, given: ExploreArguments) -> None:
     """
     from snnc.data.whole_files import check_output
     from snnc.driver.converting import ConversionRequest, graph_for
+    from snnc.errors import ExploreError
     from snnc.exploring import explore_graph
+    from snnc.exploring.plot import FORMATS
     from snnc.options.compile_options import options
 
     machines = [name.strip() for name in given.targets.split(",") if name.strip()]
     batches = _numbers("--batch", given.batch, int)
     activities = [None] if given.activity is None else _numbers("--activity", given.activity, float)
-    _check_plot(given.plot)
+    if given.plot is not None and given.plot.suffix.lower().removeprefix(".") not in FORMATS:
+        raise ExploreError(f"{str(given.plot)!r} has an unknown suffix; use {' or '.join('.' + f for f in FORMATS)}.")
     for output in (given.json_file, given.plot):
         check_output(output, given.model)
     chosen = options(machines[0] if machines else "gc200", **given.options)
@@ -110,14 +113,6 @@ def _numbers(option: str, text: str, kind: type[Number]) -> list[Number]:
         return [kind(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise ExploreError(f"{option} {text!r} is not a list of numbers; separate them by commas, as in {option} 1,16,64.") from None
-
-
-def _check_plot(plot: Path | None) -> None:
-    from snnc.errors import ExploreError
-    from snnc.exploring.plot import FORMATS
-
-    if plot is not None and plot.suffix.lower().removeprefix(".") not in FORMATS:
-        raise ExploreError(f"{str(plot)!r} has an unknown suffix; use {' or '.join('.' + f for f in FORMATS)}.")
 
 
 def _write(json_file: Path | None, plot: Path | None, name: str, points: list[ExplorationPoint]) -> None:

@@ -92,6 +92,7 @@ def train(context: typer.Context, given: TrainArguments) -> None:
     Example: snnc train build/ --data digits.npz --epochs 5
     """
     from snnc.backends.folders.folder_lock import locked
+    from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
     from snnc.backends.training.updates.ranks import leads
     from snnc.cli.train_data import WantedData, open_data
     from snnc.data.named import Reading
@@ -99,7 +100,8 @@ def train(context: typer.Context, given: TrainArguments) -> None:
     from snnc.project.resuming import SETTINGS, Settings, settings_for
 
     folder, chosen = given.folder, _settings(given)
-    every = _interval(chosen)
+    every = chosen.pop("checkpoint_every", EVERY)
+    seconds_of(every)  # an error before data and project are opened
     reading = Reading(given.bin_steps, given.bin_time, given.bin_duration, given.downsample, given.polarity, given.encoder)
     wanted = WantedData.of(chosen.pop("data", {}), given.data, given.validation or chosen.pop("validation", None), reading)
     samples, validation = open_data(wanted.train), None if wanted.validation is None else open_data(wanted.validation)
@@ -148,15 +150,6 @@ def _settings(given: TrainArguments) -> dict[str, Any]:
     if found.get("restore_best"):
         found.setdefault("best", given.folder / BEST)
     return found
-
-
-def _interval(chosen: dict[str, Any]) -> str:
-    """Return the checked time between two checkpoints, removed from the settings."""
-    from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
-
-    every: str = chosen.pop("checkpoint_every", EVERY)
-    seconds_of(every)
-    return every
 
 
 def _opened(folder: Path, settings: Settings, trust: bool) -> Session:

@@ -7,8 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from snnc.cli.common import DialectOption, DtOption, JsonOption, ModelArgument, TrustOption, permitted
-from snnc.cli.completing import targets as names_of_targets
+from snnc.cli.common import DialectOption, DtOption, JsonOption, ModelArgument, TrustOption, names_of_targets, permitted
 from snnc.cli.console import show, working
 
 DISAGREE: Final = 1

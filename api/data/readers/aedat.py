@@ -53,13 +53,7 @@ class AedatIndex:
 
 
 def index_of(path: Path) -> AedatIndex:
-    """Read the headers of all packets.
-
-    Raises
-    ------
-    DataFormatError
-        The file has a different format, or a packet is damaged or cut short.
-    """
+    """Read the headers of all packets; raise DataFormatError for a file of a different format, and for damaged packets."""
     rows: list[tuple[int, int, int, int, int]] = []
     with opened_file(path) as stream:
         end = os.fstat(stream.fileno()).st_size
@@ -81,12 +75,9 @@ def index_of(path: Path) -> AedatIndex:
 
 
 def read_between(path: Path, index: AedatIndex, start: int, end: int, height: int, width: int) -> Aer:
-    """Return the valid events with ``start <= time < end``; their times are relative to `start`.
+    """Return the valid events with ``start <= time < end``, with times relative to `start`.
 
-    Raises
-    ------
-    DataFormatError
-        An event lies outside the sensor.
+    Raise DataFormatError if an event lies outside the sensor.
     """
     parts: list[Any] = []
     with opened_file(path) as stream:

@@ -49,13 +49,7 @@ class VlenRows:
     size: Array
 
     def read(self, file: int, number: int) -> Array:
-        """Read a row from an open file descriptor.
-
-        Raises
-        ------
-        EOFError
-            The file ends inside the row.
-        """
+        """Read a row from an open file descriptor; raise EOFError if the file ends inside the row."""
         begin, size = int(self.begin[number]), int(self.size[number])
         data = os.pread(file, size, begin)
         if len(data) != size:
@@ -66,10 +60,7 @@ class VlenRows:
 def rows_of(file: int, dataset: Any) -> VlenRows:
     """Find the variable-length rows of an ``h5py.Dataset``; `file` is a descriptor of its file.
 
-    Raises
-    ------
-    UnplacedError
-        The dataset is compressed, damaged, or has a different format.
+    Raise UnplacedError if the dataset is compressed, damaged, or has a different format.
     """
     import h5py  # type: ignore[import-untyped]
 

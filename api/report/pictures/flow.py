@@ -84,7 +84,9 @@ def draw_flow(subject: Subject) -> dict[str, Any]:
             source, target = boxes[buses[c.bus].source], boxes[c.target]
             label = known.get(c.id, {}).get("label", c.id)
             hint = f"{label}: {source.full} to {target.full}, {_moved(subject, buses[c.bus].source, c.target)}"
-            arrows.append(_arrow(source, target, f"delay {c.delay}" if c.delay else "", hint, c.delay > 0))
+            path, x, y = _path(source, target)
+            text = f"delay {c.delay}" if c.delay else ""
+            arrows.append(Arrow(path, round(x, 1), round(y, 1), text, hint, c.delay > 0, source.layer, target.layer))
     shown = min(across, len(columns))
     return {
         "boxes": list(boxes.values()),
@@ -137,11 +139,6 @@ def _moved(subject: Subject, source: str, target: str) -> str:
     nodes = subject.traffic.nodes
     total = sum(f.bytes for f in subject.traffic.flows if nodes[f.source] == source and nodes[f.target] == target)
     return f"{amount(total)} a step (predicted, all connections between the two)"
-
-
-def _arrow(source: Box, target: Box, text: str, hint: str, delayed: bool) -> Arrow:
-    path, x, y = _path(source, target)
-    return Arrow(path, round(x, 1), round(y, 1), text, hint, delayed, source.layer, target.layer)
 
 
 def _path(source: Box, target: Box) -> tuple[str, float, float]:
