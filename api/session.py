@@ -219,7 +219,6 @@ class Session(session.BackendSession):
         self.engine.time_kernels()
 
     def _times(self) -> dict[str, Any] | None:
-        """Return the measured time of a training step and, if they were timed, of its kernels."""
         kernels = self.engine.kernel_times() if isinstance(self.engine, TimingEngine) else None
         return self.timing if self.timing is None or kernels is None else {**self.timing, "kernels": kernels}
 
@@ -235,7 +234,6 @@ class Session(session.BackendSession):
         return "\n".join([head, f"  {self._how()}", *([layers] if layers else [])])
 
     def _repr_html_(self) -> str:
-        """Return the representation for a notebook."""
         return f"<div>{escape(self._how())}</div>{graph_html(self.graph, 'Session')}"
 
     def _how(self) -> str:

@@ -110,7 +110,6 @@ def _delays(graph: Graph) -> dict[tuple[str, str], set[int]]:
 
 
 def _count(activities: Activities, delays: Mapping[tuple[str, str], set[int]], port: tuple[str, str], record: Array) -> None:
-    """Add the values of one port, [T, B, *shape], to its activity at each delay."""
     binary = bool(np.isin(record, (-1.0, 0.0, 1.0)).all())
     for delay in delays.get(port, {0}):
         entry = activities.setdefault((*port, delay), PortActivity(np.zeros(record.shape[2:], np.int64)))

@@ -179,12 +179,12 @@ def _layer_data(layer: LayerComparison) -> dict[str, Any]:
 
 
 def _row(layer: LayerComparison) -> tuple[str, ...]:
-    differ = sum(p.mismatches for p in layer.spikes)
-    spikes = f"{sum(p.values for p in layer.spikes):,}" if layer.spikes else "-"
+    counts = ["-", "-", "-"]
+    if layer.spikes:
+        counts = [f"{sum(getattr(p, what) for p in layer.spikes):,}" for what in ("values", "fired", "mismatches")]
     states = ", ".join(f"{p.port} {_number(p.largest)} (step {p.worst})" for p in layer.states if p.compared) or "-"
     first = "-" if layer.first is None else str(layer.first)
-    fired = f"{sum(p.fired for p in layer.spikes):,}" if layer.spikes else "-"
-    return layer.name, layer.neuron, spikes, fired, f"{differ:,}" if layer.spikes else "-", first, states
+    return layer.name, layer.neuron, *counts, first, states
 
 
 def _steps(layer: LayerComparison) -> Iterator[tuple[str, ...]]:

@@ -156,5 +156,4 @@ def _run(graph: Graph, arrays: Mapping[str, Array], target: str, seed: int) -> d
 
 
 def _known(graph: Graph) -> set[str]:
-    """Return the names of the arrays that a network accepts."""
     return {name for name, _ in graph.of_type(Input)} | {*graph.state_inputs, *arrays_with_parts(graph.state_inputs), *graph.idle_inputs}

@@ -87,8 +87,6 @@ def _command_line() -> Callable[..., object]:
 
 
 class _Ended(BaseException):
-    """A signal that ends the process."""
-
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
@@ -124,7 +122,6 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 
 
 def _report(error: Exception, *, as_json: bool) -> int:
-    """Print an error and return its exit code."""
     if os.environ.get("SNNC_DEBUG") == "1":
         traceback.print_exception(error)
     known = _as_snnc_error(error)

@@ -93,7 +93,6 @@ class Bin:
 
     @cached_property
     def _length(self) -> Fraction:
-        """Length of a step in microseconds."""
         return _exact(self.dt) if self.duration is None else _exact(self.duration) / (self.steps or 1)
 
     def _cells(self, events: Aer) -> tuple[Array, Shape]:

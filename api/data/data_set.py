@@ -226,8 +226,6 @@ class DataSet:
 
 @dataclass(frozen=True)
 class _Function:
-    """A user's function as a transform."""
-
     function: Callable[[Any], Any]
     gives_time: bool = False
 

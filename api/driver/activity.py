@@ -27,7 +27,6 @@ def assumed_activity(program: StepProgram, value: float) -> Activity:
 
 
 def _spike_buffers(program: StepProgram) -> tuple[str, ...]:
-    """Return the buffers of all spiking sources."""
     return tuple(dict.fromkeys(c.source_buffer for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"))
 
 

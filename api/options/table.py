@@ -213,7 +213,6 @@ def check_support(target: str, training: bool, given: Mapping[str, Any]) -> None
 
 
 def _shown(name: str, value: Any) -> str:
-    """Return an option with its value, for a message."""
     flag = RULES[name].flag
     known = f"{name} (--{flag})" if flag else name
     return f"{known} = {value!r}" if isinstance(value, str | int | float | tuple) else known

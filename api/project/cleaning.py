@@ -98,7 +98,6 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _building(folder: Path) -> set[str]:
-    """Return the names of entries that a process has locked."""
     return {path.name.removeprefix(".").removesuffix(".lock") for path in _entries(folder) if path.name.endswith(".lock") and _held(path)}
 
 

@@ -80,7 +80,6 @@ def _phases(first: Subject, second: Subject) -> list[dict[str, Any]]:
 
 
 def _memory(first: Subject, second: Subject) -> list[dict[str, Any]]:
-    """Return the largest size of each memory category on any tile."""
     a, b = ({name: max(tiles, default=0) for name, tiles in s.plan.memory.items()} for s in (first, second))
     return [_row(name, a.get(name, 0), b.get(name, 0)) for name in {**a, **b}]
 

@@ -64,7 +64,6 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
 
 
 def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Add bars to the phases, with widths in per cent of the longest bar."""
     longest = max(max(p["predicted_total"], p["emulated_total"] or 0) for p in phases)
     found = []
     for phase in phases:
@@ -76,7 +75,6 @@ def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _largest(view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the largest flows, with names and their share of all bytes."""
     nodes, flows = view["traffic"]["nodes"], view["traffic"]["flows"]
     total = sum(f["bytes"] for f in flows) or 1.0
     return [

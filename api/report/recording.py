@@ -88,7 +88,6 @@ def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mappin
 
 
 def _spiking(program: StepProgram) -> list[tuple[str, str, str]]:
-    """Return buffer, owner and label of each spiking input and population, inputs first."""
     found = [(f"{i.id}_in", i.id, i.label) for i in program.inputs if i.kind == "spikes"]
     for p in program.populations:
         spiking = [b for b in p.output_buffers.values() if b in program.buffers and program.buffers[b].kind == "spikes"]

@@ -190,7 +190,6 @@ def phases(subject: Subject) -> list[dict[str, Any]]:
 
 
 def _memory(subject: Subject) -> list[dict[str, Any]]:
-    """Return the memory categories of the fullest tile."""
     plan, tile = subject.plan, subject.plan.fullest_tile
     return [
         {"name": name, "bytes": tiles[tile], "share": tiles[tile] / plan.target.tile_bytes, "all_tiles": sum(tiles)}
@@ -214,8 +213,6 @@ def memory_over_time(plan: Plan, emulated: Mapping[str, int]) -> list[dict[str, 
 
 
 def _tiles(subject: Subject) -> dict[str, Any]:
-    """Return the values per tile, encoded as runs."""
-
     def encoded(values: Any) -> list[int]:
         return runs(np.asarray(values).tolist())
 

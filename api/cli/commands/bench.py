@@ -154,7 +154,6 @@ def _on_cuda(given: BenchArguments) -> None:
 
 
 def _show_steps(given: BenchArguments, found: dict[str, Any], title: str, times: str, lines: Callable[..., Iterable[str]]) -> None:
-    """Draw and print measured training steps."""
     from snnc.benchmarks.cpu.plot import draw
     from snnc.data.whole_files import write_text
 

@@ -76,7 +76,6 @@ def compile_(context: typer.Context, given: CompileArguments) -> None:
 
 
 def _read(given: CompileArguments) -> Graph:
-    """Read the model, or convert it to a spiking network."""
     from snnc.driver.converting import ConversionRequest, graph_for
     from snnc.driver.learnable import with_learnable
 
@@ -105,7 +104,6 @@ def _estimate(graph: Graph, chosen: CompileOptions, given: CompileArguments, sta
 
 
 def _compile(graph: Graph, chosen: CompileOptions, given: CompileArguments, output: Path) -> None:
-    """Write the project, run one batch if requested, and print the summary."""
     from snnc.cli.compile_summary import as_data, as_text
     from snnc.driver.compiling import compile_to_folder
 

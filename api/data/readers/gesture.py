@@ -156,7 +156,6 @@ def _npz_columns(file: Path) -> tuple[Any, Any, Any, Any]:
 
 
 def _of_columns(file: Path, x: Any, y: Any, polarity: Any, times: Any) -> Aer:
-    """Check the columns of a file's events, and combine them to a sample that starts at time 0."""
     if not x.shape == y.shape == polarity.shape == times.shape or x.ndim != 1:
         raise DataFormatError(f"{str(file)!r} contains columns of different lengths; get the file again.")
     wrong = ~((x >= 0) & (x < SIDE) & (y >= 0) & (y < SIDE) & (polarity >= 0) & (polarity <= 1) & (times >= 0))

@@ -85,7 +85,6 @@ def rows_of(file: int, dataset: Any) -> VlenRows:
 
 
 def _references(file: int, dataset: Any) -> Array:
-    """Read the dataset's references to its rows."""
     rows = len(dataset)
     if dataset.chunks is None:
         offset = dataset.id.get_offset()

@@ -142,7 +142,6 @@ def _moved(subject: Subject, source: str, target: str) -> str:
 
 
 def _path(source: Box, target: Box) -> tuple[str, float, float]:
-    """Return the path between two boxes, and the position of its label."""
     if source is target:
         x, y = source.x + WIDTH / 2, source.y
         return f"M {x + 26} {y} C {x + 40} {y - 34}, {x - 40} {y - 34}, {x - 26} {y - 3}", x, y - 29

@@ -104,7 +104,6 @@ def _arranged(subject: Subject, pixels: Pixels) -> Pixels:
 
 
 def _enlarged(pixels: Pixels) -> Pixels:
-    """Enlarge every tile to a square, with a gap if there is room."""
     side = max(2, WIDE // pixels.shape[1])
     found = np.repeat(np.repeat(pixels, side, axis=0), side, axis=1)
     if side >= 5:
