@@ -107,14 +107,9 @@ class Session(session.BackendSession):
     def _report(self, format: str) -> bytes:
         if self.plan is None:
             return self._program_report(format)
-        from snnc.report import Subject, summarise, write
+        from snnc.report import subject_of, write
 
-        recording = self.recording
-        if recording is not None and self._compiled.parts is not None:
-            from snnc.report.recording import in_parts
-
-            recording = in_parts(recording, self._compiled.parts.between)
-        return write(Subject(self.plan, summarise(self._compiled.placed), self.profile(), recording), format)
+        return write(subject_of(self._compiled, self.profile(), self.recording), format)
 
     def _program_report(self, format: str) -> bytes:
         from snnc.report.program import ProgramReport, write_program

@@ -57,12 +57,10 @@ class ModuleRecipe:
 
 @dataclass(frozen=True, eq=False)
 class Adjoined:
-    """A program that receives the adjoint of its output from the caller.
+    """A program with a single output, for which the caller gives the adjoint.
 
     Attributes
     ----------
-    program, output
-        The program, and its single output, for which it receives the adjoint.
     shapes
         Shape of each output of the module, in the order in which `output` joins them.
     input_adjoints

@@ -17,18 +17,10 @@ from snnc.report.program import predicted_memory
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """Predicted memory and, on a GPU, predicted time.
+    """Predicted memory of a training step (if `training`) or forward pass and, on a GPU, its predicted time.
 
-    Attributes
-    ----------
-    target, precision, steps, batch, training
-        Settings of the prediction. It is for a training step if `training` is true, else for a forward pass.
-    segment
-        Steps between two checkpoints; None if there are none.
-    bytes
-        Predicted bytes, including parameters and optimiser moments.
-    card, seconds, kernels
-        On a GPU: its name, the total seconds, and the time and bottleneck of each kernel launch.
+    `segment` is the number of steps between two checkpoints, None without checkpoints. `bytes` includes parameters and optimiser
+    moments. On a GPU, `card` is its name, `seconds` the time, and `kernels` the time and bottleneck of each kernel launch.
     """
 
     target: str

@@ -43,18 +43,9 @@ class RunRequest:
 
 @dataclass(frozen=True, eq=False)
 class Other:
-    """One run in another implementation.
+    """A run of a network in the implementation `name`; `stepwise` is whether it ran one time step at a time.
 
-    Attributes
-    ----------
-    name
-        Name of that implementation.
-    graph, arrays
-        Graph and input arrays for snnc's run.
-    outputs, hidden
-        Outputs and hidden values of the run.
-    stepwise
-        Whether the network ran one time step at a time.
+    `graph` and `arrays` are the graph and the inputs for snnc's run, `outputs` and `hidden` the outputs and internal values of this run.
     """
 
     name: str

@@ -11,18 +11,10 @@ from snnc.frontends.onnx.writer.comparison import Comparison, PortComparison
 
 @dataclass(frozen=True)
 class LayerComparison:
-    """Differences between two runs of one population.
+    """Differences between two runs of the population `name`, whose neuron model is `neuron`.
 
-    Attributes
-    ----------
-    name, neuron
-        Name of the population and of its neuron model.
-    source
-        The implementation whose values are compared with snnc's.
-    spikes, states
-        Comparisons of ports that fire, and of states and other outputs.
-    missing
-        Ports without a value in the other implementation.
+    `source` is the implementation whose values are compared with snnc's. `spikes` compares the ports that fire, `states` the states and
+    other outputs; `missing` are ports without a value in the other implementation.
     """
 
     name: str

@@ -10,10 +10,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 from snnc.cli.console import note
-from snnc.options.table import help_of
 
 ModelArgument: TypeAlias = Annotated[Path, typer.Argument(help="An ONNX or NIR file, or a folder from snnc compile.", metavar="MODEL")]
-ProjectArgument: TypeAlias = Annotated[Path, typer.Argument(help="A folder from snnc compile.", metavar="DIR")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else on stdout.")]
 DtOption: TypeAlias = Annotated[float | None, typer.Option("--dt", help="Time step in seconds, for models in continuous time (NIR files).")]
 DialectOption: TypeAlias = Annotated[
@@ -43,9 +41,7 @@ PercentileOption: TypeAlias = Annotated[
 ConvertedStepsOption: TypeAlias = Annotated[
     int | None, typer.Option("--steps", help="With --ann2snn: number of time steps of the spiking network (default 64).")
 ]
-StepsOption: TypeAlias = Annotated[int | None, typer.Option("--steps", help=help_of("steps"))]
 InputKindOption: TypeAlias = Annotated[str | None, typer.Option("--input-kind", help="Kind of the inputs: spikes (0 or 1) or values.")]
-SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed for all random numbers.", min=0)]
 TrustOption: TypeAlias = Annotated[
     bool,
     typer.Option("--trust", help="Compile and execute the C++ of a project compiled or changed by somebody else."),

@@ -64,15 +64,7 @@ class NamedDataSet:
 
 @dataclass(frozen=True)
 class WantedData:
-    """The data of a training run.
-
-    Attributes
-    ----------
-    train, validation
-        Each an npz archive or ``KIND:PATH``.
-    reading
-        Options for converting samples of data sets to inputs.
-    """
+    """Names of the data of a training run, npz archives or ``KIND:PATH``; `reading` says how samples of data sets become inputs."""
 
     train: str
     validation: str | None

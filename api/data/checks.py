@@ -11,7 +11,7 @@ from snnc.errors import DataFileError, DataOptionError
 
 def is_whole(value: object, least: int) -> bool:
     """Return whether `value` is a whole number of `least` or more."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= least
 
 
 def check_whole(name: str, value: object, least: int) -> None:

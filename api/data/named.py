@@ -36,14 +36,8 @@ _BINNED: Final = ("dt", "duration", "downsample", "polarity")
 class Reading:
     """Settings that convert samples to inputs; None selects the default.
 
-    Attributes
-    ----------
-    steps
-        Number of steps; None for the network's number.
-    dt, duration, downsample, polarity
-        For events: see :class:`snnc.data.Bin`.
-    encoder
-        For images: ``"rate"`` (the default), ``"latency"`` or ``"repeat"``.
+    `steps` is the number of steps, by default that of the network. `dt`, `duration`, `downsample` and `polarity` are for events, see
+    :class:`snnc.data.Bin`; `encoder` is for images: ``"rate"`` (the default), ``"latency"`` or ``"repeat"``.
     """
 
     steps: int | None = None

@@ -56,11 +56,11 @@ class Estimate:
         format
             One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default the extension of the file.
         """
-        from snnc.report import Subject, format_of, summarise, write
+        from snnc.report import Subject, format_of, subject_of, write
 
-        program = {} if self.compiled is None else summarise(self.compiled.placed)
         file = Path(path)
-        write_bytes(file, write(Subject(self.plan, program), format or format_of(file)))
+        subject = Subject(self.plan, {}) if self.compiled is None else subject_of(self.compiled)
+        write_bytes(file, write(subject, format or format_of(file)))
         return file
 
     def to_data(self) -> dict[str, Any]:

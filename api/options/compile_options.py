@@ -262,8 +262,8 @@ def parse_window(window: str | float | tuple[float, float] | None) -> tuple[floa
 
 def to_data(chosen: CompileOptions) -> dict[str, Any]:
     """Return options as JSON types, in field order."""
-    given = {f.name: getattr(chosen, f.name) for f in fields(chosen)}
-    values = {f.name: given[f.name] for f in fields(chosen) if f.name not in _NOT_IF_DEFAULT or given[f.name] != f.default}
+    stored = [f.name for f in fields(chosen) if f.name not in _NOT_IF_DEFAULT or getattr(chosen, f.name) != f.default]
+    values = {name: getattr(chosen, name) for name in stored}
     return {name: value if value is None or name not in _CONVERTERS else _CONVERTERS[name][0](value) for name, value in values.items()}
 
 

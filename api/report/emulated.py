@@ -22,7 +22,7 @@ PARTS: Final = (
 """Kinds of cycles of a step, and their names in the profile."""
 
 
-def read_profile(path: Path) -> dict[str, Any] | None:
+def profile_in(path: Path) -> dict[str, Any] | None:
     """Return the profile in a file; None if the file contains something else or is too large. Raise DataFileError if it is unreadable."""
     try:
         if path.stat().st_size > MAX_BYTES:

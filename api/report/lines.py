@@ -9,7 +9,7 @@ def plan_lines(subject: Subject) -> list[tuple[str, str]]:
     """Return the six lines as (title, sentence) pairs."""
     plan = subject.plan
     memory, cycles = plan.tile_memory, plan.cycles
-    busiest = max(range(len(memory)), key=memory.__getitem__)
+    busiest = plan.fullest_tile
     name = max(plan.memory, key=lambda category: plan.memory[category][busiest])
     parts = {kind: sum(p.runs * getattr(p, kind) for p in plan.phases) / cycles for kind in ("compute", "exchange", "sync")}
     stages = 1 + max(p.stage for p in plan.populations)

@@ -44,18 +44,8 @@ _COLOURS: Final = dict(zip((_AT_ONCE, *dict.fromkeys(_RUNS.values())), (LAYERS[0
 class ProgramReport:
     """Data of a report without tiles.
 
-    Attributes
-    ----------
-    graph, options
-        The network, and the options of its compilation.
-    program, parameters
-        Its step program, and the number of stored parameters.
-    project
-        Contents of the emitted ``project.json``; None if there is none.
-    recording
-        Spikes of a run, or None.
-    timing
-        Timing of the last training run, see :func:`timing_of`; None if none was measured.
+    `parameters` is the number of stored parameters, `project` the contents of the emitted ``project.json`` (None if there is none),
+    `recording` the spikes of a run, and `timing` the result of :func:`timing_of` for the last training run.
     """
 
     graph: Graph

@@ -15,17 +15,10 @@ from snnc.understanding.equations import range_text
 
 @dataclass(frozen=True)
 class FiringDescription:
-    """How a population fires and resets.
+    """How a population fires and resets, in words.
 
-    Attributes
-    ----------
-    fires
-        When the neuron fires: "above the threshold (>)", "at or above the threshold (>=)" or, if its equations use both, "as the
-        equations say"; None if it never fires.
-    reset
-        How it resets, or why it does not; None if it never fires.
-    gradient
-        Whether gradients flow through the reset, in words; None without a reset.
+    `fires` says when the neuron fires, such as "above the threshold (>)"; None if it never fires. `reset` says how it resets, or why it
+    does not, and `gradient` whether gradients flow through the reset; None without one.
     """
 
     fires: str | None

@@ -39,7 +39,7 @@ class CompileArguments:
     ann2snn: common.ConvertOption = False
     calibration: common.CalibrationOption = None
     percentile: common.PercentileOption = None
-    seed: common.SeedOption = 0
+    seed: int = option("Seed for all random numbers.", default=0, min=0)
     dt: common.DtOption = None
     dialect: common.DialectOption = None
     detach: common.DetachOption = None

@@ -12,6 +12,7 @@ import typer
 from snnc.cli import common
 from snnc.cli.console import note, result, result_json, working
 from snnc.errors import ConversionFormatError, OptionValueError
+from snnc.options.table import help_of
 
 if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
@@ -24,7 +25,7 @@ def convert(
         str | None,
         typer.Option("--form", help="ONNX: 'plain', standard operators only (default), or 'functions', one node per population."),
     ] = None,
-    steps: common.StepsOption = None,
+    steps: Annotated[int | None, typer.Option("--steps", help=help_of("steps"))] = None,
     ann2snn: common.ConvertOption = False,
     calibration: common.CalibrationOption = None,
     percentile: common.PercentileOption = None,

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from snnc.cli.common import JsonOption, ProjectArgument, RecordOption, TrustOption, permitted
+from snnc.cli.common import JsonOption, RecordOption, TrustOption, permitted
 from snnc.cli.console import Progress, note, result, result_json, result_now, warn, working
 from snnc.cli.parameters import command, option
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class TrainArguments:
     """Arguments of ``snnc train``."""
 
-    folder: ProjectArgument
+    folder: Annotated[Path, typer.Argument(help="A folder from snnc compile.", metavar="DIR")]
     data: str | None = option(
         "An npz archive with x [samples, steps, …], or each input by name, and y [samples]; or a data set, read batch by batch: "
         "shd:shd_train.h5, ssc:…, nmnist:Train, dvsgesture:…, mnist:train-images-idx3-ubyte.",

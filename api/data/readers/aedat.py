@@ -35,14 +35,10 @@ _LINE: Final = 4_096
 
 @dataclass(frozen=True, eq=False)
 class AedatIndex:
-    """Positions and times of the polarity packets of a file.
+    """The polarity packets of a file, each array [packets].
 
-    Attributes
-    ----------
-    offsets, counts, overflows
-        [packets]: byte offset of the first event, number of events, and clock overflow count.
-    first, last
-        [packets]: microseconds of the first and last event.
+    `offsets` are the byte offsets of the first events, `counts` the numbers of events, `overflows` the clock overflow counts; `first` and
+    `last` are the times of the first and last events in microseconds.
     """
 
     offsets: Array

@@ -53,13 +53,7 @@ class ArrayRows:
 
 @dataclass(frozen=True)
 class NpyRows:
-    """An array in an npy file, read row by row on request.
-
-    Attributes
-    ----------
-    path, at, shape, dtype
-        The file, the byte offset of the data, and their shape and type.
-    """
+    """An array in an npy file, read row by row on request; its data start at byte `at`."""
 
     path: Path
     at: int

@@ -34,15 +34,7 @@ class UnplacedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class VlenRows:
-    """Rows at known positions in a file.
-
-    Attributes
-    ----------
-    kind
-        Type of the elements.
-    begin, size
-        [rows]: byte offset and size in bytes of each row.
-    """
+    """Rows of elements of type `kind` at known positions in a file; `begin` and `size`, each [rows], are in bytes."""
 
     kind: np.dtype[Any]
     begin: Array

@@ -20,8 +20,8 @@ MARGIN: Final = 0.1
 def activity(plan: Plan | None, recording: Recording) -> list[dict[str, Any]]:
     """Return the activity of each layer as JSON types; docs/reference/inspect.md explains the keys.
 
-    Activity is the mean number of spikes per neuron (or element of an input) and step. ``assumed``, the activity that the plan assumes,
-    is None without a plan; ``capacity`` is None if spikes are not sent in windows.
+    Activity is the mean number of spikes per neuron (or element of an input) and step. Without a plan, ``assumed`` is None; without
+    windows, ``capacity``.
     """
     return [_layer_activity(plan, recording, train) for train in recording.trains]
 
