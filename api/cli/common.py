@@ -88,14 +88,8 @@ def check_seed(seed: int | None, model: Path, target: str | None) -> None:
 def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
     """Return --trust as given, or True if the user, asked at a terminal, allows a project that somebody else compiled to be executed.
 
-    Raises
-    ------
-    CommandLineError
-        --trust is given for something other than a project.
-    UntrustedProjectError
-        The user answers no, or there is no terminal.
-    SnncError
-        The project is damaged, changed, or open to others.
+    Raise CommandLineError if --trust is given for something other than a project, UntrustedProjectError if the user answers no or there is
+    no terminal, and other errors of :func:`~snnc.driver.trusting.vouch`.
     """
     from snnc.driver.loading import is_project, load_options
     from snnc.driver.trusting import vouch

@@ -29,12 +29,7 @@ def option(text: str, *flags: str, default: Any = None, **settings: Any) -> Any:
 def table_options(*names: str, **texts: str) -> dict[str, dict[str, str | None]]:
     """Return metadata for a dataclass field that collects the values of compile options in a dictionary, by their Python names.
 
-    Parameters
-    ----------
-    names
-        Python names of the options, in the order of the help; by default every option with a help text.
-    texts
-        Help texts that replace those of the table.
+    `names` are the options in the order of the help, by default every option with a help text; `texts` replaces help texts by name.
     """
     chosen = names or tuple(name for name, rule in RULES.items() if rule.help)
     return {_OPTIONS: {name: texts.get(name) for name in chosen}}

@@ -21,25 +21,22 @@ class Archived:
     arrays: Mapping[str, Any]
     labels: Any
 
-    def inputs(self, session: Session) -> Any:
-        """Return the samples, as arrays by input name or as one array for a single input."""
-        from snnc.data.arrays import pick
-
-        names = [info.label for info in session.program.inputs]
-        alone = len(names) == 1 and names[0] not in self.arrays
-        return pick(self.arrays, "x", self.path) if alone else {name: pick(self.arrays, name, self.path) for name in names}
-
     def for_fit(self, session: Session, reading: Reading) -> tuple[Any, Any]:
         """Return samples and labels; raise DataOptionError if `reading`, which is for data sets, contains a setting."""
         from snnc.errors import DataOptionError
 
         if reading.given:
             raise DataOptionError(f"{reading.given[0]} has no effect on the archive {str(self.path)!r}, whose samples have steps already.")
-        return self.inputs(session), self.labels
+        return self.for_validation(session, reading)
 
     def for_validation(self, session: Session, reading: Reading) -> tuple[Any, Any]:
-        """Return samples and labels; `reading` is ignored, because it applies only to data sets."""
-        return self.inputs(session), self.labels
+        """Return samples, by input name or as one array for a single input, and labels; `reading` is ignored."""
+        from snnc.data.arrays import pick
+
+        names = [info.label for info in session.program.inputs]
+        if len(names) == 1 and names[0] not in self.arrays:
+            return pick(self.arrays, "x", self.path), self.labels
+        return {name: pick(self.arrays, name, self.path) for name in names}, self.labels
 
 
 @dataclass(frozen=True)

@@ -48,14 +48,8 @@ class _Member:
 class Archive(Mapping[str, npt.NDArray[Any]]):
     """The arrays of an npz archive by name; each is loaded once, on request.
 
-    Raises
-    ------
-    DataFileError
-        It is not an npz archive, or it is damaged.
-    ArraySizeError
-        The declared size of an array differs from its actual size.
-    PickledArrayError
-        An array contains Python objects.
+    Raise DataFileError if the file is not an npz archive or is damaged, ArraySizeError if the declared size of an array differs from its
+    actual size, PickledArrayError if an array contains Python objects.
     """
 
     def __init__(self, path: Path) -> None:

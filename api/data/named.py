@@ -71,23 +71,10 @@ def read_named(kind: str, path: Path) -> DataSet:
 
 
 def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, shape: Shape | None) -> DataSet:
-    """Return the data set with its samples binned or encoded as inputs of a network.
+    """Return the data set, of a kind in :data:`KINDS`, with its samples binned or encoded as inputs of a network.
 
-    Parameters
-    ----------
-    data, kind
-        The data set and its kind, one of :data:`KINDS`.
-    reading
-        Settings of the user.
-    steps
-        Number of steps of the network; None if it is open.
-    shape
-        Shape of the network's input; None if it has several inputs.
-
-    Raises
-    ------
-    DataOptionError
-        A setting has no effect on this kind, is out of range, or is missing.
+    `steps` is the network's number of steps (None if it is open), `shape` the shape of its input (None if it has several). Raise
+    DataOptionError if a setting in `reading` has no effect on this kind, is out of range, or is missing.
     """
     other = [name for name in reading.given if name in (_ENCODED if kind in _EVENTS else _BINNED)]
     if other:

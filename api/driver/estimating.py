@@ -153,12 +153,8 @@ def estimate_graph(
 ) -> Estimate:
     """Plan `graph` with the options `chosen`; `start` is the value of ``time.perf_counter()`` when the command began, by default now.
 
-    Raises
-    ------
-    EstimateError
-        The target is not a machine, or an activity and data to measure it are both given.
-    OptionConflictError
-        `parts` is given for a baseline, which places whole populations.
+    Raise EstimateError if the target is not a machine, or an activity and data to measure it are both given; OptionConflictError if `parts`
+    is given for a baseline, which places whole populations.
     """
     began = time.perf_counter() if start is None else start
     if not chosen.backend.has_tiles:

@@ -9,7 +9,7 @@ from pathlib import Path
 from snnc.compiler.errors import GraphDataError
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.driver.loading import damaged, load_options
-from snnc.driver.lowering import lower_graph, prepared
+from snnc.driver.lowering import lower_graph
 from snnc.driver.trusting import check_data, has_known_program
 from snnc.options.compile_options import OPTIONS_FILE, CompileOptions, to_data
 from snnc.project.compiled import Compiled
@@ -37,13 +37,14 @@ def read_project(folder: Path) -> Compiled:
     check_data(folder)
     with damaged(folder):
         saved = SavedModel(folder / "model")
-        program, options = _program(saved, chosen, folder), chosen.own().for_plan()
+        program, own = _program(saved, chosen, folder), chosen.own()
+        options = own.for_plan()
         if options is None:
             return Compiled(saved.graph, chosen, program, None)
         # Only targets with tiles need the mapping code, a third of all code, so it is imported here.
         from snnc.project.placed import read_placed
 
-        return Compiled(saved.graph, chosen, program, *read_placed(prepared(saved.graph, chosen), program, options, folder))
+        return Compiled(saved.graph, chosen, program, *read_placed(chosen.backend.prepare(saved.graph, own), program, options, folder))
 
 
 def _program(saved: SavedModel, chosen: CompileOptions, folder: Path) -> StepProgram:

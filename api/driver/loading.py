@@ -37,13 +37,8 @@ def as_graph(
     """Turn any model into a new graph.
 
     `steps` replaces the number of steps of a model that defines one, and `input_kind` (``"spikes"`` or ``"values"``) the kind of its
-    inputs. With `lenient`, a project whose trained weights cannot be used gets its compiled weights instead. For `dt`, `dialect` and
-    `detach` see :func:`load_model`.
-
-    Raises
-    ------
-    SnncError
-        The model cannot be read, or an option does not fit it.
+    inputs. With `lenient`, a project whose trained weights cannot be used gets its compiled weights instead. For `dt`, `dialect`, `detach`
+    and errors see :func:`load_model`.
     """
     if not isinstance(model, Network | Graph | str | Path):
         raise ModelFormatError(f"{type(model).__name__} is not a model; give an snnc.Network, a graph, or the path of an .onnx file.")
@@ -115,13 +110,6 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
         f"no spiking neuron and no time step found: {file} is a ReLU network. Convert it to a spiking one on sample data: "
         "--ann2snn --calibration DATA.npz, in Python snnc.ann2snn."
     )
-
-
-def has_seconds(path: str | Path) -> bool:
-    """Return whether a model is in continuous time, that is, a NIR file."""
-    from snnc.frontends.load import is_nir
-
-    return Path(path).is_file() and is_nir(Path(path))
 
 
 def check_unread_options(what: str, dt: object, dialect: str | None, detach: str | None) -> None:

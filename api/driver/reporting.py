@@ -24,18 +24,14 @@ MAX_PLAN_BYTES = 1 << 28
 
 
 def report(path: Path, format: str, other: Path | None = None) -> bytes:
-    """Return the report of a project, a plan file, or the profile of an emulated program.
-
-    With `other`, the report compares two projects or plans.
+    """Return the report of a project, a plan file, or the profile of an emulated program; with `other`, compare two projects or plans.
 
     Raises
     ------
-    ProjectFolderError
-        A folder is not a project.
+    ProjectFolderError, PlanFileError
+        A folder is not a project, or a file does not contain a plan.
     NoTilesError
         The format or the comparison requires tiles, but the target has none.
-    PlanFileError
-        A file does not contain a plan.
     ReportOptionError
         The format is unknown, or cannot show a second plan.
     """

@@ -146,16 +146,11 @@ def options(
     trial: bool = False,
     **more: Unpack[MoreKeywords],
 ) -> CompileOptions:
-    """Create compile options from objects or names, and refuse options without effect.
+    """Create compile options from objects or names; raise OptionValueError if one is out of range, or has no effect.
 
     The options are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) modify the optimiser. With `trial`,
     the caller runs a batch immediately, on `calibrate` or on random inputs drawn with `seed`; these two options then have an effect on
     every target.
-
-    Raises
-    ------
-    OptionValueError
-        A value is out of range, the target does not accept an option, or an option that only affects training is given without a loss.
     """
     check_keywords(more, MoreKeywords)
     rule = optimizer_of(optimizer)

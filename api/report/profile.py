@@ -163,7 +163,7 @@ def _cycles(plan: Plan, phase: Phase, ran: Sequence[Mapping[str, Any]], repeats:
 
 
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
-    """Return the bytes of the fullest tile in each phase; raise ReportOptionError unless `points` is a list of named points with bytes.
+    """Return the bytes of the fullest tile in each phase.
 
     A step runs the engine's last program, after two others in plans with the phase "update: gradients", and one more in plans with the
     phase "forward: moments". A recomputed phase comes after the first run of its compute sets.

@@ -64,12 +64,7 @@ class Recording:
 def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mapping[str, Array], initial: Initial) -> Recording:
     """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes; targets in float32 compute the same ones.
 
-    Raises
-    ------
-    RecordingError
-        There are too many spikes for a recording.
-    MemoryNeededError
-        The samples do not fit in this machine's memory.
+    Raise RecordingError if there are too many spikes, MemoryNeededError if the samples do not fit in this machine's memory.
     """
     steps, batch = next(iter(inputs.values())).shape[:2]
     engine = ReferenceEngine(program)

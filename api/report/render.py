@@ -65,14 +65,9 @@ def render(
 
 
 def write(subject: Subject, fmt: str, other: Subject | None = None) -> bytes:
-    """Render `subject`, compared with `other` if given, as file contents.
+    """Render `subject`, compared with `other` if given, as file contents; errors as for :func:`render`.
 
-    Raises
-    ------
-    ReportOptionError
-        The format is unknown or cannot show two plans, or the profile is not from the emulator.
-    PictureToolError
-        The format requires a library that is not installed.
+    Raise ReportOptionError also if the format cannot show two plans, PictureToolError if it requires a library that is not installed.
     """
     if fmt not in FORMATS:
         raise ReportOptionError(f"a report cannot be written as {fmt!r}; the formats are {', '.join(FORMATS)}.")

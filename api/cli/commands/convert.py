@@ -44,7 +44,7 @@ def convert(
     """
     from snnc.data.whole_files import check_output
     from snnc.driver.converting import ConversionRequest, graph_for
-    from snnc.driver.loading import has_seconds
+    from snnc.frontends.load import is_nir
 
     check_output(output, model, calibration)
     write = writer_for(output, dt, form)
@@ -52,7 +52,8 @@ def convert(
         raise OptionValueError(f"--steps is {steps}; it must be 1 or more.")
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
     with working("reading"):
-        read_dt = dt if output.suffix.lower() != ".nir" or has_seconds(model) else None
+        # For a NIR output, dt also gives the length of its steps; other models than NIR files are in discrete time.
+        read_dt = dt if output.suffix.lower() != ".nir" or (model.is_file() and is_nir(model)) else None
         graph = graph_for(model, conversion, dt=read_dt, dialect=dialect, detach=detach, steps=steps)
     if steps is not None:
         graph.steps = steps
@@ -73,12 +74,7 @@ def convert(
 def writer_for(output: Path, dt: float | None, form: str | None = None) -> Callable[[Graph, Path], list[Path]]:
     """Return the function that writes the format of `output`'s suffix.
 
-    Raises
-    ------
-    ConversionFormatError
-        The suffix is neither .onnx nor .nir.
-    OptionValueError
-        The options do not fit the format.
+    Raise ConversionFormatError if the suffix is neither .onnx nor .nir, OptionValueError if the options do not fit the format.
     """
     match output.suffix.lower():
         case ".onnx":
