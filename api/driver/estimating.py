@@ -47,15 +47,7 @@ class Estimate:
     """The planned network; None if only the plan is stored."""
 
     def report(self, path: str | Path, format: str | None = None) -> Path:
-        """Write the report of the plan to a file, like :meth:`Session.report`.
-
-        Parameters
-        ----------
-        path
-            The file to write.
-        format
-            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default the extension of the file.
-        """
+        """Write the report of the plan to a file, and return its path; for `format` see :meth:`snnc.Session.report`."""
         from snnc.report import Subject, format_of, subject_of, write
 
         file = Path(path)

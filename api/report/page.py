@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,7 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
 
 
 def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the phases with their bars: kind of cycles, width in per cent of the longest bar, and colour."""
     longest = max(max(p["predicted_total"], p["emulated_total"] or 0) for p in phases)
     found = []
     for phase in phases:
@@ -78,15 +79,13 @@ def _largest(view: Mapping[str, Any]) -> list[dict[str, Any]]:
     nodes, flows = view["traffic"]["nodes"], view["traffic"]["flows"]
     total = sum(f["bytes"] for f in flows) or 1.0
     return [
-        {
-            "from": nodes[f["source"]]["label"],
-            "to": nodes[f["target"]]["label"],
-            "kind": f["kind"],
-            "bytes": f["bytes"],
-            "share": f["bytes"] / total,
-        }
-        for f in flows[:FLOWS]
+        {**f, "from": nodes[f["source"]]["label"], "to": nodes[f["target"]]["label"], "share": f["bytes"] / total} for f in flows[:FLOWS]
     ]
+
+
+def _stacked(sizes: Iterable[tuple[str, int]], whole: float) -> list[dict[str, Any]]:
+    """Return the parts of a stacked bar, in per cent of `whole`, from bytes by category of memory."""
+    return [{"name": n, "bytes": size, "percent": 100 * size / whole, "colour": MEMORY.get(n, RELAY)} for n, size in sizes if size]
 
 
 def _layer_memory(subject: Subject) -> dict[str, Any]:
@@ -95,19 +94,9 @@ def _layer_memory(subject: Subject) -> dict[str, Any]:
     memory = np.asarray(plan.tile_memory)
     for p, place in zip(plan.populations, subject.places.layers, strict=True):
         tile = int(place.tiles[memory[place.tiles].argmax()])
-        parts = [(name, tiles[tile]) for name, tiles in plan.memory.items() if tiles[tile]]
-        rows.append(
-            {
-                "label": p.label,
-                "tile": tile,
-                "total": int(memory[tile]),
-                "share": memory[tile] / plan.target.tile_bytes,
-                "parts": [
-                    {"name": n, "bytes": size, "percent": 100 * size / plan.target.tile_bytes, "colour": MEMORY.get(n, RELAY)}
-                    for n, size in parts
-                ],
-            }
-        )
+        parts = _stacked(((name, tiles[tile]) for name, tiles in plan.memory.items()), plan.target.tile_bytes)
+        share = memory[tile] / plan.target.tile_bytes
+        rows.append({"label": p.label, "tile": tile, "total": int(memory[tile]), "share": share, "parts": parts})
     rows.sort(key=lambda row: -row["total"])
     return {"rows": rows[:FULLEST], "rest": max(0, len(rows) - FULLEST)}
 
@@ -129,11 +118,7 @@ def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
         {
             **m,
             "emulated_percent": None if m["emulated"] is None else 100 * m["emulated"] / top,
-            "parts": [
-                {"name": n, "bytes": m["bytes"][n], "percent": 100 * m["bytes"][n] / top, "colour": MEMORY.get(n, RELAY)}
-                for n in order
-                if m["bytes"][n]
-            ],
+            "parts": _stacked(((name, m["bytes"][name]) for name in order), top),
         }
         for m in moments
     ]
