@@ -39,10 +39,8 @@ def verdict(first: Subject, second: Subject) -> str:
     share = changes[phase, kind] / (b - a)
     clock = second.plan.target.clock_hz / first.plan.target.clock_hz
     clocks = "" if clock == 1 else f" The clock of B alone would make it {clock:.3g} times as fast as A."
-    return (
-        f"{faster} is {ratio:.3g} times as fast: {times}. "
-        f"The largest part of the difference is the {kind} of “{phase}”, {100 * share:.0f} %.{clocks}{note}"
-    )
+    cause = f"The largest part of the difference is the {kind} of “{phase}”, {100 * share:.0f} %."
+    return f"{faster} is {ratio:.3g} times as fast: {times}. {cause}{clocks}{note}"
 
 
 def _costs(subject: Subject) -> dict[tuple[str, str], float]:
