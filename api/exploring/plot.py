@@ -130,11 +130,9 @@ def _panels(series: Sequence[Series]) -> list[Panel]:
     low, high = math.floor(math.log10(min(rates, default=1.0))), math.ceil(math.log10(max(rates, default=10.0)) + 1e-9)
     powers = [(k, short(10.0**k)) for k in range(low, max(high, low + 1) + 1)]
     percent = [(k, f"{k} %") for k in range(0, 101, 20)]
+    title = "samples/s predicted; dashed: at the balance bound"
     return [
-        _panel(
-            *(0, "samples/s predicted; dashed: at the balance bound", series, powers),
-            *(lambda p: math.log10(_rate(p)), lambda p: math.log10(_bound_rate(p))),
-        ),
+        _panel(0, title, series, powers, lambda p: math.log10(_rate(p)), lambda p: math.log10(_bound_rate(p))),
         _panel(1, "memory of the fullest tile", series, percent, lambda p: 100 * _number(p, "peak_tile_bytes") / _number(p, "tile_bytes")),
         _panel(2, "balance bound over prediction", series, percent, lambda p: 100 * _number(p, "balance")),
     ]
