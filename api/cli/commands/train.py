@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from snnc.cli.common import JsonOption, RecordOption, TrustOption, permitted
-from snnc.cli.console import Progress, note, result, result_json, result_now, warn, working
+from snnc.cli.console import note, progress, result, result_json, result_now, warn, working
 from snnc.cli.parameters import command, option
 
 if TYPE_CHECKING:
@@ -187,10 +187,10 @@ def _fit(
 
     accuracy: list[str] = []
     epochs = 1 if settings.epochs is None else settings.epochs
-    with reported_differences(session.program, note), Progress("training", epochs) as bar:
+    with reported_differences(session.program, note), progress("training", epochs) as show_progress:
 
         def show(stage: Stage) -> None:
-            bar.update(stage.epoch + stage.batch / stage.batches, f"loss {stage.loss:.4f}{''.join(accuracy)}")
+            show_progress(stage.epoch + stage.batch / stage.batches, f"loss {stage.loss:.4f}{''.join(accuracy)}")
 
         return session.fit(
             *samples,
