@@ -55,7 +55,7 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
     counts = {name: values.sum(axis=-1).round().astype(np.int32) for name, values in spikes.items()}
     support_counts = {name: np.array(rows, dtype=np.int32) for name, rows in in_support.items() if name in buffers}
     return Activity(
-        mean={name: float(values.mean()) for name, values in spikes.items()},
+        mean={name: float(memory[name].mean()) for name in buffers},
         peak={name: int(count.max()) for name, count in counts.items()},
         source=source,
         support={name: float(rows.mean()) / memory[name].shape[-1] for name, rows in support_counts.items()},

@@ -48,7 +48,8 @@ def as_graph(
         check_unread_options(f"the project {str(model)!r}", dt, dialect, detach)
         graph = read_trained(load_project(model)[0], Path(model), lenient)
     else:
-        check_unread_options(f"the {type(model).__name__.lower()} {model.name!r}", dt, dialect, detach)
+        what = "network" if isinstance(model, Network) else "graph"
+        check_unread_options(f"the {what} {model.name!r}", dt, dialect, detach)
         graph = model.graph() if isinstance(model, Network) else model.copy()
     if steps is not None and graph.steps not in (None, steps):
         graph.assumptions.append(f"The model has {graph.steps} time steps; {steps} are used, as requested.")
