@@ -1,4 +1,7 @@
-"""Write the profile of an emulated program as text, JSON or trace: memory by category, cycles by step, balance."""
+"""Write the profile of an emulated program as text, JSON or trace: memory by category, cycles and balance by step.
+
+A *step* here is a compute set or copy of the program.
+"""
 
 from __future__ import annotations
 
