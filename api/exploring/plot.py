@@ -1,6 +1,6 @@
 """Plot exploration points as self-contained SVG or HTML: throughput, memory, and the ratio of the bound to the predicted time.
 
-The bound, or balance bound, is the time of a step if all work were spread evenly over all tiles.
+The bound, or balance bound, is the time of a training step or forward pass if all work were spread evenly over all tiles.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
 
 
 def _phases(first: Subject, second: Subject) -> list[dict[str, Any]]:
-    """Return cycles per step by phase, then the totals by kind."""
+    """Return the cycles of a training step or forward pass by phase, then the totals by kind."""
     a, b = ({p.name: p.runs * p.cycles for p in s.plan.phases} for s in (first, second))
     rows = [_row(name, a.get(name, 0.0), b.get(name, 0.0)) for name in {**a, **b}]
     for kind in PARTS:

@@ -37,8 +37,8 @@ LINKED: Final = 0.9
 class Limit:
     """A bottleneck in "time", "memory" or "balance".
 
-    `share` is the fraction of the step's time, or of the tile's memory; for "balance", the ratio of the time with all work spread evenly to
-    the predicted time.
+    `share` is the fraction of the time of a training step or forward pass, or of the tile's memory; for "balance", the ratio of the time
+    with all work spread evenly to the predicted time.
     """
 
     about: str

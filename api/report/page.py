@@ -1,4 +1,7 @@
-"""Values for the template of the HTML page, computed from the report: positions in per cent, and data for its scripts."""
+"""Values for the template of the HTML page, computed from the report: positions in per cent, and data for its scripts.
+
+A *step* is a training step or a forward pass.
+"""
 
 from __future__ import annotations
 

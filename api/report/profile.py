@@ -79,7 +79,7 @@ COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Numbers of an entry that are added to the cycles of each kind."""
 TILES: Final = "tiles_in_all"
-"""Key of the run-length encoded numbers per tile in a stored profile."""
+"""Key of the numbers per tile, run-length encoded, in a stored profile."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Contents of a report as JSON types, from which all formats are written."""
+"""Contents of a report as JSON types, from which all formats are written; a *step* is a training step or a forward pass."""
 
 from __future__ import annotations
 
