@@ -37,7 +37,7 @@ class Subject:
 
     @cached_property
     def traffic(self) -> StepTraffic:
-        """Bytes moved in a training step or forward pass, as stored in the plan, or computed from the placement for a plan of an older version."""
+        """Bytes moved in a training step or forward pass, as stored in the plan; for older plans, computed from the placement."""
         if self.plan.traffic is not None:
             return StepTraffic.of(self.plan.traffic)
         return measure_traffic(self.plan, self.places, self.program)
