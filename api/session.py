@@ -199,7 +199,7 @@ class Session(session.BackendSession):
             try:
                 write_bytes(self.project / PROFILE, json.dumps(found).encode())
             except OutputFileError as error:
-                warnings.warn(f"the profile of this run is not stored: {error.text}", UserWarning, stacklevel=2)
+                warnings.warn(f"the profile of this run is not stored: {error.text}", stacklevel=2)
 
     def time_kernels(self) -> None:
         """Time each kernel of the training steps from now on, for the report of the project (:meth:`keep`); steps take longer meanwhile.

@@ -74,7 +74,7 @@ def _reject(file: Path, error: SnncError, lenient: bool) -> None:
     back = "replace the file with earlier ones" + (f" ({', '.join(earlier)})" if earlier else "")
     if not lenient:
         raise TrainedWeightsError(f"{reason} To use the compiled weights, delete or rename the file; or {back}.") from None
-    warnings.warn(f"{reason} The compiled weights are used instead. Train again, or {back}.", UserWarning, stacklevel=2)
+    warnings.warn(f"{reason} The compiled weights are used instead. Train again, or {back}.", stacklevel=2)
 
 
 def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -> Trainable:
