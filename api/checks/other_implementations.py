@@ -129,13 +129,15 @@ def _inputs(
     `size` returns the length that the model fixes for an axis of an input, or None; `wanted`, the shape of an input.
     """
     names = [name for name, _ in graph.of_type(Input)]
+    arrays: Mapping[str, Array]
     if request.arrays is None:
         arrays = random_arrays(graph, request.samples, request.steps, request.seed, size, partial(check_room, graph))
     else:
         arrays = with_input_name(request.arrays, names)
     check_names(names, arrays)
-    for name in names if wanted is not None else ():
-        check_shape(name, arrays[name].shape, wanted(name))
+    if wanted is not None:
+        for name in names:
+            check_shape(name, arrays[name].shape, wanted(name))
     steps, batch = sizes(graph, arrays)
     check_room(graph, steps, batch)
     return arrays, steps, batch

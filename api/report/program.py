@@ -160,8 +160,9 @@ def predicted_memory(project: Mapping[str, Any], options: CompileOptions) -> tup
     `project` is the contents of ``project.json``. Raise MemoryNeededError if no checkpoint interval stays within the memory limit.
     """
     steps, batch, threads = project["steps"], project["batch"], options.backend.threads(options.own())
-    limited = project["training"] and options.memory is not None
-    segment = segment_for(project, steps, batch, options.memory, threads) if limited else steps
+    segment = steps
+    if project["training"] and options.memory is not None:
+        segment = segment_for(project, steps, batch, options.memory, threads)
     return None if segment == steps else segment, predicted_bytes(project, steps, batch, segment, threads)
 
 

@@ -174,8 +174,7 @@ def npz(path: str | Path, x: str = "x", y: str = "y", *, timed: bool = True) -> 
     file = Path(path)
     with opened_file(file):
         archive = Archive(file)
-    rows = [ArrayRows(pick(archive, name, file)) for name in (x, y)]
-    return row_set(str(file), *rows, timed)
+    return row_set(str(file), ArrayRows(pick(archive, x, file)), ArrayRows(pick(archive, y, file)), timed)
 
 
 def row_set(name: str, x: OpenableRows, y: OpenableRows, timed: bool, classes: int | None = None, scale: float | None = None) -> DataSet:

@@ -84,9 +84,9 @@ def draw_flow(subject: Subject) -> dict[str, Any]:
             source, target = boxes[buses[c.bus].source], boxes[c.target]
             label = known.get(c.id, {}).get("label", c.id)
             hint = f"{label}: {source.full} to {target.full}, {_moved(subject, buses[c.bus].source, c.target)}"
-            path, x, y = _path(source, target)
+            path, text_x, text_y = _path(source, target)
             text = f"delay {c.delay}" if c.delay else ""
-            arrows.append(Arrow(path, round(x, 1), round(y, 1), text, hint, c.delay > 0, source.layer, target.layer))
+            arrows.append(Arrow(path, round(text_x, 1), round(text_y, 1), text, hint, c.delay > 0, source.layer, target.layer))
     shown = min(across, len(columns))
     return {
         "boxes": list(boxes.values()),
