@@ -23,17 +23,6 @@ from snnc.backends.training.schedules import LinearSchedule as Linear
 from snnc.backends.training.schedules import StepSchedule as Steps
 
 __all__ = [
-    "ByEpoch",
-    "Constant",
-    "Cosine",
-    "Exponential",
-    "Linear",
-    "OneCycle",
-    "Plateau",
-    "Schedule",
-    "ScheduleError",
-    "Steps",
-    "WarmUp",
-    "parse_schedule",
-    "schedule_text",
-]
+    "ByEpoch", "Constant", "Cosine", "Exponential", "Linear", "OneCycle", "Plateau", "Schedule", "ScheduleError", "Steps", "WarmUp",
+    "parse_schedule", "schedule_text",
+]  # fmt: skip

@@ -1,7 +1,6 @@
-"""Losses, optimisers, schedules and precisions as rows of ``docs/reference/training.md``, and why a target refuses a row.
+"""The losses, optimisers, schedules and precisions in the tables of ``docs/reference/training.md``, and why a target refuses one.
 
-Losses, schedules and precisions are derived from the parsers' tables, so that a new statistic, regulariser, schedule or precision adds a
-row.
+Losses, schedules and precisions come from the tables of their parsers, so that the page lists new ones, too.
 """
 
 from __future__ import annotations

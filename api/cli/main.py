@@ -87,8 +87,6 @@ def _command_line() -> Callable[..., object]:
 
 
 class _Ended(BaseException):
-    """A signal that ends the process."""
-
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
@@ -106,23 +104,11 @@ def make_app() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    commands: dict[str, Callable[..., None]] = {
-        "compile": compile_,
-        "run": run,
-        "train": train,
-        "check": check,
-        "verify": verify,
-        "convert": convert,
-        "inspect": inspect,
-        "explore": explore,
-        "bench": bench,
-        "reproduce": reproduce,
-        "targets": targets,
-        "doctor": doctor,
-        "clean": clean,
-    }
-    for name, command in commands.items():
-        app.command(name)(command)
+    commands: tuple[Callable[..., None], ...] = (
+        *(compile_, run, train, check, verify, convert, inspect, explore, bench, reproduce, targets, doctor, clean),
+    )
+    for command in commands:
+        app.command(command.__name__.removesuffix("_"))(command)
     app.command("emulate", cls=WithProgramArguments)(emulate)
     app.callback(invoke_without_command=True)(_version)
     return app
@@ -136,7 +122,6 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 
 
 def _report(error: Exception, *, as_json: bool) -> int:
-    """Print an error and return its exit code."""
     if os.environ.get("SNNC_DEBUG") == "1":
         traceback.print_exception(error)
     known = _as_snnc_error(error)

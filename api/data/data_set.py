@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,6 @@ from snnc.errors import DataOptionError
 
 Reader: TypeAlias = Callable[[int], tuple[Sample, Any]]
 """Maps the index of a sample to the sample and its target."""
-
-_AHEAD: Final = 2
-"""Default number of batches prepared in advance."""
 
 
 class SampleSource(Protocol):
@@ -99,7 +96,7 @@ class DataSet:
     source: SampleSource
     chosen: Array | None = None
     transforms: tuple[Transform, ...] = ()
-    ahead: int = field(default=_AHEAD)
+    ahead: int = 2
 
     def __post_init__(self) -> None:
         check_whole("ahead", self.ahead, 1)
@@ -229,8 +226,6 @@ class DataSet:
 
 @dataclass(frozen=True)
 class _Function:
-    """A user's function as a transform."""
-
     function: Callable[[Any], Any]
     gives_time: bool = False
 

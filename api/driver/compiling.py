@@ -186,15 +186,7 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
 
 
 def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project like :func:`open`, but refuse trained weights that cannot be used.
-
-    Raises
-    ------
-    ProjectFolderError
-        The folder is not a project, or is damaged.
-    TrainedWeightsError
-        Its trained weights cannot be used.
-    """
+    """Open a compiled project like :func:`open`, but raise TrainedWeightsError if its trained weights cannot be used."""
     return _opened(Path(folder), lenient=False, trust=trust)
 
 
@@ -267,14 +259,12 @@ def session_for(
         warnings.warn(
             f"the project's windows drop spikes beyond their capacity (mode 'drop'), but on {wanted.target!r} all spikes are sent, so "
             "results may differ.",
-            UserWarning,
             stacklevel=2,
         )
     if chosen.backend.rounds_products(chosen.own()):
         warnings.warn(
             f"the project's program on {chosen.target!r} rounds factors of products (precision {chosen.precision!r}), but on "
             f"{wanted.target!r} they are float32, so results may differ.",
-            UserWarning,
             stacklevel=2,
         )
     if wanted.backend.has_tiles:

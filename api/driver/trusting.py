@@ -30,14 +30,9 @@ _ADVICE: Final = "--trust, in Python trust=True"
 
 
 def check_data(folder: Path, only: str | None = None) -> None:
-    """Reject a project whose data files changed since it was compiled; with `only`, check only that file.
+    """Check that a project's data files (with `only`, that file) are as compiled.
 
-    Raises
-    ------
-    ProjectFolderError
-        The project has no list of its files.
-    DamagedProjectError
-        A data file has changed or is missing.
+    Raise ProjectFolderError if the project has no list of its files, DamagedProjectError if a data file has changed or is missing.
     """
     listed = _listed(folder)
     changed = _changed(folder, listed if only is None else {only: listed.get(only, "")}, _READ)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.ir.graph import Graph, Shape, Sparse
+from snnc.compiler.ir.graph import Graph, Sparse
 from snnc.compiler.ir.operation_text import parameter_counts
 from snnc.compiler.ir.shapes import port_map
 from snnc.understanding.synops import MeasuredSynops, connections, has_synapses, source_of
@@ -75,12 +75,9 @@ def _synaptic_operations(graph: Graph, measured: MeasuredSynops) -> dict[str, fl
     ports = port_map(graph)
     found = {"Effective_MACs": 0.0, "Effective_ACs": 0.0, "Dense": 0.0}
     for name, (_, counted) in measured.operations.items():
-        edge = source_of(graph, name)
+        edge, operation = source_of(graph, name), graph.operation(name)
+        shape = ports[edge.source, edge.source_port].shape
+        pairs = math.prod(operation.shape) if isinstance(operation, Sparse) else connections(name, operation, shape)
         found[f"Effective_{counted}s"] += measured.effective[name] * measured.steps
-        found["Dense"] += _dense(graph, name, ports[edge.source, edge.source_port].shape) * measured.steps
+        found["Dense"] += pairs * measured.steps
     return found
-
-
-def _dense(graph: Graph, name: str, shape: Shape) -> int:
-    operation = graph.operation(name)
-    return math.prod(operation.shape) if isinstance(operation, Sparse) else connections(name, operation, shape)

@@ -35,14 +35,10 @@ _LINE: Final = 4_096
 
 @dataclass(frozen=True, eq=False)
 class AedatIndex:
-    """Positions and times of the polarity packets of a file.
+    """The polarity packets of a file, each array [packets].
 
-    Attributes
-    ----------
-    offsets, counts, overflows
-        [packets]: byte offset of the first event, number of events, and clock overflow count.
-    first, last
-        [packets]: microseconds of the first and last event.
+    `offsets` are the byte offsets of the first events, `counts` the numbers of events, `overflows` the clock overflow counts; `first` and
+    `last` are the times of the first and last events in microseconds.
     """
 
     offsets: Array
@@ -53,13 +49,7 @@ class AedatIndex:
 
 
 def index_of(path: Path) -> AedatIndex:
-    """Read the headers of all packets.
-
-    Raises
-    ------
-    DataFormatError
-        The file has a different format, or a packet is damaged or cut short.
-    """
+    """Read the headers of all packets; raise DataFormatError for a file of a different format, and for damaged packets."""
     rows: list[tuple[int, int, int, int, int]] = []
     with opened_file(path) as stream:
         end = os.fstat(stream.fileno()).st_size
@@ -81,12 +71,9 @@ def index_of(path: Path) -> AedatIndex:
 
 
 def read_between(path: Path, index: AedatIndex, start: int, end: int, height: int, width: int) -> Aer:
-    """Return the valid events with ``start <= time < end``; their times are relative to `start`.
+    """Return the valid events with ``start <= time < end``, with times relative to `start`.
 
-    Raises
-    ------
-    DataFormatError
-        An event lies outside the sensor.
+    Raise DataFormatError if an event lies outside the sensor.
     """
     parts: list[Any] = []
     with opened_file(path) as stream:

@@ -28,18 +28,9 @@ class Span:
 
 @dataclass(frozen=True)
 class TimelineRow:
-    """One time axis.
+    """One time axis, `cycles` long.
 
-    Attributes
-    ----------
-    title
-        Title of the axis.
-    heads
-        Parts of the step, or phases of an iteration.
-    spans
-        Sync, exchange and compute of the phases.
-    cycles
-        Length of the axis.
+    `heads` are parts of the step, or phases of an iteration; `spans`, the sync, exchange and compute of the phases.
     """
 
     title: str
