@@ -10,7 +10,7 @@ from snnc.backends.codegen.names import c_string
 Kind = Literal["int", "std::size_t", "float", "double", "const char *"]
 
 WEIGHTS: Final = "weights.safetensors"
-"""File in a project that contains parameters, initial states and the learning rate."""
+"""File of a project with parameters, initial states and the learning rate."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class CppConstant:
 
 
 def file_names(tables: str) -> tuple[CppConstant, ...]:
-    """Return the names of the files that an emitted program reads."""
+    """Return the names of the files that an emitted program reads; `tables` is that of its tables of numbers."""
     return (
         CppConstant("const char *", "WEIGHTS_FILE", WEIGHTS, "Parameters and initial states, in the program's folder."),
         CppConstant("const char *", "TABLES_FILE", tables, "Tables of numbers that the program reads when it is opened."),

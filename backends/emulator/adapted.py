@@ -1,4 +1,4 @@
-"""Compiles codelets; changes flags and sources until this machine's compiler accepts them."""
+"""Compile codelets on this machine: if its compiler rejects a source, adapt the flags or a copy of the source and try again."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 from snnc.backends.emulator.refused import is_refused, unknown_builtins, without_refused
 from snnc.backends.emulator.sources import in_declared_order
 from snnc.backends.toolchain.compilers import run_compiler
+from snnc.compiler.errors import BuildError
 
-# Keeps the compute() of every vertex in the library, even if the file does not call it.
 KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
+"""Flag that keeps the method ``compute`` of every vertex in the library, although nothing in the file calls it."""
 NAMED_ELEMENTS = re.compile(
     r"request for member .[xyzw]. in |illegal vector component|member reference base type"
     r"|brace-enclosed initializer list.*(?:__vector|snnc_)"
 )
 """Compiler errors for ``v.x`` and ``v = {a, b}`` on the compiler's vector types; classes support both, but are slower."""
 HALF_CLASSES, ALL_CLASSES = "-DSNNC_HALF_VECTOR_CLASSES", "-DSNNC_VECTOR_CLASSES"
-"""Flags that define vectors of halves, or all vectors, as classes. For halves, classes are faster with GCC, which converts the elements
-of its own vectors one by one."""
+"""Flags that define vectors of halves, or all vectors, as classes. GCC compiles classes of halves to faster code than its own vectors."""
 COMPUTE_ELSEWHERE = re.compile(
     r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here|attributes at the beginning of statement"
 )
@@ -31,6 +31,7 @@ OWN_CONSTANTS = "-DSNNC_OWN_MATH_CONSTANTS"
 """Flag without which <cmath> defines these constants."""
 ASSEMBLY = re.compile(r"\b(?:asm|__asm__|__asm)\b")
 MAX_ATTEMPTS = 24
+"""Each attempt adapts one thing; a source may need several."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,14 @@ class Attempt:
 
 
 def compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Sequence[str], clang: bool) -> Attempt:
-    """Compile a source; change the flags or a copy of the source until the compiler accepts them. Return the accepted attempt.
+    """Compile a source and return the attempt that the compiler accepted.
 
     Parameters
     ----------
     source
-        C++ file, or a copy of it for this compiler.
+        C++ file.
     scratch
-        Folder of further copies.
+        Folder for adapted copies.
     flags
         Command of the compiler, and the flags that the preprocessor needs.
     rest
@@ -69,10 +70,8 @@ def compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Seq
     Raises
     ------
     BuildError
-        The compiler reports an error that no known change avoids.
+        The compiler reports an error that no known adaptation avoids.
     """
-    from snnc.compiler.errors import BuildError  # not needed if the cache has the table
-
     name, attempt = source.name, Attempt(source, tuple(flags))
     original: BuildError | None = None
     for _ in range(MAX_ATTEMPTS):
@@ -90,7 +89,7 @@ def compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Seq
 
 
 def _input(attempt: Attempt, scratch: Path, name: str) -> list[str]:
-    """Return the arguments for the compiler's input: the source, or a preprocessed copy without instructions of an IPU."""
+    """Return the compiler's arguments for the source, or for a preprocessed copy without instructions of an IPU."""
     if attempt.refused is None:
         return [str(attempt.source)]
     text = run_compiler([*attempt.flags, "-E", str(attempt.source)], name)
@@ -100,7 +99,7 @@ def _input(attempt: Attempt, scratch: Path, name: str) -> list[str]:
 
 
 def _changed(attempt: Attempt, scratch: Path, errors: str, clang: bool) -> Attempt | None:
-    """Return a changed attempt that may avoid these errors; None if no change is known."""
+    """Return the next attempt after these errors; None if no adaptation is known."""
     ordered = in_declared_order(attempt.source, scratch, errors)
     if ordered is not None:
         return replace(attempt, source=ordered)
@@ -116,7 +115,6 @@ def _changed(attempt: Attempt, scratch: Path, errors: str, clang: bool) -> Attem
 
 
 def _other_flags(flags: list[str], errors: str, clang: bool) -> list[str] | None:
-    """Return changed flags that may avoid these errors; None if no change is known."""
     if HALF_CLASSES in flags:
         return [f for f in flags if f != HALF_CLASSES]
     if NAMED_ELEMENTS.search(errors) and ALL_CLASSES not in flags:

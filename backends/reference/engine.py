@@ -1,4 +1,4 @@
-"""The reference engine, for any number of steps and samples, in float32 or float64."""
+"""The engine of the reference backend, in float32 or float64."""
 
 from __future__ import annotations
 
@@ -25,15 +25,7 @@ from snnc.compiler.lowering.statistics import watched
 
 
 class ReferenceEngine:
-    """Executes `program` operation by operation, as :mod:`snnc.compiler.ir.step_program` documents.
-
-    Parameters
-    ----------
-    program
-        The step program.
-    dtype
-        Type of all values: float32 or float64.
-    """
+    """Runs a step program operation by operation; `dtype` is the type of all values."""
 
     steps: int | None = None
     batch: int | None = None
@@ -62,7 +54,7 @@ class ReferenceEngine:
     def loss_and_gradients(
         self, inputs: Mapping[str, Array], target: Array, initial: Initial | None = None, scale: float = 1.0
     ) -> tuple[float, dict[str, Array]]:
-        """Run a sequence forward and backward, without an update; return the loss, and the gradients of the loss times `scale`.
+        """Run a sequence forward and backward; return the loss, and the gradients of the loss times `scale` by parameter.
 
         Raises
         ------
@@ -194,19 +186,18 @@ class ReferenceEngine:
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
-        if self._window is None:
-            self.reset(len(next(iter(inputs.values()))), {})
-        assert self._window is not None
+        assert self._window is not None, "call reset() first"
         return self._window.step(inputs)
 
     def counters(self) -> dict[str, int]:
-        """Return the number of dropped spikes (a spike with several readers counts once), and of updates that loss scaling skipped."""
-        scaled = self._optimizer is not None and self._optimizer.optimizer.loss_scale is not None
-        skipped = {SKIPPED: self._optimizer.scale.skipped} if scaled and self._optimizer is not None else {}
-        return {"dropped_spikes": self._dropped + (0 if self._window is None else self._window.memory.dropped), **skipped}
+        """Return the numbers of dropped spikes and, with a loss scale, of skipped updates."""
+        found = {"dropped_spikes": self._dropped + (0 if self._window is None else self._window.memory.dropped)}
+        if self._optimizer is not None and self._optimizer.optimizer.loss_scale is not None:
+            found[SKIPPED] = self._optimizer.scale.skipped
+        return found
 
     def close(self) -> None:
-        """Delete the memory of stepwise execution and the last gradients."""
+        """Delete the memory of single steps and the last gradients."""
         self._window, self._gradients = None, {}
 
     def _run(self, inputs: Mapping[str, Array], initial: Initial) -> SequenceArrays:

@@ -1,4 +1,4 @@
-"""Stepwise execution of a network, with a sliding window of steps that is as long as the longest delay."""
+"""Run a network step by step, with only the memory that its longest delay needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snnc.compiler.ir.step_program import StepProgram
 
 
 class StepMemory:
-    """Memory of D + 1 steps, where D is the longest delay; once the window is full, the current step is always the last one."""
+    """The arrays of the last D + 1 steps, where D is the longest delay in steps."""
 
     def __init__(self, program: StepProgram, batch: int, parameters: Mapping[str, Array], dtype: np.dtype[Any], initial: Initial) -> None:
         reads = [op.source.delay for op in program.forward if not isinstance(op, Fill | NeuronStep)]

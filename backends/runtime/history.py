@@ -1,4 +1,4 @@
-"""The record of a training run."""
+"""Results of a training run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Validation:
     @property
     def text(self) -> str:
         """One line with the loss, the accuracy and all metrics that are numbers."""
-        accuracy = "" if self.accuracy != self.accuracy else f", accuracy {100 * self.accuracy:.1f} %"
+        accuracy = "" if math.isnan(self.accuracy) else f", accuracy {100 * self.accuracy:.1f} %"
         others = "".join(f", {name} {value:.4g}" for name, value in self.metrics.items() if isinstance(value, int | float))
         return f"validation loss {self.loss:.4f}{accuracy}{others}"
 
@@ -41,7 +41,7 @@ class TrainingProgress:
     """The progress of a training run, passed to its callback after each batch."""
 
     epoch: int
-    """Number of the epoch in this call, from 0, independent of `first_epoch`."""
+    """Number of the epoch in this call, from 0."""
     epochs: int
     """Number of epochs of this call."""
     batch: int
@@ -63,11 +63,11 @@ class Epoch:
     number: int
     """Number of the epoch from 0, including the ``first_epoch`` epochs of earlier runs."""
     until: int
-    """Number of epochs after which the training ends, counted like `number`."""
+    """Number of epochs after which training ends, with those of earlier runs."""
     loss: float
     """Mean loss over the samples."""
     seconds: float
-    """Duration in seconds, in this run and without the validation."""
+    """Duration of the epoch in this run, without the validation."""
     validation: Validation | None = None
     """Results on the validation data; None without such data."""
     learning_rate: float = math.nan
@@ -84,7 +84,7 @@ class Epoch:
 
 @dataclass
 class History:
-    """Losses of a training run, for each epoch that ended in it."""
+    """Results of a training run, for each epoch that ended in it."""
 
     losses: list[float] = field(default_factory=list)
     """Mean loss of the samples of each epoch."""
