@@ -15,17 +15,7 @@ WEIGHTS: Final = "weights.safetensors"
 
 @dataclass(frozen=True)
 class CppConstant:
-    """A constant of emitted C++.
-
-    Attributes
-    ----------
-    kind, name
-        Type and name in C++.
-    value
-        Value in Python; for a numeric `kind`, text is printed unchanged.
-    meaning
-        Comment printed with it.
-    """
+    """A constant of emitted C++, with a comment (`meaning`); a text as the value of a numeric `kind` is printed unchanged."""
 
     kind: Kind
     name: str

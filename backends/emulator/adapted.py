@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from snnc.backends.emulator.refused import is_refused, unknown_builtins, without_refused
+from snnc.backends.emulator.refused import ABOUT_ASSEMBLY, UNKNOWN_BUILTIN, without_refused
 from snnc.backends.emulator.sources import in_declared_order
 from snnc.backends.toolchain.compilers import run_compiler
 from snnc.compiler.errors import BuildError
@@ -36,19 +36,12 @@ MAX_ATTEMPTS = 24
 
 @dataclass(frozen=True)
 class Attempt:
-    """One way to compile a source.
-
-    Attributes
-    ----------
-    flags
-        Command of the compiler and its flags.
-    refused
-        Builtins to replace by calls that stop the run; inline assembly is then replaced too. None: nothing is replaced.
-    """
+    """One way to compile a source; `flags` contains the compiler's command too."""
 
     source: Path
     flags: tuple[str, ...]
     refused: frozenset[str] | None = None
+    """Builtins to replace, together with all inline assembly, by calls that stop the run; None: nothing is replaced."""
 
 
 def compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Sequence[str], clang: bool) -> Attempt:
@@ -103,9 +96,10 @@ def _changed(attempt: Attempt, scratch: Path, errors: str, clang: bool) -> Attem
     ordered = in_declared_order(attempt.source, scratch, errors)
     if ordered is not None:
         return replace(attempt, source=ordered)
-    found = (attempt.refused or frozenset()) | unknown_builtins(errors)
-    if is_refused(errors) and found != attempt.refused:
-        return replace(attempt, refused=found)
+    unknown = UNKNOWN_BUILTIN.findall(errors)
+    refused = (attempt.refused or frozenset()).union(unknown)
+    if (unknown or ABOUT_ASSEMBLY.search(errors)) and refused != attempt.refused:
+        return replace(attempt, refused=refused)
     flags = _other_flags(list(attempt.flags), errors, clang)
     if flags is not None:
         return replace(attempt, flags=tuple(flags))
@@ -117,10 +111,9 @@ def _changed(attempt: Attempt, scratch: Path, errors: str, clang: bool) -> Attem
 def _other_flags(flags: list[str], errors: str, clang: bool) -> list[str] | None:
     if HALF_CLASSES in flags:
         return [f for f in flags if f != HALF_CLASSES]
-    if NAMED_ELEMENTS.search(errors) and ALL_CLASSES not in flags:
-        return [*flags, ALL_CLASSES]
-    if OWN_CONSTANT.search(errors) and OWN_CONSTANTS not in flags:
-        return [*flags, OWN_CONSTANTS]
+    for reported, flag in ((NAMED_ELEMENTS, ALL_CLASSES), (OWN_CONSTANT, OWN_CONSTANTS)):
+        if reported.search(errors) and flag not in flags:
+            return [*flags, flag]
     if COMPUTE_ELSEWHERE.search(errors) and KEEP_COMPUTE in flags and not clang:
         return [*(f for f in flags if f != KEEP_COMPUTE), "-fkeep-inline-functions"]
     return None

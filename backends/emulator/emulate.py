@@ -60,15 +60,7 @@ class Checks:
 
 @dataclass(frozen=True)
 class BuiltProgram:
-    """A built program.
-
-    Attributes
-    ----------
-    path
-        The executable, in the cache.
-    environment
-        Environment variables with which it finds its codelets.
-    """
+    """A built program: its executable in the cache, and the environment variables with which it finds its codelets."""
 
     path: Path
     environment: Mapping[str, str] = field(default_factory=dict)

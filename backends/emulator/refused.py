@@ -43,32 +43,6 @@ struct snnc_refused {
 """
 
 
-def is_refused(errors: str) -> bool:
-    """Return whether a compiler's errors are about instructions that only an IPU has.
-
-    Examples
-    --------
-    >>> is_refused("codelets.cpp:7:3: error: impossible constraint in ‘asm’")
-    True
-    >>> is_refused("codelets.cpp:7:3: error: ‘__builtin_ipu_tapack’ was not declared in this scope")
-    True
-    >>> is_refused("codelets.cpp:7:3: error: ‘tile’ was not declared in this scope")
-    False
-    """
-    return bool(ABOUT_ASSEMBLY.search(errors) or UNKNOWN_BUILTIN.search(errors))
-
-
-def unknown_builtins(errors: str) -> set[str]:
-    """Return the names of the builtins of an IPU that a compiler's errors report as unknown.
-
-    Examples
-    --------
-    >>> unknown_builtins("error: use of undeclared identifier '__builtin_ipu_tapack'")
-    {'__builtin_ipu_tapack'}
-    """
-    return set(UNKNOWN_BUILTIN.findall(errors))
-
-
 @dataclass
 class _Reader:
     """A position in a preprocessed source, and the changed text so far.

@@ -16,21 +16,14 @@ from snnc.backends.folders.manifest import TRAINED, digest_of
 
 @dataclass(frozen=True)
 class RetainedFiles:
-    """Files of a replaced folder whose paths in the new one differ.
-
-    Attributes
-    ----------
-    trained
-        New path of the trained weights; None if there were none, or if they were dropped.
-    edited
-        New paths of the files that snnc wrote and the user changed.
-    dropped
-        Whether there were trained weights, which were dropped.
-    """
+    """Files of a replaced folder that did not keep their paths."""
 
     trained: Path | None = None
+    """New path of the trained weights."""
     edited: tuple[Path, ...] = ()
+    """New paths of files that snnc wrote and the user changed."""
     dropped: bool = False
+    """Whether trained weights were deleted."""
 
 
 def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> RetainedFiles:

@@ -285,11 +285,7 @@ class PoplarNetwork:
 
     def measured(self, population: str) -> tuple[OutputInfo, ...]:
         """Return the outputs that a population records only for their mean and variance."""
-        return (self._measured[population],) if self.layers[population].measured else ()
-
-    @cached_property
-    def _measured(self) -> Mapping[str, OutputInfo]:
-        return measured_outputs(self.program)
+        return (measured_outputs(self.program)[population],) if self.layers[population].measured else ()
 
     @cached_property
     def further(self) -> FurtherWindows:

@@ -178,10 +178,6 @@ class Assembly:
         """Expose a tensor to the host."""
         self.tensors.append(f'tensor("{name}", SNNC_{role}, {shape}, {on_device}, {order}, {str(writable).lower()});')
 
-    def half_state(self, name: str, shape: str, on_device: str, order: str) -> None:
-        """Expose the initial values of a float16 state to the host, as float32."""
-        self.tensors.append(f'half_state("{name}", {shape}, {on_device}, {order});')
-
     def codelet(self, vertex: VertexSpec, title: str, serves: str, fields: tuple[CodeletField, ...], body: Body | None = None) -> str:
         """Return the class for a vertex, added unless one with the same structure exists; its template has the name of the vertex."""
         key = _key(vertex, fields, body or {})

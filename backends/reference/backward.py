@@ -124,8 +124,7 @@ def _dense_weight(op: DenseWeightGradient, memory: SequenceArrays, t: int) -> No
 
 @run_backward.register
 def _sparse_input(op: SparseInputGradient, memory: SequenceArrays, t: int) -> None:
-    if t >= op.source.delay:
-        _add_to_source(memory, op.source, t, sparse_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.pattern))
+    _add_to_source(memory, op.source, t, sparse_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.pattern))
 
 
 @run_backward.register
@@ -153,9 +152,7 @@ def _bias(op: BiasGradient, memory: SequenceArrays, t: int) -> None:
 
 @run_backward.register
 def _convolve_input(op: ConvolveInputGradient, memory: SequenceArrays, t: int) -> None:
-    if t >= op.source.delay:
-        adjoint = convolve_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.windows, op.groups)
-        _add_to_source(memory, op.source, t, adjoint)
+    _add_to_source(memory, op.source, t, convolve_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.windows, op.groups))
 
 
 @run_backward.register
@@ -173,9 +170,8 @@ def _convolve_bias(op: ConvolveBiasGradient, memory: SequenceArrays, t: int) -> 
 
 @run_backward.register
 def _pooling(op: PoolingGradient, memory: SequenceArrays, t: int) -> None:
-    if t >= op.source.delay:
-        adjoint = pool_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.windows, op.kind, op.count_padding)
-        _add_to_source(memory, op.source, t, adjoint)
+    adjoint = pool_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.windows, op.kind, op.count_padding)
+    _add_to_source(memory, op.source, t, adjoint)
 
 
 @run_backward.register
@@ -197,9 +193,8 @@ def _rescale_bias(op: RescaleBiasGradient, memory: SequenceArrays, t: int) -> No
 
 @run_backward.register
 def _reduction(op: ReduceGradient, memory: SequenceArrays, t: int) -> None:
-    if t >= op.source.delay:
-        adjoint = reduce_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.shape, op.axes, op.kind)
-        _add_to_source(memory, op.source, t, adjoint)
+    adjoint = reduce_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.shape, op.axes, op.kind)
+    _add_to_source(memory, op.source, t, adjoint)
 
 
 @run_backward.register

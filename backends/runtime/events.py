@@ -137,10 +137,10 @@ class Events:
         places = np.arange(int(begins[-1])) + np.repeat(begin[:-1][chosen] - begins[:-1].astype(np.int64), counts)
         return self._known(begins, self.ids[places], (*np.shape(wanted), *self.shape[2:]))
 
-    def part(self, second: slice) -> Self:
-        """Return the array's part ``[:, second]``."""
+    def part(self, second: slice | npt.NDArray[np.integer[Any]]) -> Self:
+        """Return the array's part ``[:, second]``, for a slice or indices."""
         chosen = np.arange(self.shape[1])[second]
-        if len(chosen) == self.shape[1]:
+        if np.array_equal(chosen, np.arange(self.shape[1])):
             return self
         return self.rows(np.arange(self.shape[0])[:, None] * self.shape[1] + chosen[None, :])
 

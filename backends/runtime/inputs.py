@@ -134,15 +134,11 @@ class ProgramInputs:
 
     def part_of(self, sequences: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
         """Return the samples `chosen` of sequences [T, B, *shape], for the engine."""
-        parts: dict[str, Array] = {}
+        found = {}
         for id_, a in sequences.items():
-            if len(chosen) == a.shape[1] and (chosen == np.arange(len(chosen))).all():
-                parts[id_] = self.cast(a)
-            elif isinstance(a, Events):
-                parts[id_] = self.cast(a.rows(np.arange(a.shape[0])[:, None] * a.shape[1] + chosen[None, :]))
-            else:
-                parts[id_] = self.cast(a[:, chosen])
-        return parts
+            whole = np.array_equal(chosen, np.arange(a.shape[1]))
+            found[id_] = self.cast(a if whole else a.part(chosen) if isinstance(a, Events) else a[:, chosen])
+        return found
 
     def filled(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array], part: slice) -> Filled:
         """Return the samples of `part`, padded with zeros to the engine's batch size."""

@@ -25,18 +25,11 @@ _OF_DATA_SET = 64
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """Runs samples forward.
-
-    Attributes
-    ----------
-    inputs
-        Inputs of the program and the engine.
-    rest
-        Function called before the first batch of each method; it resets values that training has set in the engine.
-    """
+    """Runs samples forward."""
 
     inputs: ProgramInputs
     rest: Callable[[], None] = lambda: None
+    """Called before the first batch of each method, to reset values that training has set in the engine."""
 
     def records(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array]) -> Iterator[dict[str, Array]]:
         """Run sequences [T, B, *shape], as many samples at once as the engine accepts; yield the outputs by id, without padding."""

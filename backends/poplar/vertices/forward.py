@@ -143,7 +143,7 @@ def _states(
         half = is_half(population, index)
         shape, first = f"{{BATCH, {net.neurons[population.id]}}}", f"first_slots({cells}, {slots})"
         if half:
-            assembly.half_state(f"{buffer}_initial", shape, first, f"order_of_half_states({population.id})")
+            assembly.tensors.append(f'half_state("{buffer}_initial", {shape}, {first}, order_of_half_states({population.id}));')
         else:
             assembly.tensor("STATE", f"{buffer}_initial", shape, first, f"order_of_states({population.id})", True)
         values[f"state{index}"] = f"{buffer}[b.index]"
