@@ -68,21 +68,14 @@ class SequenceOptions(TargetOptions):
 
 @dataclass(frozen=True, eq=False)
 class PlacedProgram:
-    """A step program and its mapping onto tiles.
-
-    Attributes
-    ----------
-    program
-        The step program of the network as its author wrote it.
-    plan
-        The mapping; None if the target has no tiles.
-    parts
-        How the plan divides populations into parts, or reorders their channels; None if it does neither.
-    """
+    """A step program and its mapping onto tiles."""
 
     program: StepProgram
+    """The step program of the network as its author wrote it."""
     plan: Plan | None = None
+    """The mapping; None if the target has no tiles."""
     parts: Parts | ChannelOrders | None = None
+    """How the plan divides populations into parts, or reorders their channels; None if it does neither."""
 
     @property
     def placed(self) -> StepProgram:
@@ -104,43 +97,29 @@ Own = TypeVar("Own", bound=TargetOptions)
 
 @dataclass(frozen=True, eq=False)
 class Backend(Generic[Own]):
-    """A target, or all targets of a kind.
-
-    Attributes
-    ----------
-    name
-        Name; the value of ``--target`` for a backend that is a single target.
-    about
-        Description in ``snnc targets``; empty if each target of the backend has a file with its description.
-    options
-        Dataclass of its options.
-    heading
-        Name in messages and tables, if it differs from `name`.
-    synonyms
-        Other names that users try, for which an error message suggests this target.
-    emits
-        Whether it writes and builds a program. Otherwise the step program runs in this process.
-    has_tiles
-        Whether it maps programs onto tiles and counts the tiles' cycles.
-    trains
-        Whether its sessions train; otherwise only the emitted project does.
-    native
-        Whether :mod:`snnc.backends.native` writes its projects, which PyTorch can run as modules.
-    adjoint
-        Whether PyTorch can run its programs, compiled for fixed numbers of steps and samples, as modules: they accept the adjoint of the
-        outputs from the caller.
-    """
+    """A target, or all targets of a kind."""
 
     name: str
+    """Name; the value of ``--target`` for a backend that is a single target."""
     about: str
+    """Description in ``snnc targets``; empty if each target of the backend has a file with its description."""
     options: type[Own]
+    """Dataclass of its options."""
     heading: str = ""
+    """Name in messages and tables, if it differs from `name`."""
     synonyms: tuple[str, ...] = ()
+    """Other names that users try, for which an error message suggests this target."""
     emits: bool = True
+    """Whether it writes and builds a program. Otherwise the step program runs in this process."""
     has_tiles: bool = False
+    """Whether it maps programs onto tiles and counts the tiles' cycles."""
     trains: bool = True
+    """Whether its sessions train; otherwise only the emitted project does."""
     native: bool = False
+    """Whether :mod:`snnc.backends.native` writes its projects, which PyTorch can run as modules."""
     adjoint: bool = False
+    """Whether PyTorch can run its programs, compiled for fixed numbers of steps and samples, as modules: they accept the adjoint of the
+    outputs from the caller."""
 
     @property
     def words(self) -> str:

@@ -44,15 +44,7 @@ __all__ = ["BackendSession", "Input"]
 
 
 class BackendSession:
-    """Runs and trains a network; use it as a context manager, or :meth:`close` it.
-
-    Parameters
-    ----------
-    engine
-        The engine that runs the network.
-    program
-        Its step program.
-    """
+    """Runs and trains a network, whose step program `engine` runs; use it as a context manager, or :meth:`close` it."""
 
     def __init__(self, engine: Engine, program: StepProgram) -> None:
         self.engine = engine
@@ -124,15 +116,8 @@ class BackendSession:
         The program of a machine runs whole sequences, of at most the compiled numbers of steps and samples. There, each step runs the
         sequence again from its start, which is exact but slow.
 
-        Parameters
-        ----------
-        inputs
-            As for :meth:`run`, without the time axis: [B, *shape], or [*shape] for one sample if the file has no batch axis.
-
-        Returns
-        -------
-        dict
-            Output name -> [B, *shape] (or [*shape]) of this step.
+        Inputs and outputs are as for :meth:`run`, without the time axis: [B, *shape], or [*shape] for one sample if the file has no batch
+        axis.
 
         Raises
         ------

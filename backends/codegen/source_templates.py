@@ -29,16 +29,9 @@ def source_templates() -> jinja2.Environment:
 
 
 def source_of(environment: jinja2.Environment, path: str, context: Mapping[str, Any]) -> str:
-    """Return the text of an emitted file.
+    """Return the text of an emitted file, whose `path` is ``<target>/<file>``.
 
-    Parameters
-    ----------
-    environment
-        The result of :func:`source_templates`.
-    path
-        ``<target>/<file>``: a plain file in ``<target>/runtime`` is copied unchanged; otherwise the template ``<file>.jinja`` is printed.
-    context
-        Values that the template prints.
+    A plain file in ``<target>/runtime`` is copied; otherwise the template ``<file>.jinja`` is printed with the values in `context`.
     """
     folder, _, name = path.partition("/")
     assert environment.loader is not None

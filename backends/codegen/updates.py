@@ -15,48 +15,32 @@ from snnc.compiler.neurons.expression import Assignment
 
 @dataclass(frozen=True)
 class PrintedRule:
-    """The update of an optimiser as C++; numbers are literals.
-
-    Attributes
-    ----------
-    title
-        Name of the optimiser, for comments.
-    moments
-        Names of the arrays that store one value for each element of a parameter.
-    rates
-        Names of the numbers shared by the parameters of a group, such as step sizes and bias corrections.
-    shares
-        Name -> beta of the bias correction ``1 - beta^n``.
-    settings
-        Names of the numbers of a group, besides ``lr``, from which the rates are computed.
-    prepared
-        Statements in ``double`` that compute the rates from ``lr``, the settings and the shares.
-    clipped
-        Statements that clip ``gradient`` element by element and assign the result to the variable `measured`.
-    measured
-        Name of the variable whose squares are summed for the norm.
-    step
-        Statements that update element ``i``.
-    clip_norm
-        The largest norm; None: no limit.
-    norm_epsilon
-        Number added to the norm.
-    loss_scale
-        Numbers and interval of the loss scaling; None: the loss is not scaled.
-    """
+    """The update of an optimiser as C++; numbers are literals."""
 
     title: str
+    """Name of the optimiser, for comments."""
     moments: tuple[str, ...]
+    """Names of the arrays that store one value for each element of a parameter."""
     rates: tuple[str, ...]
+    """Names of the numbers shared by the parameters of a group, such as step sizes and bias corrections."""
     shares: Mapping[str, str]
+    """Name -> beta of the bias correction ``1 - beta^n``."""
     settings: tuple[str, ...]
+    """Names of the numbers of a group, besides ``lr``, from which the rates are computed."""
     prepared: list[str]
+    """Statements in ``double`` that compute the rates from ``lr``, the settings and the shares."""
     clipped: list[str]
+    """Statements that clip ``gradient`` element by element and assign the result to the variable `measured`."""
     measured: str
+    """Name of the variable whose squares are summed for the norm."""
     step: list[str]
+    """Statements that update element ``i``."""
     clip_norm: str | None
+    """The largest norm; None: no limit."""
     norm_epsilon: str
+    """Number added to the norm."""
     loss_scale: Mapping[str, str] | None = None
+    """Numbers and interval of the loss scaling; None: the loss is not scaled."""
 
     @property
     def measured_first(self) -> bool:

@@ -45,20 +45,10 @@ class Attempt:
 
 
 def compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Sequence[str], clang: bool) -> Attempt:
-    """Compile a source and return the attempt that the compiler accepted.
+    """Compile a C++ file and return the attempt that the compiler accepted.
 
-    Parameters
-    ----------
-    source
-        C++ file.
-    scratch
-        Folder for adapted copies.
-    flags
-        Command of the compiler, and the flags that the preprocessor needs.
-    rest
-        Further flags, such as the name of the object file.
-    clang
-        Whether the compiler is Clang.
+    `scratch` is a folder for adapted copies. `flags` is the command of the compiler with the flags that the preprocessor needs, and `rest`
+    contains further flags, such as the name of the object file.
 
     Raises
     ------

@@ -24,27 +24,18 @@ FALLBACK_LIBRARIES = ("boost_program_options", "boost_timer", "boost_chrono", "b
 
 @dataclass(frozen=True)
 class Checks:
-    """Checks and settings of an emulated run; by default, all checks that cost time are off.
-
-    Attributes
-    ----------
-    bounds
-        Report a vertex that writes outside a field, or to an input, as an error.
-    undefined
-        Report reads of elements that ``WriteUndef`` made undefined as errors.
-    workers
-        Report an error if two workers of a MultiVertex write the same 32-bit word.
-    lenient_memory
-        Only warn if a tile needs more memory than it has, as Graphcore's model does.
-    profile
-        JSON file for the profile, written when an engine is destroyed.
-    """
+    """Checks and settings of an emulated run; by default, all checks that cost time are off."""
 
     bounds: bool = False
+    """Report a vertex that writes outside a field, or to an input, as an error."""
     undefined: bool = False
+    """Report reads of elements that ``WriteUndef`` made undefined as errors."""
     workers: bool = False
+    """Report an error if two workers of a MultiVertex write the same 32-bit word."""
     lenient_memory: bool = False
+    """Only warn if a tile needs more memory than it has, as Graphcore's model does."""
     profile: Path | None = None
+    """JSON file for the profile, written when an engine is destroyed."""
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables that libpoplar reads."""

@@ -19,21 +19,14 @@ LEAN_HEADERS: Final = "-DSNNC_LEAN_HEADERS"
 
 @dataclass(frozen=True)
 class Sources:
-    """The C++ files of a project.
-
-    Attributes
-    ----------
-    own
-        The source that differs between projects.
-    header
-        A header of this source that is the same in every project, with all headers that it includes; it has an include guard.
-    fixed
-        Sources that are the same in every project and are compiled once.
-    """
+    """The C++ files of a project."""
 
     own: str
+    """The source that differs between projects."""
     header: str
+    """A header of this source that is the same in every project, with all headers that it includes; it has an include guard."""
     fixed: tuple[str, ...]
+    """Sources that are the same in every project and are compiled once."""
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -48,10 +41,8 @@ def build_project(
 
     Parameters
     ----------
-    folder
-        The project.
-    sources
-        The files of the project.
+    folder, sources
+        The project and its files.
     library
         Name of the built file.
     level

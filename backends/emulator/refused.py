@@ -77,15 +77,8 @@ class _Reader:
 def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     """Return a preprocessed source in which instructions of an IPU are calls of ``snnc_refuse``, which ends the run.
 
-    Assembly in system headers stays, as does empty assembly, which is a barrier for the compiler. Names of registers in declarations of
-    variables (``register int *x asm("$m2")``) are removed.
-
-    Parameters
-    ----------
-    preprocessed
-        Source text with line markers.
-    builtins
-        Names of builtins that the compiler does not know.
+    These are the compiler's unknown `builtins`, and assembly, except in system headers and except empty assembly, which is a barrier for
+    the compiler. Names of registers in declarations of variables (``register int *x asm("$m2")``) are removed.
 
     Examples
     --------

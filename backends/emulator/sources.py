@@ -76,19 +76,8 @@ def portable_copy(source: Path, folder: Path) -> Path:
 def without_comments(text: str, headers: Path, own: Path) -> str | None:
     """Return the text of codelets without comments and empty lines; sources with equal results compile to equal code.
 
-    Parameters
-    ----------
-    text
-        The source.
-    headers
-        The emulator's folder of headers.
-    own
-        The source's folder, which the compiler searches first.
-
-    Returns
-    -------
-    str or None
-        None if the source includes headers other than those of the emulator and of C++, or contains :data:`NEEDS_PREPROCESSOR`.
+    The result is None if the source includes headers other than those of C++ and of the emulator (in the folder `headers`), or if it
+    contains :data:`NEEDS_PREPROCESSOR`. A header in `own`, the source's folder, replaces one of the same name.
 
     Examples
     --------
@@ -112,12 +101,7 @@ def _is_known(name: str, headers: Path, own: Path) -> bool:
 def without_capture_defaults(preprocessed: str, errors: str) -> str:
     """Return a preprocessed source without default captures of lambdas outside of functions, which only older compilers accepted.
 
-    Parameters
-    ----------
-    preprocessed
-        Source text with line markers.
-    errors
-        The compiler's messages with the positions of these lambdas.
+    `errors` contains the compiler's messages with the positions of these lambdas.
 
     Examples
     --------
@@ -139,23 +123,10 @@ def without_capture_defaults(preprocessed: str, errors: str) -> str:
 
 
 def in_declared_order(source: Path, folder: Path, errors: str) -> Path | None:
-    """Return a copy of a source in which each designated initialiser that GCC refuses is moved to the front; Clang accepts any order.
+    """Return a copy, in `folder`, of a source in which each designated initialiser that GCC refuses is moved to the front.
 
-    Repeated calls with the compiler's next messages bring all initialisers into the declared order.
-
-    Parameters
-    ----------
-    source
-        The source that the compiler read.
-    folder
-        Folder of the copy.
-    errors
-        The compiler's messages: each names a field and the place where its braces close.
-
-    Returns
-    -------
-    Path or None
-        None if no message is about a place in this source.
+    `errors` contains the compiler's messages, each with a field and the place where its braces close; None if none is about this source.
+    Repeated calls with the next messages bring all initialisers into the declared order. Clang accepts any order.
     """
     text = source.read_text(errors="surrogateescape")
     line_directive = re.match(r'#line 1 "((?:\\.|[^"\\])*)"\n', text)

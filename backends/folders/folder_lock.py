@@ -28,12 +28,8 @@ class FolderInUseError(SnncError, code="SNNC-E417"):
 def locked(place: Path, doing: str) -> Iterator[None]:
     """Hold the lock of a project's folder or of a file while the block runs.
 
-    Parameters
-    ----------
-    place
-        An existing folder, or a file, which need not exist; the lock of a file is ``.NAME.lock`` next to it.
-    doing
-        What the block does, for the error message of other processes: ``"trains"``.
+    The file need not exist; its lock is ``.NAME.lock`` next to it. `doing` says what the block does, for the error message of other
+    processes: ``"trains"``.
 
     Raises
     ------

@@ -37,7 +37,7 @@ def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], ke
     old, new
         The replaced folder, and its replacement.
     own
-        Files of snnc in `old`: the result of :func:`snnc.backends.folders.manifest.written_files`.
+        The result of :func:`snnc.backends.folders.manifest.written_files` for `old`.
     keep_trained
         Whether to copy trained weights.
 

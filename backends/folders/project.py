@@ -49,15 +49,8 @@ def write_file(path: Path, chunks: Iterable[Chunk]) -> str:
 def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     """Yield an empty folder to fill; if the block ends without an error, rename it to `folder` with a manifest of its files.
 
-    It replaces an older project. Of this, files that snnc did not write stay in place; trained weights and changed files are moved, with a
-    warning (:func:`snnc.backends.folders.foreign_files.retain_foreign_files`).
-
-    Parameters
-    ----------
-    folder
-        The output folder.
-    keep_trained
-        Whether to keep the trained weights of an older project.
+    It replaces an older project. Of this, files that snnc did not write stay in place; changed files and, with `keep_trained`, trained
+    weights are moved, with a warning (:func:`snnc.backends.folders.foreign_files.retain_foreign_files`).
 
     Raises
     ------

@@ -28,29 +28,21 @@ FILLED: Final = 0.5
 
 @dataclass(frozen=True, eq=False)
 class TileOptions(TargetOptions):
-    """Options of every plan on tiles.
-
-    Attributes
-    ----------
-    calibrate
-        Activity of the neurons, measured on the user's data or assumed; None: unknown.
-    strategy
-        ``"snnc"``, or a baseline for comparison in estimates.
-    others
-        Targets that are not machines, and their synonyms, for the message about an unknown target.
-    common
-        Intermediate results that several plans of one program share; None: one plan.
-    """
+    """Options of every plan on tiles."""
 
     capacity: int | Capacities | None = None
     mode: Mode = "exact"
     calibrate: Activity | None = None
+    """Activity of the neurons, measured on the user's data or assumed; None: unknown."""
     recompute: Recompute = field(default="auto", metadata=TRAINING)
     precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
     half: HalfOption | None = None
     strategy: str = "snnc"
+    """``"snnc"``, or a baseline for comparison in estimates."""
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Targets that are not machines, and their synonyms, for the message about an unknown target."""
     common: Common | None = None
+    """Intermediate results that several plans of one program share; None: one plan."""
 
     def for_plan(self) -> PlanOptions:
         """Return the options of the planner."""
@@ -62,19 +54,14 @@ class TileOptions(TargetOptions):
 
 @dataclass(frozen=True, eq=False)
 class PoplarOptions(TileOptions):
-    """Options of the Poplar backend.
-
-    Attributes
-    ----------
-    embedded
-        Whether populations stay undivided and in the author's order, because another program calls this one. Not a user option.
-    """
+    """Options of the Poplar backend."""
 
     seed: int = 0
     drop: DropPolicy = "lowest"
     parts: int | None = None
     streaming: Streaming = field(default="auto", metadata=TRAINING)
     embedded: bool = False
+    """Whether populations stay undivided and in the author's order, because another program calls this one. Not a user option."""
 
 
 Own = TypeVar("Own", bound=TileOptions)

@@ -31,12 +31,8 @@ _KEPT: Final = "_kept"
 class PoplarEngine(NativeEngine):
     """Runs the shared library of a project; see :class:`snnc.backends.runtime.engine.Engine`.
 
-    Parameters
-    ----------
-    library, folder
-        The library from :func:`~snnc.backends.poplar.build.build_poplar`, and the project.
-    limits
-        Capacity and random key of each source with a spike limit, by buffer; the engine drops spikes of inputs before sending them.
+    `limits` contains the compiled capacity and random key of each source with a spike limit, by buffer. The engine itself drops spikes of
+    inputs, before it sends them.
     """
 
     def __init__(self, library: Path, folder: Path, limits: Mapping[str, tuple[float, float]] | None = None) -> None:

@@ -42,37 +42,24 @@ from snnc.compiler.tiles.vertices.vertex_spec import Element
 
 @dataclass(frozen=True)
 class Store:
-    """The memory in which the relays of a source store its values.
-
-    Attributes
-    ----------
-    buffer, owner
-        Buffer of the source, and id of its population or input.
-    width
-        Number of neurons of the source.
-    kind
-        ``"events"`` or ``"values"``.
-    buses
-        Buses of the source.
-    stored
-        Number of events stored per sample and step.
-    before
-        Whether a slot contains the value before step 0, which the host can set.
-    static
-        Whether the source has the same values at all steps.
-    external
-        Whether the source is an input.
-    """
+    """The memory in which the relays of a source store its values."""
 
     buffer: str
     owner: str
+    """Buffer of the source, and id of its population or input."""
     width: int
+    """Number of neurons of the source."""
     kind: str
+    """``"events"`` or ``"values"``."""
     buses: tuple[BusPlan, ...]
     stored: int
+    """Number of events stored per sample and step."""
     before: bool
+    """Whether a slot contains the value before step 0, which the host can set."""
     static: bool
+    """Whether the source has the same values at all steps."""
     external: bool
+    """Whether the source is an input."""
 
     @property
     def bits(self) -> bool:

@@ -185,7 +185,9 @@ class ReferenceEngine:
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
-        assert self._window is not None, "call reset() first"
+        if self._window is None:
+            self.reset(len(next(iter(inputs.values()))), {})
+        assert self._window is not None
         return self._window.step(inputs)
 
     def counters(self) -> dict[str, int]:

@@ -14,14 +14,8 @@ class BatchedData(Protocol):
         """Number of samples."""
 
     def batches(self, size: int, *, order: Any = None, epoch: int = 0) -> Iterator[tuple[Any, Any]]:
-        """Yield pairs of inputs, [T, B, *shape] or a mapping of such arrays by name, and targets.
+        """Yield inputs, [T, B, *shape] or a mapping of such arrays by name, and targets, of `size` samples each.
 
-        Parameters
-        ----------
-        size
-            Number of samples per batch.
-        order
-            Positions of the samples to yield; None: all, in the order of the data set.
-        epoch
-            Number of the epoch, on which random changes of the samples (augmentation) depend.
+        `order` contains the positions of the samples; None: all, in the order of the data set. Random changes of a sample (augmentation)
+        depend on the number of the `epoch`.
         """

@@ -17,21 +17,14 @@ Initial: TypeAlias = Mapping[tuple[str, str], Array]
 
 @dataclass(frozen=True)
 class OptimizerValues:
-    """The state of an optimiser between updates.
-
-    Attributes
-    ----------
-    updates
-        Number of updates so far.
-    moments
-        Name of a moment (``"moment1"``, ``"moment2"``) -> parameter name -> array of the parameter's shape.
-    loss_scale
-        The loss scale, and the number of updates since it last changed; None: the loss is not scaled.
-    """
+    """The state of an optimiser between updates."""
 
     updates: int
+    """Number of updates so far."""
     moments: Mapping[str, Mapping[str, Array]]
+    """Name of a moment (``"moment1"``, ``"moment2"``) -> parameter name -> array of the parameter's shape."""
     loss_scale: tuple[float, int] | None = None
+    """The loss scale, and the number of updates since it last changed; None: the loss is not scaled."""
 
 
 class Engine(Protocol):

@@ -29,14 +29,9 @@ class TileEngine(SplitEngine, GatheringEngine, MeasuringEngine, RepeatingEngine,
 
 
 class EngineOfParts(EngineWrapper[TileEngine]):
-    """Runs the placed program, and converts arrays from and to the author's program. Counters are those of the placed program.
+    """Runs the placed program with `engine`, and converts arrays from and to the author's program.
 
-    Parameters
-    ----------
-    engine
-        Engine of the placed program.
-    between
-        Correspondence between names and indices of the two programs.
+    `between` is the correspondence between the names and indices of the two programs. Counters are those of the placed program.
     """
 
     def __init__(self, engine: TileEngine, between: Correspondence) -> None:

@@ -12,21 +12,14 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Loss and metrics on data that the network is not trained on.
-
-    Attributes
-    ----------
-    loss
-        Mean over the samples; NaN without a loss.
-    accuracy
-        Share of samples whose class is predicted; NaN if the targets are not classes.
-    metrics
-        The other metrics by name: numbers, or arrays (``"confusion"`` [class, predicted class]).
-    """
+    """Loss and metrics on data that the network is not trained on."""
 
     loss: float
+    """Mean over the samples; NaN without a loss."""
     accuracy: float
+    """Share of samples whose class is predicted; NaN if the targets are not classes."""
     metrics: Mapping[str, float | npt.NDArray[np.floating]] = field(default_factory=dict)
+    """The other metrics by name: numbers, or arrays (``"confusion"`` [class, predicted class])."""
 
     @property
     def text(self) -> str:

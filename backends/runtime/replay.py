@@ -12,16 +12,9 @@ from snnc.backends.runtime.errors import NoStepwiseError
 
 
 class StepReplay:
-    """A :class:`~snnc.backends.runtime.engine.SteppingEngine` that runs the whole sequence again at every step.
+    """A :class:`~snnc.backends.runtime.engine.SteppingEngine` that runs the whole sequence of `steps` steps again at every step.
 
     Later inputs are zero. The result is exact, because no output depends on later inputs, but each step costs a whole sequence.
-
-    Parameters
-    ----------
-    engine
-        An engine with a fixed number of steps.
-    steps
-        This number.
     """
 
     def __init__(self, engine: Engine, steps: int) -> None:

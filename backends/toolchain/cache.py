@@ -26,16 +26,10 @@ SETTLED: Final = 1_000_000_000
 
 
 def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
-    """Return the path of a cached file; build its entry (a folder) if that is missing or was changed since it was built.
+    """Return the path of `file` in the cache entry (a folder) `name`; build the entry if it is missing or was changed since it was built.
 
-    Parameters
-    ----------
-    name
-        Name of the entry, which contains a digest of everything on which the file depends.
-    file
-        Path of the file in the entry.
-    build
-        Function that writes the file, and possibly others, into the empty folder passed to it.
+    The name contains a digest of everything on which the file depends. `build` writes the file, and possibly others, into the empty folder
+    that it gets.
     """
     cache = cache_dir()
     target = cache / name

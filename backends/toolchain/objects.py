@@ -75,16 +75,8 @@ def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
 def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], command: Sequence[str]) -> list[str]:
     """Return flags with which g++ includes precompiled headers of a project before the first line; an empty list for other compilers.
 
-    Parameters
-    ----------
-    folder
-        The project.
-    names
-        Headers with include guards that the source includes, the same in every project.
-    identity
-        Compiler, flags, machine, and version of headers outside of the project, for the cache key.
-    command
-        The compiler with all flags that affect the meaning of a header.
+    `names` are headers with include guards that the source includes, the same in every project. `command` is the compiler with all flags
+    that affect the meaning of a header. The cache key contains `identity`: compiler, flags, machine, and version of other headers.
     """
     if is_clang(command[:1]):
         return []

@@ -19,16 +19,10 @@ _STAMP: Final = ".trimmed"
 
 
 def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
-    """Delete temporary folders of interrupted builds and, beyond `limit`, the least recently used entries; return their names.
+    """Delete temporary folders of interrupted builds and, beyond `limit` bytes, the least recently used entries; return their names.
 
-    Parameters
-    ----------
-    cache
-        The cache folder; each use of an entry updates the time stamp of its folder.
-    limit
-        Maximum size of the entries of :data:`KINDS` together, in bytes.
-    grace
-        Seconds for which an entry is kept after its last use. If the last check is more recent, nothing is deleted.
+    An entry is kept for `grace` seconds after its last use, to which its folder's time stamp is set. If the last check is more recent,
+    nothing is deleted.
     """
     stamp, now = cache / _STAMP, time.time()
     if stamp.exists() and now - stamp.stat().st_mtime < grace:
