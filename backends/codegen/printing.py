@@ -1,4 +1,4 @@
-"""Printer of expressions and assignments as C++17, which is also valid in CUDA and in codelets."""
+"""Print expressions and assignments as C++17, which is also valid in CUDA and in codelets."""
 
 from __future__ import annotations
 

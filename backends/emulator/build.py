@@ -145,7 +145,6 @@ def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Se
 
 
 def _contents(*folders: str) -> list[bytes]:
-    """Return names and contents of all files in some folders of the emulator."""
     files = sorted(p for folder in folders for p in (EMULATOR / folder).rglob("*") if p.is_file())
     return [part for p in files for part in (str(p.relative_to(EMULATOR)).encode(), p.read_bytes())]
 
@@ -179,7 +178,6 @@ def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Se
 
 
 def _halves(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Divide sources into two groups of about equal size."""
     halves: tuple[list[Path], list[Path]] = ([], [])
     sizes = [0, 0]
     for source in sorted(sources, key=lambda path: (-path.stat().st_size, path.name)):

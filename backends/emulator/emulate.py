@@ -110,7 +110,6 @@ def _is_in_headers(flag: str) -> bool:
 
 
 def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[str]) -> Path:
-    """Return the executable of a host program, built unless the cache contains it."""
     command = compiler()
     options = [*common_flags(command), *flags, "-isystem", str(INCLUDE), "-idirafter", str(FALLBACK)]
     texts = [run_compiler([*command, *options, "-E", str(s.resolve())], s.name) for s in sources]

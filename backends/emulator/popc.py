@@ -214,7 +214,6 @@ def _with_hardware_vertices(source: Path, made: Path, compile_as_hardware: Calla
 
 
 def _names(table: Path) -> set[str]:
-    """Return the names of a table's vertices, without namespaces and template arguments."""
     return set(LISTED_VERTEX.findall(table.read_text()))
 
 
@@ -339,14 +338,6 @@ def _copy_out(table: Path, output: Path) -> Path:
     return output
 
 
-def write_assembly(source: Path, output: Path, flags: Sequence[str]) -> None:
-    """Write the assembly of this machine, not of an IPU, for a source."""
-    command = compiler()
-    with temporary_folder("snnc-codelets-") as folder:
-        copy = portable_copy(source, Path(folder))
-        run_compiler([*command, *_options(source, command, _chosen_flags(), flags), "-S", str(copy), "-o", str(output)], source.name)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="popc", description="Compile codelets for the emulator. Flags of the C++ compiler are passed on.", allow_abbrev=False
@@ -392,7 +383,11 @@ def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
     inputs, output = _codelets(options.sources, options.output is not None), options.output
     if options.assembly:
         made = inputs[0].with_suffix(".s") if output is None else output
-        write_assembly(inputs[0], made, flags)
+        command = compiler()
+        with temporary_folder("snnc-codelets-") as folder:
+            copy = portable_copy(inputs[0], Path(folder))
+            every = [*command, *_options(inputs[0], command, _chosen_flags(), flags)]
+            run_compiler([*every, "-S", str(copy), "-o", str(made)], inputs[0].name)
         return made
     if options.library is None:
         from snnc.backends.emulator.build import library as built  # takes time

@@ -1,6 +1,6 @@
 """Replace instructions in codelets that only an IPU has: inline assembly, and compiler builtins that the emulator lacks.
 
-Each becomes a call that ends the run with an error, so that the other vertices of the file can be used.
+Each such instruction becomes a call that ends the run with an error, so that the other vertices of the file can be used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Changes to the text of C++ sources with which this machine's compiler accepts them."""
+"""Change the text of C++ sources so that this machine's compiler accepts them."""
 
 from __future__ import annotations
 

@@ -22,8 +22,7 @@ from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
 from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
-from snnc.backends.poplar.parameters.passes import repeats, separate_sums
-from snnc.backends.poplar.parameters.updates import clips, scaled, update_code, updates_halves
+from snnc.backends.poplar.parameters.updates import clips, repeats, scaled, separate_sums, update_code, updates_halves
 from snnc.backends.poplar.parts import Assembly, Body, class_name, cpp_type
 from snnc.backends.poplar.schedule import add_clocks, program_values
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES

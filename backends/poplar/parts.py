@@ -59,11 +59,8 @@ def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[Codelet
     if sorted(names) != sorted(values):
         differ = sorted({*names} ^ {*values})
         raise ValueError(f"the fields of {vertex.name} are {', '.join(names)}; these lack an expression or a field: {', '.join(differ)}.")
-    return tuple(CodeletField(spec.name, cpp_type(spec), _field_kind(spec), str(values[spec.name])) for spec in vertex.fields)
-
-
-def _field_kind(spec: FieldSpec) -> FieldKind:
-    return "edge" if spec.kind != "constant" else "integer" if spec.type == "int" else "number"
+    kinds: list[FieldKind] = ["edge" if s.kind != "constant" else "integer" if s.type == "int" else "number" for s in vertex.fields]
+    return tuple(CodeletField(s.name, cpp_type(s), kind, str(values[s.name])) for s, kind in zip(vertex.fields, kinds, strict=True))
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,11 @@ def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
 def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
     """Return the template data of the Poplar programs."""
     counted = counters(net)
+    fused = {
+        "number": net.forward_iterations,
+        "iterations": [f"{buffer}_iteration.all" for buffer in net.stores],
+        "zeros": [f"zero.at({buffer}_relays)" for buffer in net.stores],
+    }
     return {
         "kind": kind,
         "further": net.further,
@@ -46,7 +51,7 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
         "weight_rows": [*([PACKED_ROWS] if net.packed_rows else []), *([WEIGHT_ROWS] if net.copied_rows else [])],
         "relays": [*([] if net.fused else ["relay_forward"]), *([JOIN] if joins(net) else [])],
         "tests": {"forward": list(window_test_sets(net, "forward")), "backward": list(window_test_sets(net, "backward"))},
-        "fused": _fused(net) if net.fused else None,
+        "fused": fused if net.fused else None,
         "loads": net.plan.streamed != "off",
         "save": SAVE,
         "restore": RESTORE,
@@ -63,15 +68,6 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
         "changes": [f"Execute({name})" for name in (RATES, *norm_sets(net), "update_parameters")] if kind == "passes" else [],
         "measures": [f"Execute({MOMENTS})"] if net.described.measured else [],
         "accumulates": accumulates(net),
-    }
-
-
-def _fused(net: PoplarNetwork) -> Body:
-    """Return the number of iterations of a fused forward pass, and the iteration counters on relay tiles."""
-    return {
-        "number": net.forward_iterations,
-        "iterations": [f"{buffer}_iteration.all" for buffer in net.stores],
-        "zeros": [f"zero.at({buffer}_relays)" for buffer in net.stores],
     }
 
 

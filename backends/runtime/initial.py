@@ -1,4 +1,4 @@
-"""Initial values of states that a caller gives by the names in the model."""
+"""Convert initial values of states, which a caller gives by name, to those that an engine needs."""
 
 from __future__ import annotations
 

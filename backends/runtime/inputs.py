@@ -205,7 +205,6 @@ class ProgramInputs:
 
 
 def _sequence(given: InputValues, info: InputInfo) -> InputValues:
-    """Convert the value of an input to [T, B, *shape]; events already have this form."""
     if not isinstance(given, Events):
         return to_sequence(given, info)
     if given.shape[2:] != info.shape or info.static:

@@ -11,8 +11,16 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parameters.passes import repeats, set_in_passes
-from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, keeps_remainder, optimizer_arrays, rates_of
+from snnc.backends.poplar.parameters.updates import (
+    FACTOR,
+    clips,
+    connected_update,
+    keeps_remainder,
+    optimizer_arrays,
+    rates_of,
+    repeats,
+    set_in_passes,
+)
 from snnc.backends.poplar.parts import Assembly, Values
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
@@ -113,7 +121,6 @@ def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> None:
-    """Declare a parameter and the copies for its readers, and expose it to the host."""
     name, p = placed.name, placed.population
     comment = f"parameter {placed.label}"
     if placed.form == "shared":

@@ -11,9 +11,11 @@ from snnc.backends.codegen.updates import group_numbers, groups_of, needed_rates
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, class_name
+from snnc.backends.poplar.vertices.external import only_sums
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.losses.update_rules import moments, rule_of
-from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, update, update_half
+from snnc.compiler.neurons.library.batch_norm import MEAN, SHIFT, SLOPE, VARIANCE, is_batch_norm
+from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, sum_private, update, update_half
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FACTOR: Final = "clip_factor[0]"
@@ -146,7 +148,7 @@ def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
 
 def update_code(net: PoplarNetwork) -> Body:
     """Return the template data of the codelets that update parameters and compute rates."""
-    gradient = unscaled(net, "gradient[i]")
+    gradient = "(gradient[i] * unscale)" if scaled(net) else "gradient[i]"
     rule = printed_rule(net.program.optimizer or SGD(), gradient=gradient)
     kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}
     kept |= {"halves": update_vertices(net), "scaled": scaled(net)}
@@ -155,11 +157,6 @@ def update_code(net: PoplarNetwork) -> Body:
         kept |= {"rounding": net.program.rounding.kind}
         kept |= {"half_rule": printed_rule(net.program.optimizer or SGD(), gradient=gradient, value="now")}
     return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
-
-
-def unscaled(net: PoplarNetwork, gradient: str) -> str:
-    """Return the C++ of a gradient without the loss scale."""
-    return f"({gradient} * unscale)" if scaled(net) else gradient
 
 
 def _shared(net: PoplarNetwork) -> list[Body]:
@@ -181,3 +178,27 @@ def _shared(net: PoplarNetwork) -> list[Body]:
             }
         )
     return found
+
+
+def repeats(net: PoplarNetwork) -> bool:
+    """Return whether the backward pass runs several times before an update, as batch normalisations need.
+
+    Gradients and update are then separate programs (:mod:`snnc.backends.training.updates.normalising`).
+    """
+    return net.described.passes > 0
+
+
+def separate_sums(net: PoplarNetwork, assembly: Assembly) -> None:
+    """Add vertices that sum the gradients of each parameter; the existing updates then read only the sums."""
+    if repeats(net):
+        sum_before_updates(net, assembly, lambda update: only_sums(update, sum_private(net.costs)))
+
+
+def set_in_passes(net: PoplarNetwork) -> frozenset[str]:
+    """Return the parameters that the host sets between the passes of an update: statistics of batch normalisations."""
+    found = set()
+    for population in net.program.populations:
+        if repeats(net) and is_batch_norm(population.model):
+            names = dict(zip(population.kernel.parameters, net.step(population.id).parameters, strict=True))
+            found |= {name for of, name in names.items() if population.kernel.labels[of] in (MEAN, VARIANCE, SHIFT, SLOPE)}
+    return frozenset(found)

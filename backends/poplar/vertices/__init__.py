@@ -1,1 +1,1 @@
-"""Emitted code of vertices, by kind."""
+"""Emitted code that adds vertices, one kind per module."""

@@ -51,7 +51,6 @@ def add_backward(net: PoplarNetwork, assembly: Assembly, population: PopulationI
 
 
 def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    """Add the vertices that compute a backward step."""
     layer, every = net.layers[population.id], incoming(net, population.id)
     links = [link for link in every if link.read_backward or link.returned]
     read = [link for link in links if link.read_backward]
@@ -301,7 +300,6 @@ def _source_counts(loops: LoopsByPlace, body: Body) -> Body:
 
 
 def _outgoing_values(net: PoplarNetwork, index: int, connection: ConnectionInfo, link: Link, form: TableForm | None) -> Values:
-    """Return the fields for the deltas of a target and the weights to it."""
     target = net.population(connection.target)
     delta = f"d_{target.ports[connection.port]}"
     values: Values = {f"stage{index}": net.stages[target.id], f"delay{index}": connection.delay}

@@ -1,4 +1,4 @@
-"""Statements with which a codelet counts its cycles, from the loops that the description of its vertex lists."""
+"""Statements with which a codelet counts its cycles: one for each loop in the description of its vertex."""
 
 from __future__ import annotations
 

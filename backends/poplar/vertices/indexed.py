@@ -22,7 +22,7 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
-from snnc.compiler.tiles.codelets.block_vertices import NUMBERS, BlockLink
+from snnc.compiler.tiles.codelets.block_vertices import NUMBERS
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
 from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
@@ -75,7 +75,6 @@ def table_count(net: PoplarNetwork) -> int:
 
 
 def _first_table(net: PoplarNetwork, connection: str) -> int:
-    """Return the index of the first table of a connection in ``plan.bin``."""
     earlier = itertools.takewhile(lambda id_: id_ != connection, net.indexed)
     return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + sum(_count(net.indexed[id_]) for id_ in earlier)
 
@@ -139,7 +138,6 @@ def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTable
 
 
 def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
-    """Declare the weights and gradients of an indexed connection, and add the vertices that sum and update them."""
     connection, id_, target = found.connection, found.connection.id, found.connection.target
     owners = f"{id_}_owners"
     assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "owners of the weights, which update them")
@@ -302,13 +300,6 @@ def table_values(connection: str, index: int, form: TableForm) -> Values:
     side = f"{connection}_in"
     rows: Values = {f"keys{index}": f"{side}_keys[b.group]"} if form.keyed else {f"low{index}": f"{side}.low(b)"}
     return _table_values(side, index, form) | rows | {f"span{index}": f"{side}.span(b)"}
-
-
-def sent_choice_values(link: BlockLink) -> Values:
-    """Return the fields for the chosen entries of a maximum, which its source reads."""
-    id_, i = link.link.id, link.index
-    best: Values = {} if link.link.events else {f"best{i}": f"{id_}_best[b.index]"}
-    return {f"chosen{i}": f"{id_}_chosen[b.index]", **best, f"winner{i}": f"Layout::own({id_}_winner, b)"}
 
 
 def source_values(connection: str, index: int, delta: str, form: TableForm, *, chooses: bool) -> Values:

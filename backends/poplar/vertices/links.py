@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Body, Values
 from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
-from snnc.backends.poplar.vertices.indexed import sent_choice_values, table_body, table_values
+from snnc.backends.poplar.vertices.indexed import table_body, table_values
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.tiles.codelets.block_vertices import BlockLink
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
@@ -85,7 +85,6 @@ class Incoming(BlockLink):
         return self.body() | {"counts": counted(loops["partials", self.index], self._amounts())}
 
     def _amounts(self) -> dict[str, str]:
-        """Return C++ for the trip counts of loops."""
         i = self.index
         nonzero = f"nonzero_rows(&values{i}[0], width{i}, samples)"
         return {**BLOCK, "entries": f"entries_of(&number{i}[0], samples)", "width": f"width{i}", "nonzero": nonzero}
@@ -163,8 +162,12 @@ def weight_gradient_values(links: Iterable[Incoming]) -> Values:
     for link in links:
         id_, i = link.connection.id, link.index
         if link.form is not None:
-            sums: Values = {f"gradient{i}": f"d_{id_}_theta[b.index]", f"size{i}": f"{id_}_in.size(b)"}
-            values |= table_values(id_, i, link.form) | (sums if link.link.weight_gradient else sent_choice_values(link))
+            values |= table_values(id_, i, link.form)
+            if link.link.weight_gradient:
+                values |= {f"gradient{i}": f"d_{id_}_theta[b.index]", f"size{i}": f"{id_}_in.size(b)"}
+            else:
+                values |= {f"chosen{i}": f"{id_}_chosen[b.index]", f"winner{i}": f"Layout::own({id_}_winner, b)"}
+                values |= {} if link.link.events else {f"best{i}": f"{id_}_best[b.index]"}
         elif link.link.weight_gradient:
             values[f"gradient{i}"] = f"d_{link.connection.weight}[b.index]"
     return values

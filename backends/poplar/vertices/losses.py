@@ -38,7 +38,6 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     output = loss_output(net)
     shape = loss_shape(net.program)
     loss = loss_context(net.program.loss, shape, net.plan.batch, net.plan.steps, net.plan.target.workers)
-    _add_targets(net, assembly, shape)
     assembly.on_tile("FLOAT", "loss")
     assembly.on_tile("FLOAT", "lr", "learning rate")
     assembly.on_tile("INT", "optimizer_step")
@@ -47,7 +46,7 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
         'tensor("loss", SNNC_RESULT, {1}, loss, {}, false);',
         'tensor("lr", SNNC_SETTING, {1}, lr, {}, true);',
         'tensor("optimizer_step", SNNC_SETTING, {1}, optimizer_step, {}, true, SNNC_INT32);',
-        _target_input(net.program.loss, shape),
+        _targets(net, assembly, shape),
     ]
     _add_factor(net, assembly)
     _add_vertices(net, assembly, population_of(net, output), output.record, shape, loss["parts"])
@@ -82,17 +81,14 @@ def _add_factor(net: PoplarNetwork, assembly: Assembly) -> None:
     ]
 
 
-def _add_targets(net: PoplarNetwork, assembly: Assembly, shape: LossShape) -> None:
-    if not shape.columns:
-        assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", loss_tiles)', "class of each sample")
-        return
-    made = f'layout.on_tiles(loss_tiles, poplar::FLOAT, "targets", {shape.targets(net.plan.steps)})'
-    assembly.variable("Parts", "targets", made, "targets of each sample")
-
-
-def _target_input(loss: Loss | None, shape: LossShape) -> str:
+def _targets(net: PoplarNetwork, assembly: Assembly, shape: LossShape) -> str:
+    """Declare the targets, and return the statement with which the host sends them."""
+    loss = net.program.loss
     if isinstance(loss, Composed) and shape.columns:
+        made = f'layout.on_tiles(loss_tiles, poplar::FLOAT, "targets", {shape.targets(net.plan.steps)})'
+        assembly.variable("Parts", "targets", made, "targets of each sample")
         return f"target_input(targets.all, {target_form(loss)}, STEPS, load_labels);"
+    assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", loss_tiles)', "class of each sample")
     return f"label_input(labels, {loss.width(0) if isinstance(loss, Composed) else shape.width}, load_labels);"
 
 

@@ -2,8 +2,8 @@
 
 Without segments, a state with a history has a slot for each step and one for the initial value. With segments, the slots form a ring: the
 states before step t are in slot ``t % (STEPS_KEPT + 1)``, saved values in slot ``t % STEPS_KEPT``, and initial values in boundary 0. At
-each boundary, a block saves its states and the masks or values that it sent last. If these are in streaming memory, the block has a slot
-for the initial values and one for any other boundary; if histories are, only the first.
+each boundary, a block saves its states and the masks or values that it sent last. If boundaries are in streaming memory, the block has a
+slot for the initial values and one for any other boundary. If histories are in streaming memory, it has only the slot for initial values.
 """
 
 from __future__ import annotations

@@ -40,7 +40,6 @@ def in_segments(net: PoplarNetwork, store: Store) -> bool:
 
 
 def _ring(net: PoplarNetwork, store: Store) -> int:
-    """Return the number of slots of a ring."""
     segments = net.plan.segments
     return segments.steps_streamed(min(b.lag for b in store.buses), store.lag) if store.external else segments.steps_relayed(store.lag)
 
@@ -99,7 +98,6 @@ def boundary_name(buffer: str, part: str) -> str:
 
 
 def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
-    """Add the vertices that save or restore the steps that relays have yet to send."""
     name, parts = store.buffer, stored_parts(store)
     vertex = relay_boundary(net.costs, store.stored_spikes if store.kind == "events" else None)
     values = boundary_values(net, store.owner, compute_set, "r")

@@ -99,7 +99,6 @@ def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) -> None:
-    """Declare the windows of a bus, and the requests for further ones."""
     relays = f"{store.buffer}_relays"
     comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"
     if store.kind == "values":
@@ -127,13 +126,6 @@ def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
         order, role = f"repeated(2, {limit}.all.numElements())", "PARAMETER" if net.operation else "SETTING"
         assembly.tensor(role, f"{name}_limit", "{2}", f"{limit}.all", order, True)
     _counter(net, assembly, relays, f"{name}_dropped", f"{name}_dropped")
-
-
-def _limit_values(net: PoplarNetwork, store: Store, most: int) -> Values:
-    """Return the fields of the limit on sent spikes; if it is fixed, the `most` lowest ids are sent."""
-    fixed = f"layout.numbers({{{c_literal(most)}, {c_literal(LOWEST)}}}, r.tile)"
-    limit = f"{store.buffer}_limit[r.index]" if store.buffer in net.limits else fixed
-    return {"limit": limit, "dropped": f"{store.buffer}_dropped[r.index]"}
 
 
 def _counter(net: PoplarNetwork, assembly: Assembly, relays: str, name: str, shown: str) -> None:
@@ -278,7 +270,11 @@ def _write_windows(
             found |= _window_values(store, index, bus, window)
     else:
         vertex = relay_values(net.costs, len(buses), joins=joins)
-        found, join = _value_values(net, store, buses, joins)
+        found, join = {"width": store.width, "store": f"{store.buffer}_store[r.index]"}, {"slot": slot(net, store, "finished")}
+        found |= {f"window{i}": f"Layout::samples({bus.id}_values, r)" for i, bus in enumerate(buses)}
+        if joins:
+            found |= {"tiles": f"{store.owner}.tiles.size()", "row": f"{store.owner}.most_neurons()", "now": f"{store.buffer}_now.to(r)"}
+            found["first"] = f"layout.constants({store.owner}.first_of_tile(), r.tile)"
     body: Body = {
         "join": [join] if joins else [],
         "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(buses) if index not in support],
@@ -328,7 +324,9 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
             "counts": f"{name}_counts[r.index]",
         }
         if store.limited:
-            values |= _limit_values(net, store, max(b.capacity for b in buses))
+            fixed = f"layout.numbers({{{c_literal(spikes)}, {c_literal(LOWEST)}}}, r.tile)"
+            limit = f"{name}_limit[r.index]" if name in net.limits else fixed
+            values |= {"limit": limit, "dropped": f"{name}_dropped[r.index]"}
         if store.with_support:
             values["ends"] = f"{name}_ends[r.index]"
         if store.drops_support:
@@ -358,21 +356,6 @@ def _window_values(store: Store, index: int, bus: BusPlan, window: ShownWindow, 
     if window.lost:
         values[f"lost{index}"] = f"{bus.id}_lost[r.index]"
     return values
-
-
-def _value_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], joins: bool) -> tuple[Values, Body]:
-    """Return the fields of a vertex that writes windows of values, and the template data with which it stores a step if it `joins`."""
-    name, owner = store.buffer, store.owner
-    values: Values = {"width": store.width, "store": f"{name}_store[r.index]"}
-    if joins:
-        values |= {
-            "tiles": f"{owner}.tiles.size()",
-            "row": f"{owner}.most_neurons()",
-            "first": f"layout.constants({owner}.first_of_tile(), r.tile)",
-            "now": f"{name}_now.to(r)",
-        }
-    values |= {f"window{i}": f"Layout::samples({bus.id}_values, r)" for i, bus in enumerate(buses)}
-    return values, {"slot": slot(net, store, "finished")}
 
 
 def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:

@@ -1,4 +1,4 @@
-"""Emitted vertices that compute mean and squared distances of the values of a batch normalisation in each block; the host merges them."""
+"""Emitted vertices for batch normalisations: mean of the values in each block, and squared distances from it, which the host merges."""
 
 from __future__ import annotations
 
