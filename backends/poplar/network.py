@@ -169,18 +169,6 @@ class PoplarNetwork:
             raise PlanMismatchError(f"the plan's latency of {self.plan.latency} does not match this program; map the program again.")
         return {**self.stages, **found}
 
-    @property
-    def forward_iterations(self) -> int:
-        """Number of iterations of the forward pass."""
-        return self.plan.interval * (self.plan.steps - 1) + max(self.forward_stages[p.id] for p in self.plan.populations) + 1
-
-    def offset_shown(self, bus: BusPlan, *, forward: bool) -> int:
-        """Return the iteration in which the window of a bus contains step 0 of its source."""
-        if not forward:
-            return self.stages[bus.source] + bus.lag
-        readers = [c for c in self.plan.connections if c.bus == bus.id]
-        return min(self.plan.interval * c.delay + self.forward_stages[c.target] for c in readers)
-
     @cached_property
     def buses(self) -> Mapping[str, BusPlan]:
         """Bus of every connection."""
@@ -264,11 +252,6 @@ class PoplarNetwork:
     def biases(self, port: str) -> tuple[str, ...]:
         """Return the biases of a current."""
         return tuple(b for op in self.program.forward if isinstance(op, Fill) and op.target == port for b in op.biases)
-
-    def records(self, population: str) -> tuple[OutputInfo, ...]:
-        """Return the outputs of the network that a population writes."""
-        buffers = self.step(population).outputs
-        return tuple(o for o in self.program.outputs if o.source.buffer in buffers)
 
     def measured(self, population: str) -> tuple[OutputInfo, ...]:
         """Return the outputs that a population records only for their mean and variance."""

@@ -175,19 +175,6 @@ class Assembly:
         """Expose a tensor to the host."""
         self.tensors.append(f'tensor("{name}", SNNC_{role}, {shape}, {on_device}, {order}, {str(writable).lower()});')
 
-    def codelet(self, vertex: VertexSpec, title: str, serves: str, fields: tuple[CodeletField, ...], body: Body | None = None) -> str:
-        """Return the class for a vertex, added unless one with the same structure exists; its template has the name of the vertex."""
-        key = _key(vertex, fields, body or {})
-        known = self._by_key.get(key)
-        if known is None:
-            number = sum(c.template == vertex.name for c in self.codelets)
-            known = Codelet(f"{class_name(vertex)}{number}", vertex.name, title, [], fields, vertex, body or {})
-            self._by_key[key] = known
-            self.codelets.append(known)
-        if serves not in known.serves:
-            known.serves.append(serves)
-        return known.name
-
     def forget(self, part: str, name: str) -> str:
         """Add a variable to :attr:`forgotten`, and return its name."""
         names = self.forgotten.setdefault(part, [])
@@ -218,13 +205,16 @@ class Assembly:
         serves: str,
         body: Body | None = None,
     ) -> None:
-        """Add a :meth:`codelet`, and a vertex of it for each item and compute set, on the item's tile."""
+        """Add a codelet, unless one with the same structure exists, and its vertex for each item and compute set, on the item's tile."""
         fields = connected(vertex, values)
-        name = self.codelet(vertex, title, serves, fields, body)
+        structure = [vertex.name, [(f.name, f.type, f.kind) for f in fields], vertex.cost.to_dict(), repr(vertex.loops), body or {}]
+        key = json.dumps(structure, sort_keys=True)
+        if key not in self._by_key:
+            number = sum(c.template == vertex.name for c in self.codelets)
+            self._by_key[key] = Codelet(f"{class_name(vertex)}{number}", vertex.name, title, [], fields, vertex, body or {})
+            self.codelets.append(self._by_key[key])
+        codelet = self._by_key[key]
+        if serves not in codelet.serves:
+            codelet.serves.append(serves)
         for compute_set in compute_sets:
-            self.loop(group, VertexLoop(comment, *items, compute_set, name, f"{items[1]}.tile", fields))
-
-
-def _key(vertex: VertexSpec, fields: tuple[CodeletField, ...], body: Body) -> str:
-    structure = [vertex.name, [(f.name, f.type, f.kind) for f in fields], vertex.cost.to_dict(), repr(vertex.loops), body]
-    return json.dumps(structure, sort_keys=True)
+            self.loop(group, VertexLoop(comment, *items, compute_set, codelet.name, f"{items[1]}.tile", fields))

@@ -40,7 +40,7 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
     """Return the template data of the Poplar programs."""
     counted = counters(net)
     fused = {
-        "number": net.forward_iterations,
+        "number": net.plan.interval * (net.plan.steps - 1) + max(net.forward_stages[p.id] for p in net.plan.populations) + 1,
         "iterations": [f"{buffer}_iteration.all" for buffer in net.stores],
         "zeros": [f"zero.at({buffer}_relays)" for buffer in net.stores],
     }

@@ -34,7 +34,7 @@ def compiler() -> list[str]:
     named = compiler_named_by("CXX")
     if named is not None:
         return named
-    found = next(filter(None, map(shutil.which, NATIVE_NAMES)), None)
+    found = next((path for name in NATIVE_NAMES if (path := shutil.which(name))), None)
     if found is not None:
         return [found]
     if importlib.util.find_spec("ziglang") is not None:

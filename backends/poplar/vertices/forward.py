@@ -230,7 +230,7 @@ def _sent(
 def _records(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values) -> list[Body]:
     """Declare the recorded outputs of a population; return the template data that stores them."""
     records: list[Body] = []
-    for index, output in enumerate(net.records(population.id)):
+    for index, output in enumerate(o for o in net.program.outputs if o.source.buffer in step.outputs):
         cells = assembly.cells(population.id, output.record, "STEPS", f"record {output.label}")
         values[f"record{index}"] = f"{cells}[b.index]"
         if output in net.measured(population.id):

@@ -38,6 +38,7 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     output = loss_output(net)
     shape = loss_shape(net.program)
     loss = loss_context(net.program.loss, shape, net.plan.batch, net.plan.steps, net.plan.target.workers)
+    target_input = _targets(net, assembly, shape)
     assembly.on_tile("FLOAT", "loss")
     assembly.on_tile("FLOAT", "lr", "learning rate")
     assembly.on_tile("INT", "optimizer_step")
@@ -46,7 +47,7 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
         'tensor("loss", SNNC_RESULT, {1}, loss, {}, false);',
         'tensor("lr", SNNC_SETTING, {1}, lr, {}, true);',
         'tensor("optimizer_step", SNNC_SETTING, {1}, optimizer_step, {}, true, SNNC_INT32);',
-        _targets(net, assembly, shape),
+        target_input,
     ]
     _add_factor(net, assembly)
     _add_vertices(net, assembly, population_of(net, output), output.record, shape, loss["parts"])

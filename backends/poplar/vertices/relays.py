@@ -169,7 +169,9 @@ def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: s
     """Return the fields that all vertices that write windows have; `clock` is the C++ for the iteration number."""
     values: Values = {"k": clock, "interval": "INTERVAL", "samples": "r.samples", "before": int(store.before)}
     for index, bus in enumerate(buses):
-        values |= {f"offset{index}": net.offset_shown(bus, forward=forward), f"last{index}": net.last_step(bus)}
+        readers = [c for c in net.plan.connections if c.bus == bus.id]
+        first = min(net.plan.interval * c.delay + net.forward_stages[c.target] for c in readers)
+        values |= {f"offset{index}": first if forward else net.stages[bus.source] + bus.lag, f"last{index}": net.last_step(bus)}
     return values
 
 
