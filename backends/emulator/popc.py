@@ -179,7 +179,7 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
         commands.append(compiler())  # may accept a source that the first one rejects
     failures: list[BuildError] = []
     empty: Path | None = None
-    only_hardware = "__IPU__" in source.read_text(errors="replace")
+    has_variants = "__IPU__" in source.read_text(errors="replace")
     with temporary_folder("snnc-codelets-") as folder:
         copy = portable_copy(source, Path(folder))
         for extra in ((), AS_HARDWARE):
@@ -187,7 +187,7 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
                 try:
                     always = [*chosen, *half_flags(command), *_flags_of_c(source, command)]
                     made = _compile(source, copy, library, command, always, [*flags, *extra])
-                    if not only_hardware or (extra and _has_vertices(made)):
+                    if not has_variants or (extra and _has_vertices(made)):
                         return made
                     if _has_vertices(made):
                         again = partial(_compile, source, copy, library, command, always, [*flags, *AS_HARDWARE], may_fail=True)
@@ -204,7 +204,7 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
 def _with_hardware_vertices(source: Path, made: Path, compile_as_hardware: Callable[[], Path], library: Path) -> Path:
     """Return `made` or, if further vertices compile with ``__IPU__`` defined, a table with these too."""
     missing = set(DECLARED_VERTEX.findall(source.read_text(errors="replace"))) - _names(made)
-    with suppress(BuildError):  # the preprocessor's; the program may need only the vertices of `made`
+    with suppress(BuildError):  # a header may be missing; perhaps the program needs only the vertices of `made`
         if missing and missing & _names(other := compile_as_hardware()):
             # Functions that both variants define are those of the first, except where the compiler inlined them in the second.
             objects, flags = [made.with_name(OBJECT), other.with_name(OBJECT)], ["-Wl,--allow-multiple-definition"]
