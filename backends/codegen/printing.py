@@ -19,7 +19,7 @@ _UNARY: Final = 3
 _INFIX: Final[Mapping[str, tuple[str, int]]] = {"add": ("+", _SUM), "sub": ("-", _SUM), "mul": ("*", _PRODUCT), "div": ("/", _PRODUCT)}
 COMPARED: Final[Mapping[str, str]] = {"spike": ">", "spike_ge": ">=", "gt": ">", "ge": ">="}
 """Comparison -> its C++ operator; spikes compare a value with 0."""
-_ZERO: Final = Number(0.0)
+_ZERO: Final[Expression] = Number(0.0)
 _MATH: Final[Mapping[str, str]] = {"abs": "fabs", "min": "fmin", "max": "fmax"}
 """Functions with another name in ``<cmath>``."""
 

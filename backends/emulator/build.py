@@ -107,7 +107,7 @@ def complete_prefix() -> Path:
 def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: str) -> Path:
     base = _prefix(command, chosen, cache)
     flags = [*common_flags(command), *chosen]
-    texts = [*_contents("include", "src", "poplibs", "cmake", "fallback"), LAUNCHER, ENABLE, POPC, COMPILER]
+    texts: list[str | bytes] = [*_contents("include", "src", "poplibs", "cmake", "fallback"), LAUNCHER, ENABLE, POPC, COMPILER]
     name = f"emulator-poplibs-{digest([*texts, *command, compiler_version(command), *flags, machine_id(), str(base)])}"
     return cached_file(name, "lib/libpoplibs.so", lambda scratch: _build_libraries(scratch, base, command, flags)).parents[1]
 
