@@ -16,7 +16,7 @@ from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
 from snnc.compiler.files.cache import cache_dir
 
-__all__ = ["compile_program", "compiler", "complete_prefix", "library", "prefix"]
+__all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "library", "prefix"]
 
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl")
@@ -65,10 +65,13 @@ Build files may name libraries before the sources; the linkers of some systems w
 """
 
 
-INCLUDE = EMULATOR / "include"
-"""Headers of host code and codelets."""
 FALLBACK = EMULATOR / "fallback"
 """Headers that replace those of libraries that this machine may lack; the compiler searches them last (``-idirafter``)."""
+
+
+def include_dir() -> Path:
+    """Return the folder of the headers of host code and codelets."""
+    return EMULATOR / "include"
 
 
 def library_flags() -> tuple[str, ...]:
@@ -152,7 +155,7 @@ def _contents(*folders: str) -> list[bytes]:
 def _build(folder: Path, command: Sequence[str], flags: Sequence[str]) -> None:
     """Build ``libpoplar.so`` in a folder, and copy headers and CMake files."""
     lib = folder / "lib"
-    shutil.copytree(INCLUDE, folder / "include")
+    shutil.copytree(include_dir(), folder / "include")
     shutil.copytree(EMULATOR / "cmake", lib / "cmake" / "poplar")
     paths = [f'-DSNNC_PYTHON_EXECUTABLE="{sys.executable}"', f'-DSNNC_POPC_SCRIPT="{EMULATOR / "popc_script.py"}"']
     compiled = _compile_all(folder / "objects", EMULATOR / "src", command, [*flags, *paths])
@@ -169,7 +172,7 @@ def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Se
     def compile_half(number: int, half: Sequence[Path]) -> Path:
         unit, output = objects / f"half{number}.cpp", objects / f"half{number}.o"
         unit.write_text("".join(f'#include "{source}"\n' for source in half))
-        include = [f"-I{INCLUDE}", f"-I{sources}"]
+        include = [f"-I{include_dir()}", f"-I{sources}"]
         run_compiler([*command, *flags, *include, "-DSNNC_EMULATOR_SOURCES", "-c", str(unit), "-o", str(output)], sources.name)
         return output
 
@@ -220,6 +223,6 @@ def compile_program(
         The program does not compile; the message contains the compiler's first errors.
     """
     command = compiler()
-    every = [*command, *common_flags(command), *flags, *(["-shared"] if shared else []), "-isystem", str(INCLUDE)]
+    every = [*command, *common_flags(command), *flags, *(["-shared"] if shared else []), "-isystem", str(include_dir())]
     files = [*(["-idirafter", str(FALLBACK)] if complete else []), *map(str, sources), "-o", str(output)]
     run_compiler([*every, *files, *link_flags(complete), *libraries], ", ".join(Path(source).name for source in sources))

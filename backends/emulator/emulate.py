@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from snnc.backends.emulator.build import FALLBACK, INCLUDE, compile_program, complete_prefix, library
+from snnc.backends.emulator.build import FALLBACK, compile_program, complete_prefix, include_dir, library
 from snnc.backends.emulator.popc import compile_codelets
 from snnc.backends.emulator.sources import NOT_LOCAL, is_codelet, without_capture_defaults
 from snnc.backends.toolchain.cache import cached_file
@@ -111,7 +111,7 @@ def _is_in_headers(flag: str) -> bool:
 
 def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[str]) -> Path:
     command = compiler()
-    options = [*common_flags(command), *flags, "-isystem", str(INCLUDE), "-idirafter", str(FALLBACK)]
+    options = [*common_flags(command), *flags, "-isystem", str(include_dir()), "-idirafter", str(FALLBACK)]
     texts = [run_compiler([*command, *options, "-E", str(s.resolve())], s.name) for s in sources]
     parts = [*texts, *command, compiler_version(command), *flags, *libraries, machine_id(), str(complete_prefix())]
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.emulator.build import INCLUDE, link_flags, prefix
+from snnc.backends.emulator.build import include_dir, link_flags, prefix
 from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, linker_flags, machine_id, run_compiler
 from snnc.backends.toolchain.objects import FIXED_LEVEL, all_of, compiled, headers_of, precompiled, source_key
@@ -56,7 +56,7 @@ def build_project(
         This machine has no C++ compiler, or the project does not compile.
     """
     command = compiler()
-    every = [*command, *common_flags(command), LEAN_HEADERS, "-isystem", str(INCLUDE)]
+    every = [*command, *common_flags(command), LEAN_HEADERS, "-isystem", str(include_dir())]
     linking = [*linker_flags(command), *link]
     identity = [*every, compiler_version(command), machine_id(), str(prefix())]
     headers = headers_of(folder)

@@ -74,7 +74,7 @@ class Cases:
     @cached_property
     def precompiled(self) -> list[str]:
         """Flags that include the common headers; the library's path changes with their contents."""
-        command = [*compilers.compiler(), *compilers.common_flags(compilers.compiler()), *self.flags, "-isystem", str(build.INCLUDE)]
+        command = [*compilers.compiler(), *compilers.common_flags(compilers.compiler()), *self.flags, "-isystem", str(build.include_dir())]
         return objects.precompiled(CASES, COMMON_HEADERS, [*command, str(build.library())], command)
 
     def run(self, name: str, *arguments: object, stdin: str = "", **environment: str) -> str:

@@ -24,9 +24,9 @@ def headers(folder):
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
 
 
-@pytest.mark.parametrize("header", sampled(headers(build.INCLUDE), 16))
+@pytest.mark.parametrize("header", sampled(headers(build.include_dir()), 16))
 def test_a_header_stands_alone_and_compiles_without_warnings(header):
-    command = [*build.compiler(), *STRICT, f"-I{build.INCLUDE}", "-x", "c++", "-"]
+    command = [*build.compiler(), *STRICT, f"-I{build.include_dir()}", "-x", "c++", "-"]
     source = f"#include <{header}>\n#include <{header}>\n"
     result = subprocess.run(command, input=source, text=True, capture_output=True, check=False)
     assert result.returncode == 0, result.stderr

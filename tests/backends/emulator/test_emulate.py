@@ -297,7 +297,7 @@ def test_popc_joins_several_sources_and_leaves_assembly_out(cases, tmp_path, cap
 
 def test_warnings_about_codelets_are_not_about_the_headers_of_the_emulator(cases, tmp_path, monkeypatch):
     """A program's popc may be told to stop at warnings, and `enable.sh` names the headers in CPATH."""
-    monkeypatch.setenv("CPATH", str(build.INCLUDE))
+    monkeypatch.setenv("CPATH", str(build.include_dir()))
     monkeypatch.setenv("CXX", shutil.which("g++"))
     source = tmp_path / "halves.cpp"
     source.write_text(

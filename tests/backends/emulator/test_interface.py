@@ -26,7 +26,7 @@ def test_vertices_are_named_by_nested_templates_enumerators_packs_and_pointers(c
 
 
 def test_names_of_programs_that_use_the_namespaces_meet_none_of_the_headers():
-    command = [*build.compiler(), "-std=c++17", "-fsyntax-only", f"-I{build.INCLUDE}", "-x", "c++", "-"]
+    command = [*build.compiler(), "-std=c++17", "-fsyntax-only", f"-I{build.include_dir()}", "-x", "c++", "-"]
     result = subprocess.run(command, input=OWN_NAMES, text=True, capture_output=True, check=False)
     assert result.returncode == 0, result.stderr
 

@@ -63,12 +63,12 @@ poplar::Type &chosen(int which) { return which ? poplar::HALF : poplar::FLOAT; }
 
 
 def host_headers():
-    folder = build.INCLUDE
+    folder = build.include_dir()
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*.hpp") if p.name not in CODELET_HEADERS)
 
 
 def test_host_headers_compile_as_cpp11_without_warnings():
-    command = [*build.compiler(), "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", f"-I{build.INCLUDE}"]
+    command = [*build.compiler(), "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", f"-I{build.include_dir()}"]
     source = "".join(f"#include <{header}>\n" for header in host_headers())
     result = subprocess.run([*command, "-x", "c++", "-"], input=source, text=True, capture_output=True, check=False)
     assert result.returncode == 0, result.stderr
