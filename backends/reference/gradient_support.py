@@ -1,4 +1,4 @@
-"""Neurons that receive a gradient at a step, because they spiked or are inside the support of their surrogate."""
+"""Find the neurons that receive a gradient at a step, because they spiked or are inside the support of their surrogate."""
 
 from __future__ import annotations
 
