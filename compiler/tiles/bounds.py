@@ -7,8 +7,8 @@ spends more than ``c_s`` cycles on copies inside its memory. The superstep costs
 
     bound_s = (sum_v w_v + c_s) / A  +  sum_i r_i / (A e)  +  sync_s          bound_cycles = sum_s runs_s bound_s
 
-A tile issues one worker instruction a cycle, so a worker cycle is a tile cycle when all workers are busy. Compute and exchange of a
-superstep are maxima over tiles, and a maximum is at least the mean, so the bound never exceeds the prediction.
+A tile issues one worker instruction a cycle, so a worker cycle is a tile cycle when all workers are busy. Predictions take the slowest
+tile of each superstep where this bound takes the mean, so the bound never exceeds the prediction.
 
 *Ideal bound*: the minimum work that any code must do. An event costs one instruction issue per vector of columns (as wide as the target's
 fp32 vector instructions) for the currents, and one for the weight gradients. An input that receives a gradient costs one issue per vector
@@ -70,7 +70,7 @@ def _issues(problem: MappingProblem, link: Link) -> float:
 
 
 def _moved_bytes(problem: MappingProblem, bus_id: str) -> float:
-    """Return the bytes that one bus must move in a time step of the whole batch: its ids, or its values."""
+    """Return the bytes of the ids or values that one bus must move in a time step of the whole batch."""
     bus = problem.bus[bus_id]
     if not bus.events:
         return float(problem.batch * bus.window_bytes)

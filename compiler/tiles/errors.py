@@ -29,11 +29,11 @@ class Knob:
     options
         Options and their values, in order.
     bytes
-        Bytes on the fullest tile with these options.
+        Bytes on the fullest tile.
     fits
-        Whether the network fits with them.
+        Whether the network fits.
     chips
-        Number of chips that the plan uses with them; 0 if the network does not fit.
+        Number of chips that the plan uses; 0 if the network does not fit.
     exact
         Whether `bytes` comes from a full plan; otherwise it is an estimate, and a full plan may need more or less.
     """
@@ -117,10 +117,7 @@ class NoPartitionerError(SnncError, code="SNNC-E324"):
 
 
 class BaselineTooBigError(TooBigError, code="SNNC-E325"):
-    """No variant of a baseline, a simple mapping to compare plans with, fits.
-
-    `needed` is the number of bytes on the fullest tile of the variant that comes closest to fitting.
-    """
+    """No variant of a baseline, a simple mapping to compare plans with, fits; `needed` is the smallest number of bytes that one needs."""
 
     def __init__(self, text: str, needed: int) -> None:
         super().__init__(text)

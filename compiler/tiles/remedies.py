@@ -61,7 +61,7 @@ class Attempt(Protocol):
 def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
     """Return the best remedies: first those with which the network fits (if possible with unchanged results), then those that save most.
 
-    Each remedy is planned quickly first; then the best ones are planned as by :func:`snnc.compiler.tiles.make_plan`, while time remains.
+    All remedies are planned quickly; then the best ones are planned as by :func:`snnc.compiler.tiles.make_plan`, while time remains.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[
 class TriedRemedy:
     """A remedy that was planned: its options, the resulting request, and the result of the plan."""
 
-    options: tuple[tuple[str, str], ...]
+    options: Options
     request: MappingRequest
     result: PlannedBytes
     exact: bool = False
@@ -121,7 +121,6 @@ class _Tries:
 
     @property
     def late(self) -> bool:
-        """Whether the time limit has passed."""
         return time.process_time() > self.until
 
     def planned(self, remedy: TriedRemedy) -> TriedRemedy:
@@ -185,7 +184,7 @@ class _Tries:
         return TriedRemedy((*before, (f"--{name}", str(value))), _with(request, name, value), result)
 
     def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, PlannedBytes]:
-        """Return the largest number that fits, by bisection; the first guess interpolates the bytes linearly between 1 and `now`."""
+        """Find the largest number that fits by bisection, which starts from a linear interpolation of the bytes between 1 and `now`."""
         there, unit = request.target.tile_bytes, _unit(request, name)
         now //= unit
         value, best = 1, self.attempt(_with(request, name, unit), quick=True)
@@ -217,7 +216,6 @@ class _Tries:
             yield last
 
     def _named(self, target: Target) -> tuple[str, str]:
-        """Return the option for a larger machine."""
         return (IN_FILE, str(target.chips)) if target.name == self.request.target.name else ("--target", target.name)
 
     def _capacity(self) -> Iterator[TriedRemedy]:
@@ -251,7 +249,7 @@ def _is_joined(target: Target) -> bool:
 
 
 def _unit(request: MappingRequest, name: str) -> int:
-    """Return the number of which `name` must be a multiple: 2 for a batch with float16 deltas, stored for pairs of samples; else 1."""
+    """Return the number of which `name` must be a multiple: 2 for a batch with float16 deltas, which are stored for pairs of samples."""
     return 2 if name == "batch" and request.network.half_deltas else 1
 
 

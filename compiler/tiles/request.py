@@ -1,4 +1,4 @@
-"""Mapping requests: their checks, and the mapping problems derived from them."""
+"""Mapping requests: their checks, and their mapping problems."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class MappingRequest:
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     segment: int = 0
-    """Number of iterations of a segment if nothing fits without segments; 0: as in `recompute`."""
+    """Number of iterations of a segment; 0: as in `recompute`."""
     streamed: Streamed | None = None
-    """Data stored outside the tiles if `segment` is set; None: as in `streaming`, or nothing if `streaming` is "auto"."""
+    """Data stored outside the tiles if there are segments; None: as in `streaming`, or nothing if `streaming` is "auto"."""
     fused: bool | None = None
     packed: bool | None = None
     """Whether rows of weights are packed; None: only if nothing fits without packing."""
@@ -117,7 +117,7 @@ class MappingRequest:
         return tuple(way for way, may in able.items() if may and self.network.training and self.streaming in ("auto", way))
 
     def lengths(self, way: Streamed) -> tuple[int, ...]:
-        """Return the lengths of segments to try if nothing fits without segments, the longest first."""
+        """Return the lengths of segments to try, the longest first; none if the request already defines segments."""
         if self.segment:
             return ()
         if isinstance(self.recompute, int):
@@ -125,12 +125,12 @@ class MappingRequest:
         return segment_lengths(self.network, self.schedule, self.steps, way)
 
     def _windowed(self) -> tuple[frozenset[BusSource], ...]:
-        """Return the sets of sources whose gradients return in windows: the empty set, and all sources whose gradients can."""
+        """Return the sets of sources whose gradients return in windows: none, and all sources whose gradients can."""
         none, able = frozenset[BusSource](), self.network.windowed
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 
     def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
-        """Yield pairs of activities, of spikes and of neurons that receive a gradient, that determine window sizes; None: full windows."""
+        """Yield pairs of activities (spikes, and neurons that receive a gradient) that determine window sizes; None: full windows."""
         support = expected_support(self.network, self.support, self.activity or {}) or None if windowed else None
         if not self.activity or self.mode != "exact":
             yield self.activity, support
@@ -141,7 +141,7 @@ class MappingRequest:
 
 
 MAX_OUTPUTS_FACTOR: Final = 4
-"""Requests whose outputs need more than this multiple of the memory are rejected at once; for others, remedies are searched."""
+"""Requests whose outputs need more than this multiple of the memory are rejected without a search for remedies."""
 
 
 def check_options(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str, recompute: object) -> None:
@@ -183,9 +183,7 @@ def check_streaming(target: Target, streaming: str) -> None:
 
 
 def check_length(network: MappedNetwork, target: Target, steps: int, batch: int) -> None:
-    """Raise an error if the outputs of a sequence, which tiles store for all steps, need many times the memory of the tiles.
-
-    This check precedes the search, because the time of a search grows with the numbers of steps and samples.
+    """Check the memory for the outputs of a sequence before the search, whose time grows with the numbers of steps and samples.
 
     Raises
     ------

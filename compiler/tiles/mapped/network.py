@@ -390,9 +390,7 @@ def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
     return support_bounds(population, population.kernel.outputs[outputs.index(connection.source_buffer)]) is not None
 
 
-def _link(
-    program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool, cuts: dict[IndexedMap, MapCuts]
-) -> Link:
+def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool, cuts: dict[IndexedMap, MapCuts]) -> Link:
     """Return the description of a connection from `source`."""
     target = next(p for p in program.populations if p.id == connection.target)
     backward = program.backward if training else ()
