@@ -1,7 +1,7 @@
 """Owners of the weights of indexed connections under a placement, and the tiles that use these weights.
 
 An indexed connection (a convolution, for example) is stored as tables, and several tiles may use one weight. The owner of the weight is the
-tile that sums its gradients and updates it. A replica is a copy of a population on separate tiles, for a share of the batch.
+tile that sums its gradients and updates it.
 """
 
 from __future__ import annotations

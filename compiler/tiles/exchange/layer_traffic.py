@@ -9,9 +9,9 @@ The counts follow the program of docs/decisions/0001-poplar-program.md:
 * new weights move to the copies that sources store;
 * replicas exchange gradients and new weights.
 
-Data that a tile reads from its own memory do not count. On a chip, every tile that reads a piece of data counts. Between chips, a piece
-counts once for each chip that reads it. Flags and losses (a few bytes) are not included. Windowed gradients are counted as if they were not
-windowed: as deltas of all neurons, and with copies of weights. For indexed connections, too, the deltas of all neurons count.
+Data that a tile reads from its own memory, flags and losses do not count. On a chip, every tile that reads a piece of data counts. Between
+chips, a piece counts once for each chip that reads it. Windowed gradients and indexed connections count as if they were dense: as deltas of
+all neurons, and with copies of weights.
 """
 
 from __future__ import annotations
@@ -197,9 +197,7 @@ class _Count:
         return found
 
     def by_chip(self, tiles: Any, weights: Any) -> Floats:
-        """Return the sum of the `weights` of tiles by chip."""
-        found = np.bincount(self.chip(tiles), weights=weights, minlength=self.plan.target.chips)
-        return found.astype(np.float64)
+        return np.bincount(self.chip(tiles), weights=weights, minlength=self.plan.target.chips).astype(np.float64)
 
     def add(self, source: str, target: str, kind: str, size: float, chips: Floats) -> None:
         """Add `size` bytes that tiles receive; `chips` contains these bytes by sending and receiving chip."""
@@ -209,8 +207,7 @@ class _Count:
     def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, own: Floats, times: float) -> None:
         """Add data that every reader receives, `times` times.
 
-        The arrays have one value per chip: the bytes `sent`, the number of `readers` (tiles), and the bytes `own` that readers already
-        store, and that do not move.
+        The arrays have one value per chip: the bytes `sent`, the number of `readers` (tiles), and the bytes that readers already `own`.
         """
         receivers, links = readers.nonzero()[0].tolist(), self.links[kind]
         for source_chip in sent.nonzero()[0].tolist():
@@ -227,10 +224,7 @@ class _Count:
     # ---- kinds of traffic ------------------------------------------------------------------------------------------------------
 
     def spikes(self, index: int) -> None:
-        """Add the spikes (bits, in whole words per column group) or values that every relay of a layer receives for its samples.
-
-        Each tile sends as many words as the fullest tile has.
-        """
+        """Add the spikes (in as many words as the fullest tile has) or values that every relay of a layer receives for its samples."""
         name, where = self.plan.populations[index].id, self.places.layers[index]
         for bus in {b.buffer: b for b in self.plan.buses if b.source == name}.values():
             words = np.full(len(where.tiles), where.neurons.max(initial=0))
@@ -245,10 +239,7 @@ class _Count:
                     self.send(name, name, KINDS[0], size * sent, readers, own, self.plan.iterations)
 
     def windows(self, bus: BusPlan) -> None:
-        """Add the windows that tiles read for their samples in each iteration.
-
-        If weights learn, tiles read the windows again in the backward pass.
-        """
+        """Add the windows that tiles read for their samples in each iteration, and again in the backward pass if weights learn."""
         received: dict[str, dict[int, tuple[Span, ...]]] = {KINDS[1]: {}, KINDS[2]: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
             mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
@@ -337,7 +328,6 @@ class _Count:
 
 
 def _on_tiles(layer: LayerPlace, group: BatchGroup) -> dict[int, int]:
-    """Return the number of neurons on each tile of a replica."""
     return dict(zip(group.tiles.tolist(), layer.neurons[group.at].tolist(), strict=True))
 
 

@@ -35,7 +35,7 @@ def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares
     squares, gradients
         The load of the vertices that sum squares, and the exchange before them.
     shares
-        Number of vertices that sum squares on each tile; all workers of the tile share each of them.
+        Number of vertices that sum squares on each tile.
     """
     problem, tiles = layout.problem, np.flatnonzero(shares)
     adds = loss_sum(problem.costs)
@@ -78,11 +78,7 @@ def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:
 
 
 def norm_bytes(layout: Layout, shares: Ints) -> Ints:
-    """Return the bytes that each tile needs for the norm.
-
-    A tile stores a sum of squares for each worker and share, and one for the tile. Tile 0 also stores the clipping factor. With several
-    chips, the first tile of a chip that has shares also stores the sum of the chip.
-    """
+    """Return the bytes that each tile needs for the norm: sums of squares of workers and shares, tiles and chips, and the factor."""
     found: Ints = FLOAT * (shares * layout.problem.target.workers + (shares > 0))
     found[0] += FLOAT
     if layout.several_chips:

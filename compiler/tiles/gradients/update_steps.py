@@ -2,7 +2,7 @@
 
 A worker of a tile processes one block of a population: some of the tile's neurons (a column group) for some of its samples. Each block
 computes a private gradient, and those of the same column group are summed first. Several tiles may use one weight of an indexed connection,
-such as a convolution. The owner of the weight, one tile, then sums the gradients of all column groups (shared gradients).
+such as a convolution. One tile, the owner of the weight, then sums the gradients of all column groups (shared gradients).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.blocks.blocks import cut_key
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
@@ -21,14 +22,15 @@ from snnc.compiler.tiles.exchange.indexed_traffic import gradients_to_owners, ow
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
     Layout,
+    between_replicas,
     parameter_groups,
+    send_to_all,
     shares_of,
 )
-from snnc.compiler.tiles.exchange.update_traffic import factor_to_updates, gradients_to_shares, rates_to_updates, shares_of_gradients
 from snnc.compiler.tiles.gradients.norm import norm_steps, squared_shares
 from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
-from snnc.compiler.tiles.mapped.learned import LearnedRows, learned_parameters, learned_scalars
+from snnc.compiler.tiles.mapped.learned import LearnedRows, learned_parameters, learned_rows, learned_scalars
 from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.lifetimes import PACKED
 from snnc.compiler.tiles.problem import MappingProblem
@@ -43,20 +45,20 @@ RATES: Final = "update: rates"
 
 
 def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of the update: sums of private gradients, sums of shared gradients on owners, norm, and optimiser.
-
-    Supersteps that the network does not need are omitted.
-    """
+    """Return the supersteps of the update that the network needs, of sums of private and of shared gradients, norm, and optimiser."""
     nothing, layers = ExchangeTraffic.none(layout.problem), layout.problem.network.layers
     replicated = any(where.replicas > 1 for where in layout.placement.ranges)
     optimiser = _loaded(_add_update, layout)
-    steps, gathered = [], gradients_to_shares(layout)
-    if layout.problem.network.passes:
-        steps = [SuperstepDraft(GRADIENTS, "update", 1, _loaded(_add_sums, layout), shares_of_gradients(layout)), _rates(layout)]
-        gathered = rates_to_updates(layout)
-    if layout.problem.network.square:
+    network, steps, gathered = layout.problem.network, list[SuperstepDraft](), ExchangeTraffic.none(layout.problem)
+    if network.scaled or not network.square:  # otherwise, the rate is sent with the clipping factor
+        gathered = _rates_to_updates(layout)
+    if network.passes:
+        steps = [SuperstepDraft(GRADIENTS, "update", 1, _loaded(_add_sums, layout), _shares_of_gradients(layout)), _rates(layout)]
+    else:
+        gathered.merge(_shares_of_gradients(layout))
+    if network.square:
         norm = norm_steps(layout, _loaded(_add_squares, layout), gathered, squared_shares(layout))
-        steps += [*norm, SuperstepDraft("update: optimiser", "update", 1, optimiser, factor_to_updates(layout))]
+        steps += [*norm, SuperstepDraft("update: optimiser", "update", 1, optimiser, _rates_to_updates(layout, clips=True))]
     else:
         steps.append(SuperstepDraft("update: optimiser", "update", 1, optimiser, gathered))
     if layout.owned:
@@ -69,10 +71,7 @@ def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
-    """Yield the supersteps that copy new parameters: to all replicas, then single values to their readers, then rows of weights to sources.
-
-    If rows are packed, a superstep that packs them precedes the last one.
-    """
+    """Yield the supersteps that copy new parameters: to replicas, then single values to readers, then rows of weights to sources."""
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
         yield SuperstepDraft("update: replicas", "update", 1, Load(layout.problem), replicas)
@@ -91,10 +90,10 @@ def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
 
 
 def least_update(layout: Layout, layer: Layer) -> Floats:
-    """Return lower bounds on cycles of the update, on the tiles of one population.
+    """Return lower bounds on cycles of the update of one population, with estimated tables of indexed connections.
 
     The bounds are for the exchange of gradients to owners, and for the vertices that sum private gradients, sum shared gradients, and
-    update parameters. The sizes of tables of indexed connections are estimates.
+    update parameters.
     """
     traffic, target = gradients_to_owners(layout, (layer,)), layout.problem.target
     exchange = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
@@ -145,12 +144,10 @@ def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
 
 
 def _add_sums(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the sums of gradients, if the update is a separate program."""
     _add_shares(layout, layers, load, sum_private(layout.problem.costs), sums=True)
 
 
 def _rates(layout: Layout) -> SuperstepDraft:
-    """Return the superstep that computes the learning rate, if the update is a separate program."""
     load = Load(layout.problem)
     load.add_vertices(0, schedule(layout.problem.costs), {})
     return SuperstepDraft(RATES, "update", 1, load, ExchangeTraffic.none(layout.problem))
@@ -218,10 +215,48 @@ def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRo
 
 
 def _updated(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:
-    """Yield, for each learned parameter and size of column group: whether it is float16, and the numbers of groups and of their elements.
-
-    The number of groups is that on each tile of a replica; the number of elements is that of one group.
-    """
+    """Yield, for each learned parameter and size of column group: whether it is float16, groups on each tile, elements of a group."""
     for rows_of_parameter, half in rows:
         for groups, elements in parameter_groups(where, rows_of_parameter):
             yield half, groups, elements
+
+
+# ---- exchange before the update (U1 in docs/decisions/0001-poplar-program.md) ------------------------------------------------------------
+
+
+def _rates_to_updates(layout: Layout, *, clips: bool = False) -> ExchangeTraffic:
+    """Return the exchange in which tiles that update parameters read the learning rate and, with `clips`, the clipping factor."""
+    traffic, network = ExchangeTraffic.none(layout.problem), layout.problem.network
+    updates = np.zeros(layout.problem.target.tiles, dtype=bool)
+    for layer in network.layers:
+        if learned_rows(layer):
+            updates[layout.ranges[layer.id].tiles] = True
+    for found in layout.owned if layout.exact else ():
+        updates[found.owners.tile[found.owners.learned]] = True
+    updates[0] = False
+    # The learning rate, a bias correction (of Adam), and the reciprocal loss scale; the number of the update; the clipping factor.
+    for size in (FLOAT * (2 + network.scaled), FLOAT * (network.rounding == "stochastic"), FLOAT * clips):
+        if size:
+            send_to_all(layout, traffic, 0, np.flatnonzero(updates), size)
+    return traffic
+
+
+def _shares_of_gradients(layout: Layout) -> ExchangeTraffic:
+    """Return the exchange in which replicas gather the gradients of their shares.
+
+    In addition, the first tile of each population gathers the gradients of its scalar parameters.
+    """
+    problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
+    for layer in problem.network.layers:
+        where = layout.ranges[layer.id]
+        for rows in learned_rows(layer):
+            between_replicas(layout, traffic, where, rows, gathers=True)
+        if learned_scalars(layer):
+            groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
+            shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
+            away = where.tiles != where.tiles[0]
+            moved = learned_scalars(layer) * FLOAT * int((groups * shares)[away].sum())
+            traffic.add(int(where.tiles[0]), moved, learned_scalars(layer) * int(away.sum()))
+            for chip, size in layout.by_chip(where.tiles, learned_scalars(layer) * FLOAT * groups * shares).items():
+                traffic.flows.send(chip, (layout.chip_of(int(where.tiles[0])),), size)
+    return traffic

@@ -36,7 +36,7 @@ class Candidates:
         Sending and receiving neuron of each entry of the sparse connections among these populations. Neurons are numbered across all of
         these populations.
     fan_in, fan_out
-        Number of entries of sparse connections into each neuron, and out of it. Connections with inputs and other populations count too.
+        Number of entries of all sparse connections into each neuron, and out of it.
     """
 
     sizes: Mapping[str, int]
@@ -80,7 +80,6 @@ class Candidates:
         return Partition({name: part[neurons] for name, neurons in neurons_of.items()}, places)
 
     def _places(self, part: Ints, neurons: slice) -> Ints:
-        """Return the position of each neuron of a population in its part."""
         work, found = np.stack([self.fan_in[neurons], self.fan_out[neurons]]), np.zeros(len(part), dtype=np.int64)
         for members in Partition({"": part}).members(""):
             found[members[even_order(work[:, members])]] = np.arange(len(members))

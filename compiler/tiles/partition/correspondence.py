@@ -30,10 +30,8 @@ class Correspondence:
     ----------
     whole, split
         The two programs; inputs have the same ids in both.
-    parameters, outputs
-        Place of each parameter and output of `split`, by name and id.
-    populations
-        Place of each population of `split`: id of the whole population, and neurons.
+    parameters, outputs, populations
+        Place of each parameter (by name), output and population (by id) of `split`.
     buffers
         Place of each output buffer of the populations of `split`, and of the buffer of each input.
     inputs
@@ -50,7 +48,7 @@ class Correspondence:
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
-        """Ids of the parts of each divided population, by its label; excludes populations that are only reordered."""
+        """Ids of the parts of each divided population, by its label."""
         found: dict[str, tuple[str, ...]] = {}
         for id_, place in self.populations.items():
             if place.index is not None:
@@ -144,7 +142,7 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
 
 
 def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, cut: Split) -> str:
-    """Return the name in `whole` of a bound of a gradient window, given its name in `split`; all parts of a population share a window."""
+    """Return the name in `whole` of a bound of a gradient window of `split`; all parts of a population share a window."""
     id_, _, end = name.partition("_")
     label = next(p.label for p in split.populations if p.id == id_)
     piece = cut.populations.get(label)

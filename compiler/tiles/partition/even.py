@@ -4,9 +4,8 @@ Tiles and workers process runs of neurons, and each superstep waits for the run 
 network, runs of ten neurons with some 40 connections each differ by a tenth in their incoming connections.
 
 Neurons are reordered only within stretches, because neighbours often have the same sources. The next neuron of a stretch is the one that
-brings the running sums of work closest to the mean of the stretch; the error is carried forward, as in dithering. Every fourth neuron is
-instead the one that differs most from the mean, while many other neurons remain to compensate for it. Neurons with far more work than the
-mean are not chosen in this way: they follow when the running sums are below the mean.
+brings the running sums of work closest to the mean of the stretch. Every fourth neuron is instead the one that differs most from the mean,
+while many other neurons remain to compensate for it, but not one with far more work than the mean.
 """
 
 from __future__ import annotations
@@ -51,7 +50,6 @@ def even_order(work: Floats) -> Ints:
 
 
 def _by_turns(work: Floats) -> Ints:
-    """Return the order of the neurons of one stretch."""
     off = work - work.mean(axis=1, keepdims=True)
     size = (off**2).sum(axis=0)
     different = iter([n for n in np.argsort(-size, kind="stable").tolist() if size[n] <= OWN_MEAN**2])

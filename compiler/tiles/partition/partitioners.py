@@ -65,9 +65,9 @@ class MtKahypar:
 
 @dataclass(frozen=True)
 class Metis:
-    """Partitioner that uses METIS (Karypis and Kumar 1998) on the star expansion: a net is a vertex without work, connected to its pins.
+    """Partitioner that uses METIS (Karypis and Kumar 1998), then moves of the built-in partitioner.
 
-    Moves of the built-in partitioner then improve the result.
+    METIS cuts the star expansion: a net is a vertex without work, connected to its pins.
     """
 
     name: ClassVar[str] = "metis"
@@ -134,9 +134,7 @@ def partitioners() -> tuple[Partitioner, ...]:
 
 
 def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:
-    """Return the partitioner `name`, by default the best installed one for a hypergraph.
-
-    `pins` is its number of pins times the number of parts; for large ones, the default is not Mt-KaHyPar.
+    """Return the partitioner `name`, by default the best installed one for a hypergraph with `pins` pins times parts.
 
     Raises
     ------

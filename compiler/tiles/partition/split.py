@@ -117,7 +117,6 @@ class _Work:
                 self.made.state_inputs[label if part == ref.node else f"{label} part {k}"] = StateRef(part, ref.name)
 
     def add(self, name: str) -> None:
-        """Add the parts of a node."""
         operation = self.graph.operation(name)
         match operation:
             case Population() if name in self.members:
@@ -133,7 +132,6 @@ class _Work:
                 self.made.add(name, operation)
 
     def stays(self, edge: Edge) -> bool:
-        """Return whether an edge joins undivided nodes."""
         return edge.source in self.made.nx and edge.target in self.made.nx and not self.joined & {edge.source, edge.target}
 
     def _ends(self, name: str) -> tuple[tuple[Ints, ...] | None, tuple[Ints, ...] | None]:
@@ -193,10 +191,7 @@ class _Work:
 
 
 def _cut(operation: Between, rows: Ints | None, columns: Ints | None) -> tuple[Between, Ints] | None:
-    """Return a connection with only the given rows and columns of the weight, and the indices of its elements; None if it has no entries.
-
-    None for `rows` or `columns` stands for all of them.
-    """
+    """Return a connection with the given rows and columns of the weight (None: all), and the indices of its elements; None if empty."""
     bias = operation.bias if operation.bias is None or rows is None else operation.bias[rows]
     if isinstance(operation, Linear):
         outputs, inputs = operation.weight.shape

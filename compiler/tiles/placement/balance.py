@@ -7,22 +7,22 @@ populations together fit on the tiles::
     min  sum_p b_p      with   sum_l tiles_l(b) <= tiles,    tiles_l(b) = min { tiles : parts_l <= b }
 
 It starts from the bounds of a first solution, moves one bound at a time by a factor, and scales all bounds together until the tiles fit
-again; changes that reduce the sum are kept. The search ends when a round over all bounds brings no improvement, or after :data:`ROUNDS`
-rounds.
+again; changes that reduce the sum are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final
+from functools import cached_property, partial
+from typing import Final, TypeVar
 
 import numpy as np
 
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
 
+T = TypeVar("T")
 FACTORS: Final = (0.7, 0.85, 0.95, 1.05, 1.2, 1.5)
 """Factors by which one bound is moved relative to the others."""
 ROUNDS: Final = 6
@@ -88,6 +88,24 @@ class AllocationTable:
         all_tiles, all_parts = np.concatenate(tiles), np.concatenate(parts, axis=1)
         order = np.lexsort((all_parts.sum(axis=0), all_tiles))
         return cls(choices, all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order])
+
+
+def bisect(low: float, high: float, attempt: Callable[[float], T | None], most: int, close: float = 1.0) -> T | None:
+    """Return the result of `attempt` for the smallest bound with a result (not None) in [`low`, `high`], if `high` has one.
+
+    The search ends after `most` bisections, or if the ratio of the limits is at most `close`.
+    """
+    best = attempt(high)
+    for _ in range(most if best is not None else 0):
+        if high <= low * close:
+            break
+        middle = (low + high) / 2
+        found = attempt(middle)
+        if found is None:
+            low = middle
+        else:
+            best, high = found, middle
+    return best
 
 
 def _pareto_rows(busiest: Floats) -> list[int]:
@@ -194,24 +212,9 @@ class Balance:
         return [Allocation(choices[choice[place]], width[place]) for choices, place in zip(self._options, places, strict=True)]
 
     def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
-        """Return the allocations within the smallest multiple of the bounds `ratio` for which the tiles suffice.
+        """Return the allocations within the smallest multiple of `ratio`, in the range :data:`SCALES`, for which the tiles suffice."""
+        return bisect(*SCALES, partial(self._fitting, self._allocations.multiples(ratio), tiles), BISECTIONS)
 
-        Multiples in the range :data:`SCALES` are tried; return None if the tiles do not suffice for the largest one.
-        """
-        low, high = SCALES
-        multiples = self._allocations.multiples(ratio)
-        best = self._fitting(multiples, high, tiles)
-        if best is None:
-            return None
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            within = self._fitting(multiples, middle, tiles)
-            if within is None:
-                low = middle
-            else:
-                best, high = within, middle
-        return best
-
-    def _fitting(self, multiples: Floats, scale: float, tiles: int) -> Ints | None:
+    def _fitting(self, multiples: Floats, tiles: int, scale: float) -> Ints | None:
         found = self._allocations.fewest(multiples, scale)
         return None if found is None or int(self._allocations.tiles[found] @ self._members) > tiles else found

@@ -40,7 +40,7 @@ class Choice:
     cut
         Number of replicas and division into column groups.
     priced
-        Function that computes :attr:`parts` on demand. Many cuts need more bytes than a tile has; their cycles are never computed.
+        Function that computes :attr:`parts` on demand: the cycles of many cuts that need more bytes than a tile has are never needed.
     used
         Bytes on a tile with 1, 2, … neurons, monotone.
     limit
@@ -103,7 +103,7 @@ def pairs_samples(batch: int, replicas: int) -> bool:
 
 
 def check_pairs(network: MappedNetwork, batch: int) -> None:
-    """Raise an error for a batch that cannot be distributed in pairs of samples.
+    """Check that a batch can be distributed in pairs of samples if deltas are float16.
 
     Raises
     ------
@@ -213,7 +213,6 @@ def _parts(problem: MappingProblem, layer: Layer, several: Cuts, neurons: Ints, 
 
 
 def _used(problem: MappingProblem, layer: Layer, cut_list: Sequence[Cut], neurons: Ints) -> Ints:
-    """Return the bytes on a tile, [cuts, neurons], monotone in the neurons."""
     several = Cuts.of(cut_list)
     held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
     code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in cut_list])

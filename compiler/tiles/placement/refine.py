@@ -1,10 +1,10 @@
 """Local search: change cuts and widths of populations in a placement, and predict the cycles of each resulting placement as a whole.
 
-Balancing (:mod:`snnc.compiler.tiles.placement.placement`) considers each population alone. The effect of a cut on relays, on the number of
-fragments and on the exchange between replicas shows only in the predicted cycles of a whole placement. So the best placement is changed in
-small steps: all populations with the same structure get a different number of replicas (copies, each for a share of the batch, on about as
-many tiles), other column groups (parts of a tile's neurons), or more or fewer neurons per tile. A change that makes the step faster is
-accepted. The order of changes is fixed and their number bounded, so plans are reproducible.
+The effect of a cut on relays, on the number of fragments and on the exchange between replicas shows only in the predicted cycles of a whole
+placement, which balancing (:mod:`snnc.compiler.tiles.placement.placement`) does not see. So all populations with the same structure get a
+different number of replicas (copies, each for a share of the batch, on about as many tiles), other column groups (parts of a tile's
+neurons), or more or fewer neurons per tile. A change that makes the step faster is accepted. The order of changes is fixed and their number
+bounded, so plans are reproducible.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ReplicaShape:
     chip
         Chip of the first tile. Populations with the same chip follow each other from the first tile of the chip on.
     first
-        First tile if populations share tiles; None if the population begins at the tile after the previous population.
+        First tile if populations share tiles; otherwise None.
     """
 
     cut: Cut
@@ -80,9 +80,8 @@ def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, 
         first += shape.tiles
     if first > group:
         return None
-    return Placement(
-        tuple(where.repeated(copies, group, batch) for where in ranges), chips, copies, any(shape.first is not None for shape in shapes)
-    )
+    shared = any(shape.first is not None for shape in shapes)
+    return Placement(tuple(where.repeated(copies, group, batch) for where in ranges), chips, copies, shared)
 
 
 def changes(
@@ -113,10 +112,7 @@ def _changed(
 
 
 def _families(problem: MappingProblem) -> list[list[int]]:
-    """Return groups of populations with incoming indexed connections, equal states and nearly the same size.
-
-    They are usually the parts of one population.
-    """
+    """Return groups of populations with incoming indexed connections, equal states and similar sizes: usually parts of one."""
     families: dict[int, list[int]] = {}
     for index, layer in enumerate(problem.network.layers):
         if any(link.indexed is not None for link in layer.incoming):

@@ -1,8 +1,7 @@
 """Codelets on every tile: the number of vertices of each class, their fields and their instructions.
 
 A class is identified by the data from which it is printed: its cost, the connections or buses that it reads, and its equations. Two
-populations with the same structure share a class on a tile. Each field of an emitted codelet takes one word; backends print fields from a
-:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`.
+populations with the same structure share a class on a tile. Each field takes one word.
 """
 
 from __future__ import annotations
@@ -89,7 +88,6 @@ def uses(layout: Layout) -> Iterator[Use]:
 
 
 def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
-    """Yield the codelets of the blocks of a population."""
     problem, where = layout.problem, layout.ranges[layer.id]
     groups = column_groups(where.tile_neurons, where.columns)
     blocks = groups * problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
@@ -113,7 +111,6 @@ def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...
 
 
 def _structure(layer: Layer) -> Hashable:
-    """Return the data that distinguish codelets of blocks, besides cost and fields: equations, and the structure of connections."""
     links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, _tables_of(link)) for link in layer.incoming)
     return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
 
@@ -167,7 +164,6 @@ def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False
 
 
 def _of_norm(layout: Layout) -> Iterator[Use]:
-    """Yield the codelets that compute the norm of the gradients."""
     problem = layout.problem
     if not problem.network.square:
         return
@@ -208,7 +204,6 @@ def _of_tests(layout: Layout) -> Iterator[Use]:
 
 
 def _of_losses(layout: Layout) -> Iterator[Use]:
-    """Yield the codelets that compute the losses of samples."""
     problem = layout.problem
     if not problem.training or problem.network.external:
         return

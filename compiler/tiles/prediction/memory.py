@@ -166,7 +166,6 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
 
 
 def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:
-    """Return the bytes of a population's blocks on each of its tiles."""
     problem = layout.problem
     if not layout.exact or not any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing)):
         return estimated_bytes(problem, layer, where)
@@ -182,7 +181,7 @@ def _buffers(step: SuperstepDraft) -> Ints:
 
 
 def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
-    """Yield the bytes that owners store for weights of indexed connections: the weights, sums of gradients, and optimiser values."""
+    """Yield the bytes that owners store for weights of indexed connections."""
     for one in layout.copied if layout.exact else ():
         size = FLOAT * one.owners.count
         numbers = owned_numbers(layout.problem, 1, int(one.link.weight_gradient))
@@ -196,9 +195,9 @@ def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
 
 
 def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
-    """Return the bytes per sample of a loss vertex, by lifetime; records and adjoints are counted as exchange buffers.
+    """Return the bytes per sample of a loss vertex, by lifetime: positions of outputs, scores, targets and the loss.
 
-    Included are the positions of the outputs, the scores (with the step of each, if the loss chooses one), the targets and the loss.
+    Records and adjoints are counted as exchange buffers.
     """
     loss = problem.network.loss
     targets = FLOAT * loss.targets(problem.steps)
@@ -213,10 +212,7 @@ def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
 
 
 def bytes_before_pricing(layout: Layout) -> int:
-    """Return a lower bound on the bytes of the fullest tile, computed before the cycles are predicted.
-
-    It contains the variables, and the exchange code of the test for further windows.
-    """
+    """Return a lower bound on the bytes of the fullest tile before cycles are predicted: variables, and exchange code of window tests."""
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:

@@ -1,7 +1,7 @@
 """Predicted cycles of every superstep: compute on the busiest tile, the barrier, and the exchange of the busiest tile.
 
 Relays are tiles that store the spikes or values of a source, and send those of one step as a window to the blocks that read them.
-docs/decisions/0001-poplar-program.md defines the supersteps, and docs/reference/terms.md has the other terms.
+docs/decisions/0001-poplar-program.md defines the supersteps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from snnc.compiler.ir.plan import Phase
 from snnc.compiler.tiles.blocks.grouping import Floats, ceil_div, even_neurons, mask_unit
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.indexed_traffic import deltas_by_rows
-from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, factor_to_losses, losses_to_one_tile, records_to_loss
+from snnc.compiler.tiles.exchange.loss_traffic import factor_to_losses, losses_to_one_tile, records_or_adjoints
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
     Layout,
@@ -99,7 +99,6 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
-    """Return the backward superstep of neurons and weight gradients."""
     neurons = clocked(layout)
     add_blocks(layout, neurons, "backward", layout.problem.network.layers)
     windows = windows_to_blocks(layout, backward=True)
@@ -209,7 +208,7 @@ def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
 
 
 def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the copies that save the counters of dropped spikes before recomputation and restore them, so that no spike counts twice."""
+    """Return the copies that save the counters of dropped spikes before recomputation and restore them."""
     problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
     for bus in problem.buses:
         lost = bus.events and bus.capacity < bus.source.width
@@ -292,7 +291,6 @@ def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Pha
 
 
 def _row_sync(layout: Layout, step: SuperstepDraft) -> float:
-    """Return the cycles in which copies to or from streaming memory wait for all chips."""
     target = layout.problem.target
     return step.row.copies * (target.link_sync_cycles + target.superstep_cycles) if step.row else 0.0
 
@@ -303,7 +301,6 @@ def _exchange(layout: Layout, traffic: ExchangeTraffic) -> float:
 
 
 def _barrier(layout: Layout, traffic: ExchangeTraffic) -> float:
-    """Return the cycles of the barrier and the set-up of an exchange; 0 if nothing moves."""
     target = layout.problem.target
     if not traffic.fragments.any():
         return 0.0
@@ -428,7 +425,6 @@ def _next_load(layout: Layout, part: str) -> Load:
 
 
 def _sum_load(layout: Layout) -> Load:
-    """Return the load of the sum of all losses, and of the learning rate."""
     problem, load = layout.problem, Load(layout.problem)
     load.add_vertices(0, loss_sum(problem.costs), {"count": problem.batch * problem.loss_parts})
     if not problem.network.passes:
@@ -446,9 +442,9 @@ def _loss_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Return the supersteps of the losses of samples.
 
-    All workers of a sample's tile share the work: first the classes, if the loss has scores, then the steps.
+    All workers of a sample's tile share the classes of its scores, then the steps.
     """
-    problem, arrive = layout.problem, records_to_loss(layout)
+    problem, arrive = layout.problem, records_or_adjoints(layout, to_loss=True)
     tiles, workers = np.array(layout.loss_tiles), problem.target.workers
     steps, costs, loss = problem.steps, problem.costs, problem.network.loss
     scores, adjoints = Load(problem), Load(problem)
@@ -456,7 +452,7 @@ def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     scores.add_shared(tiles, loss_scores(costs, loss), {"classes": own_scores, "steps": steps})
     amounts = {"classes": loss.width, "steps": own_steps, "targets": loss.looked_at(steps)}
     adjoints.add_shared(tiles, sample_loss(costs, loss), amounts)
-    back, factor = (adjoints_to_blocks(layout),), factor_to_losses(layout)
+    back, factor = (records_or_adjoints(layout, to_loss=False),), factor_to_losses(layout)
     if not loss.scores or loss.reads_steps:
         factor.merge(arrive)
     adjoint = SuperstepDraft("loss: adjoints", "loss", 1, adjoints, factor, back)

@@ -24,10 +24,7 @@ _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
 
 
 def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Ints) -> Floats:
-    """Return, for each number of samples per relay in `samples`, the tile cycles per iteration in which a relay receives and computes.
-
-    The cycles are those of the forward pass and, if the program trains, of the backward pass.
-    """
+    """Return, for each number of samples per relay in `samples`, the tile cycles of an iteration of both passes in a relay."""
     target = problem.target
     works = [windows_work(problem, source, rows, samples, forward=True)]
     if rows is not None and source.kind == "spikes":
@@ -41,10 +38,7 @@ def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | N
 
 
 def _share(problem: MappingProblem, source: BusSource, ranges: Mapping[str, TileRange], most: int) -> int:
-    """Return the number of samples per relay, at most `most`, that minimises the estimated cycles.
-
-    These are the cycles of one relay, and those for the fragments that the relay and the tiles that read it receive.
-    """
+    """Return the number of samples per relay, at most `most`, with the fewest estimated cycles of the relay and its readers."""
     rows = None if source.external else mask_rows(problem, source, ranges[source.owner])
     tried = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
     cycles = _relay_cycles(problem, source, rows, tried)
@@ -84,7 +78,7 @@ def distribute_relays(
 
     Tiles on which the relay would need at most half of the free memory come first. Among these, tiles with the least relay work come first
     (one unit per relay and one per sample, and an initial amount on the first tile of each chip), then those with the least other
-    computation, then those with the fewest bytes in use; remaining ties go to the lowest tile.
+    computation, then those with the fewest bytes in use.
 
     Parameters
     ----------

@@ -23,15 +23,12 @@ from snnc.compiler.tiles.relays.relays import Room, distribute_relays
 
 
 def make_layout(problem: MappingProblem, placement: Placement, *, local_relays: bool) -> Layout:
-    """Place relays and losses on tiles.
-
-    With `local_relays`, relays are on the chips of their source, or of the first reader of an input.
-    """
+    """Place relays and losses on tiles; with `local_relays`, relays are on the chips of their source or of the first reader of an input."""
     used = np.zeros(problem.target.tiles, dtype=np.int64)
     ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
     for layer in problem.network.layers:
         where = ranges[layer.id]
-        used[where.tiles] += most_bytes_of(problem, layer, where)
+        used[where.tiles] += _most_bytes(problem, layer, where)
     rooms = {}
     for source in problem.network.sources:
         owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)
@@ -40,8 +37,7 @@ def make_layout(problem: MappingProblem, placement: Placement, *, local_relays: 
     return Layout(problem, placement, relays, _loss_tiles(problem, used, ranges))
 
 
-def most_bytes_of(problem: MappingProblem, layer: Layer, where: TileRange) -> Ints:
-    """Return the peak bytes of a population's blocks on each of its tiles, with estimated tables."""
+def _most_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> Ints:
     return problem.memo.get(("most bytes", layer.id, cut_key(where)), lambda: most_bytes(problem, estimated_bytes(problem, layer, where)))
 
 
@@ -72,10 +68,7 @@ def _rooms(problem: MappingProblem, placement: Placement, where: TileRange, *, l
 
 
 def _loss_tiles(problem: MappingProblem, used: Ints, ranges: Mapping[str, TileRange]) -> tuple[int, ...]:
-    """Return the tile of each sample's loss.
-
-    Samples are assigned in turn to the tiles of the chips on which their outputs are computed, the emptiest tiles first.
-    """
+    """Assign the losses of samples in turn to the tiles of the chips on which their outputs are computed, the emptiest tiles first."""
     if not problem.training or problem.network.loss_layer is None:
         return ()
     where, per_chip = ranges[problem.network.loss_layer], problem.target.tiles_per_chip

@@ -16,7 +16,7 @@ def codelet_costs(program: StepProgram) -> dict[str, CodeletCost]:
     """Return the coefficients of every codelet of `program`.
 
     Keys are codelet names; names that depend on a population end with its id (``"forward.p0"``). Populations of the same structure
-    (kernel, number and kind of links, learned parameters) have equal coefficients, so one codelet serves them.
+    have equal coefficients, so one codelet serves them.
     """
     return network_costs(describe(program))
 
@@ -123,7 +123,6 @@ def _partials(layer: Layer) -> dict[str, Any]:
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
-    """Return the costs of the forward vertex of a population's blocks."""
     kernel = layer.kernel
     floats = len(kernel.states) - len(kernel.halves)
     loads = len(kernel.inputs) + floats + layer.neuron_parameters
@@ -152,7 +151,6 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
 
 
 def _backward(layer: Layer) -> CodeletCost:
-    """Return the costs of the backward vertex of a population's blocks."""
     kernel = layer.kernel
     past = layer.past
     loads = 2 * (len(kernel.history) - past.half_states) + len(kernel.saved) - past.half_others
@@ -187,7 +185,7 @@ def _links(links: Iterable[Link]) -> int:
 
 
 def _sample(links: Iterable[Link]) -> int:
-    """Return the number of instructions per sample for connections that are not dense: their counts, pointers and set-up of loops."""
+    """Return the number of instructions per sample for connections that are not dense: counts, pointers and set-up of loops."""
     return sum(6 if link.events else 4 for link in links if not link.dense)
 
 
@@ -197,14 +195,13 @@ def _sending(layer: Layer) -> int:
 
 
 def _events_only(layer: Layer, per_column: int, event_vector: int, **more: Any) -> CodeletCost:
-    """Return the costs of a vertex that reads further windows; all connections with events are assumed to have further windows."""
+    """Return the costs of a vertex that reads further windows, which all connections with events are assumed to have."""
     links = [link for link in layer.incoming if link.events]
     start, sample = 16 + _links(links), _sample(links)
     return replace(_READING, start=start, sample=sample, swept_column=per_column, event_vector=event_vector, **more)
 
 
 def _source_gradient(layer: Layer) -> CodeletCost:
-    """Return the costs of the vertex that computes the gradient of a block's outputs from the deltas of its targets."""
     links = sum(link.input_gradient for link in layer.outgoing)
     half = any(link.half and link.dense for link in layer.outgoing)
     return CodeletCost(

@@ -1,13 +1,11 @@
 """Costs of the codelets of the emitted Poplar program: integers used by the prediction and by the printed codelets.
 
-A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``). Its description, a
-:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`, has loops with trips and cycles per trip; the prediction evaluates them with
-expected amounts, and the codelet counts by the same formulas::
+A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``) by the formulas with which the prediction evaluates its loops::
 
     cycles = start + sum of trips x cycles per trip          (or idle, in an iteration without a step for the vertex)
 
-A coefficient is a number of cycles per trip of one of these loops, or a part of it. The values of all coefficients are in
-:mod:`snnc.compiler.tiles.vertices.codelet_costs`; the name of a loop states what its trips are.
+A coefficient is a number of cycles per trip of one of these loops, or a part of it.
+:mod:`snnc.compiler.tiles.vertices.codelet_costs` contains the values of all coefficients; the name of a loop states what its trips are.
 
 Columns of a block are processed in pairs (one 64-bit load), and a last single column alone. A *sweep* traverses a list once and keeps up to
 :data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` for a value bus) of sums or deltas in registers, so a list needs
@@ -17,9 +15,9 @@ costs `event_joined` cycles.
 Each coefficient counts the instructions of the loop as written in C++, one issue each: 64-bit loads and stores, ``f32v2`` arithmetic on two
 floats, loads and stores that advance their pointer, one branch per iteration. No dual issue is assumed (a compiler's loop of load, load,
 add, store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs). Equations are evaluated for two neurons of a sample at once, which
-are loaded and stored one by one, because their addresses are not aligned to pairs; a last single neuron is evaluated alone. Starting a
-vertex costs another ``Target.vertex_start_cycles``. In each cycle, a tile issues the instruction of one of its six workers, so a worker
-cycle takes 6 tile cycles. Amounts of vertices that all workers of a tile share (relays, updates, losses) are those of one worker.
+are loaded and stored one by one, because their addresses are not aligned to pairs. Starting a vertex costs another
+``Target.vertex_start_cycles``. In each cycle, a tile issues the instruction of one of its six workers, so a worker cycle takes 6 tile
+cycles. Amounts of vertices that all workers of a tile share (relays, updates, losses) are those of one worker.
 """
 
 from __future__ import annotations

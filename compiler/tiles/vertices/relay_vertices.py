@@ -25,8 +25,8 @@ from snnc.compiler.tiles.vertices.relay_loops import (
 from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, one, run
 
 SCORE: Final = 12
-"""Number of instructions that compute the score of a spike, a hash that decides at random which spikes are kept. They were counted by
-hand: load, add, three multiplications, five shifts and exclusive ors, compare, add."""
+"""Instructions that compute the score of a spike, a hash that decides at random which spikes are kept: load, add, three multiplications,
+five shifts and exclusive ors, compare, add."""
 _COPY_MASK: Final = (
     run("input", "unsigned", "mask", "a bit for each neuron of a tile and sample", align=8),
     run("output", "unsigned", "copy", "copy of the masks, read in the next iteration", align=8),
@@ -164,9 +164,8 @@ def relay_windows(
     if joins:
         fields += [constant("most_spikes", "maximum spikes stored per step"), constant("most", "maximum ids stored per step"), *_FOUND]
         fields += [_ends("inout")] if stored.with_support else []
-        fields += (
-            [run("inout", "unsigned", "lost_near", "neurons in the surrogate's support that did not fit")] if stored.drops_support else []
-        )
+        if stored.drops_support:
+            fields.append(run("inout", "unsigned", "lost_near", "neurons in the surrogate's support that did not fit"))
     limited = joins and stored.limited
     if limited:
         fields.append(run("input", "float", "limit", "maximum spikes sent per step, and the key of the random choice"))
@@ -226,7 +225,6 @@ def _offsets(buses: int) -> Iterator[FieldSpec]:
 
 
 def _lists(stored: StoredSpikes, way: FieldKind, align: int = 0) -> tuple[FieldSpec, ...]:
-    """Return the fields with the stored spikes of all steps, as lists of ids."""
     return (
         constant("stored", "room for ids per step"),
         run(way, stored.ids, "ids", "ids of all steps", align),
@@ -268,7 +266,6 @@ def _position(i: int, way: FieldKind) -> FieldSpec:
 
 
 def _spikes(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
-    """Return the fields of a window of spikes."""
     return (
         constant(f"capacity{i}", "capacity of the window in ids"),
         constant(f"room{i}", "capacity rounded up to whole words"),
