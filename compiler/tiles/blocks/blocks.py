@@ -61,9 +61,9 @@ def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: b
 
 
 def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
-    """Number the distinct rows in ascending order; return the index of one instance of each, and the number of every row.
+    """Number the distinct rows of numbers >= 0 in ascending order; return the index of one instance of each, and the number of every row.
 
-    For numbers that are not negative. Faster than ``np.unique(axis=0)``, because it sorts one integer code per row.
+    This is faster than ``np.unique(axis=0)``, because it sorts one integer code per row.
     """
     code, codes = np.zeros(len(numbers), dtype=np.int64), 1
     for column, most in zip(numbers.T, numbers.max(axis=0, initial=0).tolist(), strict=True):
@@ -93,7 +93,6 @@ def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool, pairs
 
 
 def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups: bool, pairs: bool = False) -> tuple[Ints, Ints]:
-    """Return the tile of each block of a replica, counted within the replica, and the six properties of each block."""
     groups = column_groups(where.neurons, where.columns)
     shares = np.where(groups > 0, sample_groups(where.neurons, where.columns, workers, samples, pairs=pairs), 0)
     number = groups * shares

@@ -66,7 +66,7 @@ def mask_units(neurons: Any, limit: Any) -> Ints:
 def mask_unit(count: Any, *, support: bool) -> Any:
     """Return the number of 32-bit words of a mask unit if the largest column group has `count` neurons.
 
-    A neuron has one bit for its spike. With `support`, it has another bit for the support of its surrogate. If the group has at most 16
+    A neuron has one bit for its spike and, with `support`, another bit for the support of its surrogate. If the group has at most 16
     neurons, one word contains both bits.
     """
     return 1 + (np.asarray(count) > 16) * support

@@ -38,10 +38,7 @@ FormOf: TypeAlias = Callable[[IndexedLink, Side], TableForm]
 
 
 def estimated_form(link: IndexedLink, side: Side) -> TableForm:
-    """Return the form that tables have in nearly every placement.
-
-    In the other placements, the cut of the population shortens all runs to single values.
-    """
+    """Return the form that tables have in nearly every placement: few cuts of a population shorten all runs to single values."""
     return link.estimated_form
 
 
@@ -81,7 +78,6 @@ def block_loops(problem: MappingProblem, layer: Layer, name: str) -> LoopsByPlac
 
 
 def _loops(problem: MappingProblem, layer: Layer, name: str) -> tuple[Loop, ...]:
-    """Return the loops of the vertex `name` of a population's blocks."""
     links, cost = block_links(problem, layer, None), problem.costs[f"{name}.{layer.id}"]
     if name == "source_gradient":
         return source_loops(cost, [(link, None) for link in layer.outgoing if problem.copies(link)])
@@ -121,7 +117,6 @@ def layer_code_bytes(problem: MappingProblem, layer: Layer) -> int:
 
 
 def _code_of(problem: MappingProblem, layer: Layer) -> int:
-    """Return the bytes of the code of a tile that runs a population's blocks and relays, and updates parameters."""
     costs = [vertex.cost for vertex, _ in block_codelets(problem, layer)]
     costs += [vertex.cost for source in layer.sent for _, vertex, _ in relay_codelets(problem, source)]
     network = problem.network

@@ -94,7 +94,6 @@ def _events(cost: CodeletCost, place: Place) -> Iterator[Loop]:
 
 
 def _row(sweep: int, pair: int, most: int) -> Formula:
-    """Return the cycles of a row of weights; a sweep over the row and a pair of its columns cost `sweep` and `pair` cycles."""
     return sweeps(COUNT, most) * sweep + pairs(COUNT) * pair
 
 

@@ -41,9 +41,9 @@ def block_cycles(
     *,
     even: bool = False,
 ) -> Any:
-    """Return the expected worker cycles of one run of a tile's slowest block: the largest block, for the samples with the most events.
+    """Return the expected worker cycles of one run of a tile's slowest block, with the start of the vertex.
 
-    The start of the vertex is included.
+    This is the largest block, for the samples with the most events.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
 def shape_cycles(
     problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, contents: WindowContents
 ) -> Any:
-    """Return the worker cycles of a block, including the start of its vertex; the tile has `samples` samples.
+    """Return the worker cycles of a block, including the start of its vertex, on a tile with `samples` samples.
 
-    `holdings` returns the sizes of the tile's tables. Windows of returned gradients are not included.
+    Windows of returned gradients are not included.
     """
     total = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
     for run in block_runs(problem, layer, shape, samples, part, holdings, contents):
@@ -163,7 +163,6 @@ def read_links(layer: Layer, part: str) -> list[Link]:
 
 
 def _amounts(problem: MappingProblem, link: Link, shape: BlockShape, holdings: Holdings, contents: WindowContents) -> dict[str, Any]:
-    """Return the amounts of a connection into a block."""
     if link.indexed is not None:
         held, events = holdings(link.indexed, "target").largest, contents.events(link) if link.events else 0.0
         passed = contents.passed(link) if link.events else 0.0
@@ -184,8 +183,7 @@ def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Int
     """Return the tile cycles of one time step, one row per part of the step; placement balances these rows.
 
     The rows are: forward, backward, source gradients (each with compute and exchange, without the cost of fragments), and the step's share
-    of the update. If `cut` is a :class:`Cuts`, the result is [rows, cuts, neurons]. With `even`, every sample has the mean number of
-    events.
+    of the update. If `cut` is a :class:`Cuts`, the result is [rows, cuts, neurons].
     """
     samples = cut.samples(problem.batch)
     runs = {"forward": True, "backward": layer.gradient, "source_gradient": layer.gradient and bool(problem.deltas_into(layer))}
@@ -211,10 +209,7 @@ def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, 
 
 
 def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -> Floats:
-    """Return the tile cycles of the update, divided by the number of iterations of a sequence.
-
-    The update sums private gradients, exchanges shares between replicas, and updates the parameters.
-    """
+    """Return the tile cycles of the update, divided by the number of iterations of a sequence."""
     learned = sum(learned_elements(layer).values()) if problem.training else 0
     elements = learned * neurons
     shares = problem.sample_groups(neurons, cut.columns, cut.samples(problem.batch))
@@ -247,16 +242,12 @@ def _returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, sampl
 
 
 def _nonzero_rows(problem: MappingProblem, link: Link) -> float:
-    """Return the fraction of pairs of input values that are not both 0.
-
-    Each value is a sum of spikes, and is 0 if none of them occurs. Spikes are assumed to be independent. The rate of a spike is the
-    measured rate of its neuron, or otherwise the mean activity of its source.
-    """
+    """Return the fraction of pairs of input values, sums of independent spikes, that are not both 0."""
     return problem.memo.get(("nonzero rows", link.source.buffer), lambda: _count_nonzero_rows(problem, link))
 
 
 def _count_nonzero_rows(problem: MappingProblem, link: Link) -> float:
-    """Return the fraction of pairs of a link's inputs in which a value is not 0, from the rates of the neurons that feed its source."""
+    """Return :func:`_nonzero_rows` from the measured rates of the neurons that feed the link's source, or from the mean activity."""
     all_zero = np.zeros(link.inputs + link.inputs % 2)
     for feeding in problem.by_id[link.source.owner].incoming:
         assert feeding.indexed is not None

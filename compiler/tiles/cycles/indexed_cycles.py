@@ -1,7 +1,7 @@
 """Cycles and bytes that indexed connections add to blocks.
 
-A block is the neurons and samples that one worker of a tile processes. An indexed connection (a convolution, for example) is not dense; it
-is stored as tables, and a tile that owns some of its weights sums their gradients and updates them.
+A block is the neurons and samples that one worker of a tile processes. An indexed connection (a convolution, for example) is stored as
+tables, and a tile that owns some of its weights sums their gradients and updates them.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def indexed_bytes(
 ) -> dict[tuple[str, str], Any]:
     """Return the bytes of indexed connections on a tile, by category and lifetime; weights that the tile owns are not included.
 
-    `shares` is the number of sample groups: each stores its own weight gradients.
+    Each of `shares` sample groups stores its own weight gradients.
     """
     tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
     private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")

@@ -1,7 +1,6 @@
 """Compute load of tiles in a superstep: vertices are assigned to workers, and their cycles are added for every iteration.
 
-In a superstep, all tiles compute and then wait for the slowest one. A vertex is an instance of a codelet on a tile, which one of the tile's
-workers (hardware threads) runs.
+A vertex is an instance of a codelet on a tile, which one of the tile's workers (hardware threads) runs. All tiles wait for the slowest one.
 """
 
 from __future__ import annotations
@@ -312,8 +311,8 @@ def makespans(where: Ints, kinds: Ints, cycles: Floats, tiles: int, workers: int
 def _longest_first(cycles: Floats, kinds: Ints, workers: int, most: int) -> Floats:
     """Return the result of :func:`makespans` for tiles with equally many vertices; `kinds` has the shape [vertices, tiles].
 
-    Vertices are assigned to workers in at most `most` iterations, but in at least one. If there are others, the time of every iteration is
-    the mean load of its workers, times the ratio of time to mean load in the assigned iterations, but at least that of its longest vertex.
+    Vertices are assigned to workers in at most `most` iterations, but in at least one. The time of another iteration is the mean load of
+    its workers, times the ratio of time to mean load in the assigned iterations, but at least that of its longest vertex.
     """
     (vertices, tiles), iterations = kinds.shape, cycles.shape[1]
     chosen = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))

@@ -1,7 +1,6 @@
 """Indexed connections of a mapped network: their tables on tiles, and the sizes of these tables.
 
-A tile has tables for each of its column groups, which are parts of its neurons. A replica is a copy of a population on separate tiles, for
-a share of the batch.
+A tile has tables for each of its column groups, which are parts of its neurons.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -79,7 +79,7 @@ def _groups(where: TileRange) -> tuple[Ints, Ints]:
 
 @lru_cache(maxsize=64)
 def _profile(indexed: IndexedMap, side: Side) -> Profile:
-    """Return the measured amounts of a map. Plans of one network share map objects, so they hit the cache."""
+    """Return the measured amounts of a map, cached for all plans of a network, which share map objects."""
     if side == "target":
-        return measure(lambda first, count: target_tables(indexed, first, count), indexed.outputs)
-    return measure(lambda first, count: source_tables(indexed, first, count), indexed.inputs)
+        return measure(partial(target_tables, indexed), indexed.outputs)
+    return measure(partial(source_tables, indexed), indexed.inputs)

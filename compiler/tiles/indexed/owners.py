@@ -33,10 +33,10 @@ class Owners:
 
 
 def find_owners(indexed: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints, *, weight_learns: bool, bias_learns: bool) -> Owners:
-    """Assign the elements of theta to owner tiles.
+    """Assign the elements of theta to owner tiles, weights first, then biases.
 
-    Weights are assigned first, then biases. If no two groups use the same element, each element is owned by the tile of the group that uses
-    it. Otherwise, or if this would need too many ranges, all weights (or all biases) are distributed evenly over the tiles.
+    If no two groups use the same element, each element is owned by the tile of the group that uses it. Otherwise, or if this would need too
+    many ranges, all weights (or all biases) are distributed evenly over the tiles.
 
     Parameters
     ----------

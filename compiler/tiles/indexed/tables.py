@@ -245,7 +245,6 @@ def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
 
 
 def _merged(entries: _Entries) -> _Entries:
-    """Merge adjacent entries of a row with consecutive targets and weights."""
     e = entries
     if not len(e.group):
         return e
@@ -260,7 +259,6 @@ def _merged(entries: _Entries) -> _Entries:
 
 
 def _tables(indexed: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> IndexTables:
-    """Build the tables from runs; `shape` is (low, span, keys)."""
     low, span, keys = shape
     groups = len(low)
     run_start = np.searchsorted(runs.group, np.arange(groups + 1), side="left")

@@ -124,7 +124,6 @@ def loss_shape(program: StepProgram) -> LossShape:
 
 
 def _slots(loss: Composed) -> tuple[ScoreSlot, ...]:
-    """Return a slot for each statistic of a range of outputs that a term of the loss reads."""
     keys: list[tuple[ScoreKind, int, int]] = []
     for term, (first, stop) in zip(loss.terms, loss.slices, strict=True):
         known = loss.targets == "step_values" and term.reads_targets

@@ -36,10 +36,10 @@ from snnc.compiler.tiles.mapped.operations import SGD_CYCLES, square_cycles, upd
 
 @dataclass(frozen=True)
 class BusSource:
-    """A buffer transported by buses: an input, or an output port of a population.
+    """A buffer transported by buses: an input (`external`), or an output port of a population.
 
-    `owner` is the id of the input (then the source is `external`) or of the population, `width` the number of values per sample and step.
-    A static input is the same at every step. A `windowed` source needs gradients only for neurons that spiked or are near the threshold.
+    `owner` is the id of the input or population, `width` the number of values per sample and step. A static input is the same at every
+    step. A `windowed` source needs gradients only for neurons that spiked or are near the threshold.
     """
 
     buffer: str
@@ -202,7 +202,7 @@ class Layer:
     def running(self) -> tuple[int, int]:
         """Number of float32 and of float16 states that are stored apart from the history.
 
-        If a state and its history have the same type, the history contains the current value, so the state is not counted.
+        If a state has the type of its history, the history contains the current value, so the state is not counted.
         """
         kernel = self.kernel
         within = sum(name in kernel.halves for name in kernel.history) if self.gradient else 0
@@ -274,10 +274,8 @@ class MappedNetwork:
     scaled: bool = False
     """Whether the gradient of the loss is multiplied by a loss scale."""
     passes: int = 0
-    """Number of additional forward passes, and of additional backward passes, of an update for batch normalisations.
-
-    If it is not 0, one program computes the gradients, and another program the update.
-    """
+    """Number of additional forward and of additional backward passes of an update for batch normalisations; the update is then a
+    separate program."""
     whole_passes: bool = False
     """Whether each additional backward pass follows a forward pass, because statistics of each step are inputs."""
     rounding: Rounding | None = None
@@ -391,7 +389,6 @@ def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
 
 
 def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool, cuts: dict[IndexedMap, MapCuts]) -> Link:
-    """Return the description of a connection from `source`."""
     target = next(p for p in program.populations if p.id == connection.target)
     backward = program.backward if training else ()
     own_backward = [op for op in backward if getattr(op, "connection", None) == connection.id]
@@ -429,7 +426,6 @@ def _step(program: StepProgram, population: PopulationInfo) -> NeuronStep:
 
 
 def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, ...], training: bool) -> Layer:
-    """Return the description of a population with its `links`."""
     buffers, step = _buffers(program, population), _step(program, population)
     neurons = math.prod(population.shape)
     backward = program.backward if training else ()
@@ -464,5 +460,4 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
 
 
 def _biases(program: StepProgram, port: str) -> tuple[str, ...]:
-    """Return the biases of a port's current."""
     return tuple(bias for op in program.forward if isinstance(op, Fill) and op.target == port for bias in op.biases)

@@ -46,7 +46,6 @@ class Common:
 
 
 def _variants(program: StepProgram) -> Mapping[str, ChannelOrders | None]:
-    """Return the distinct orders of channels to try, by their text; the empty text stands for the author's order."""
     variants: dict[str, ChannelOrders | None] = {"": None}
     for grain in GRAINS:
         chosen = orders(program, grain)

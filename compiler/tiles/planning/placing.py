@@ -118,12 +118,11 @@ def map_program(
     # A custom operation stores its data on its tiles only.
     streaming = "off" if chosen.embedded and chosen.streaming == "auto" else chosen.streaming
     make = partial(given, recompute=chosen.recompute, streaming=streaming, estimates=estimates)
+    make = partial(make, quick=quick)
     drops = chosen.mode == "drop"
     if drops and describe(program).windowed:
         # The gradient of dropped spikes must not depend on which form of gradients is faster.
         make = partial(make, gradients="windowed")
-    if quick:
-        make = partial(make, quick=True)
     requested = _requested_capacity(program, chosen)
     if activity is None:
         return make(capacity=requested)

@@ -62,7 +62,7 @@ def id_bytes(source: BusSource) -> int:
 def whole_words(ids: int, width: int) -> int:
     """Return the number of ids for which a list of `ids` ids has space: an even number of 16-bit ids, because lists are copied in words.
 
-    The source has `width` values, which determine the size of an id.
+    The number of values of the source, `width`, determines the size of an id.
     """
     return ids + ids % 2 if width <= 1 << 16 else ids
 

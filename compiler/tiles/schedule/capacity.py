@@ -1,7 +1,7 @@
 """Capacities of windows, and expected numbers of events.
 
-A window is a list of the events (spikes) of one step, which tiles called relays send to the tiles that read a source. Its size is fixed: it
-has space for a certain number of events of each sample, the capacity.
+A window is a list of the events (spikes) of one step, which tiles called relays send to the tiles that read a source. Its *capacity* is the
+fixed number of events of each sample for which it has space.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 ASSUMED_ACTIVITY: Final = 0.05
 """Assumed spikes per value and step without measurements (the middle of the published benchmark grid)."""
 SUPPORT_RATIO: Final = 2.0
-"""Assumed ratio of neurons that receive a gradient to neurons that spike, without measurements: besides the neurons that spike, as many
-others are near the threshold (in published runs with windows of 10 % of all neurons, the ratio was 1.5 to 1.9)."""
+"""Assumed ratio of neurons that receive a gradient to neurons that spike, without measurements (in published runs with windows of 10 % of
+all neurons, the ratio was 1.5 to 1.9)."""
 MARGIN: Final = 4.0
 """Margin above the mean, in standard deviations of a binomial count: about 3 in 100,000 counts are larger if neurons are independent."""
 GRAIN: Final = 4
@@ -25,10 +25,9 @@ GRAIN: Final = 4
 
 
 def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
-    """Return, for each source with a gradient window, the fraction of neurons that receive a gradient per step.
+    """Return, for each source with a gradient window, the fraction of neurons that receive a gradient per step, at least the activity.
 
-    The fraction is the measurement in `given`; without a measurement, it is :data:`SUPPORT_RATIO` times the activity, but at most 1. It is
-    at least the activity. Sources with neither a measurement nor an activity are omitted.
+    Without a measurement in `given`, it is :data:`SUPPORT_RATIO` times the activity. Sources without an activity are omitted.
 
     Raises
     ------
@@ -79,7 +78,7 @@ def gradient_capacity(source: BusSource, capacity: int, support: float | None, g
     """Return the maximum number of entries per sample of a backward window: spikes, and neurons near the threshold.
 
     It is 0 for a source without gradient windows. Otherwise it is computed as in :func:`window_capacity`, from the fraction `support` of
-    neurons that receive a gradient, and is at least `capacity`, the number of spikes in a forward window.
+    neurons that receive a gradient, and is at least `capacity`, that of a forward window.
     """
     if not source.windowed:
         return 0

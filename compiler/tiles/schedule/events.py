@@ -1,7 +1,6 @@
 """Events of every sample in every step: measured, or drawn if only a rate is known.
 
-A superstep waits for the block with the most events, so the distribution over steps and samples matters, not only the mean. Neurons that
-share inputs fire together, and networks fire in bursts: the variance of a measured count may be ten times that of independent neurons.
+A superstep waits for the block with the most events, so the distribution over steps and samples matters, not only the mean.
 """
 
 from __future__ import annotations
@@ -30,10 +29,7 @@ def batches(sources: Iterable[BusSource], measured: Mapping[str, Array], steps: 
 
 
 def spikes_of(source: BusSource, rate: float, measured: Array | None, shape: tuple[int, int, int]) -> Ints:
-    """Return [batches, steps, samples]: number of events of a source.
-
-    Without measurements, each of its neurons or inputs fires independently with probability `rate`.
-    """
+    """Return [batches, steps, samples]: number of events of a source; unmeasured, its values fire independently with probability `rate`."""
     if measured is not None:
         return fitted(measured, shape).astype(np.int64)
     found = _random(source, "spikes").binomial(source.width, rate, (shape[0], 1 if source.static else shape[1], shape[2]))
@@ -53,10 +49,7 @@ def support_of(source: BusSource, rates: tuple[float, float], measured: Array | 
 
 
 def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
-    """Return [batches, steps, samples, …] from [steps, samples, …], with different samples in each batch as far as possible.
-
-    If the samples do not suffice, they repeat from the first.
-    """
+    """Return [batches, steps, samples, …] from [steps, samples, …], which repeat from the first if they do not suffice."""
     steps, samples = measured.shape[:2]
     chosen = np.arange(shape[0] * shape[2]) % samples
     found: Array = measured[np.arange(shape[1]) % steps][:, chosen]
@@ -64,5 +57,5 @@ def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _random(source: BusSource, what: str) -> np.random.Generator:
-    """Return a random generator whose seed depends only on `source` and `what`, so that results are reproducible."""
+    """Return a random generator whose seed depends only on `source` and `what`."""
     return np.random.default_rng(zlib.crc32(f"{source.buffer} {what}".encode()))

@@ -1,7 +1,6 @@
 """Further windows, which carry the events of a step that do not fit in its first window.
 
-They are possible if a window may be too small for the events of a step. In one of the two passes, relays (the tiles that write windows)
-request the number of further windows that they need.
+In one of the two passes, relays (the tiles that write windows) request the number of further windows that they need.
 """
 
 from __future__ import annotations

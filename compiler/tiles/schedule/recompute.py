@@ -1,7 +1,7 @@
 """Lengths of segments to try if the history of all steps does not fit.
 
-A segment is a stretch of iterations. Tiles store the history of one segment at a time; before its backward pass, its forward pass runs
-again from the states stored at its beginning.
+A segment is a few consecutive iterations. Tiles store the history of one segment at a time; before its backward pass, its forward pass
+runs again from the states stored at its beginning.
 """
 
 from __future__ import annotations
@@ -68,5 +68,4 @@ def _bytes(network: MappedNetwork, schedule: TileSchedule, cuts: Sequence[Segmen
 
 
 def _step_bytes(source: BusSource) -> int:
-    """Return the bytes per sample and step on a relay, with space for all ids."""
     return FLOAT * source.width if source.kind != "spikes" else id_bytes(source) * source.width + COUNT_BYTES

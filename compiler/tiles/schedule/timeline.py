@@ -132,23 +132,21 @@ class EventTimeline:
 
     def active(self, first: int, since: int = 0) -> Floats:
         """Return [chosen iterations]: 1 if the iteration is ``first + R t`` for a step t of at least `since`, else 0."""
-        return self._memo.get(("active", first, since), lambda: self._active(first, since))
 
-    def _active(self, first: int, since: int) -> Floats:
-        steps = np.ones((self._batches, self.problem.steps, 1))
-        steps[:, :since] = 0
-        found: Floats = self.placed(steps, first)[:, 0]
-        return found
+        def make() -> Floats:
+            steps = np.ones((self._batches, self.problem.steps, 1))
+            steps[:, :since] = 0
+            found: Floats = self.placed(steps, first)[:, 0]
+            return found
+
+        return self._memo.get(("active", first, since), make)
 
     def sums(self, kind: str, bus: Bus, values: Callable[[], Any]) -> Sums:
         """Return sums over the samples of the result of `values`, cached under `kind` and the bus."""
         return self._memo.get((kind, bus.id), lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
-        """Return the numbers of events in the window that neurons read in `part`.
-
-        It is the last window of an iteration (part "forward") or the first one (part "backward").
-        """
+        """Return the numbers of events in the window that neurons read: the last of an iteration (`part` "forward") or the first ("backward")."""
         if part == "backward":
             return self.sums(part, bus, lambda: self.window(bus, backward=True))
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
@@ -168,7 +166,6 @@ class EventTimeline:
         return self._memo.get(("rounds", backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
 
     def _rounds(self, limited: Iterable[Bus], backward: bool) -> Ints:
-        """Return :meth:`rounds`, computed from the buses `limited`."""
         further = np.zeros(len(self.chosen), dtype=np.int64)
         for bus in limited:
             entries = self.all_entries(bus) if backward else self.stored(bus)

@@ -79,13 +79,13 @@ class WindowTest:
     direction
         The pass in which relays report their numbers.
     words
-        Words of a number: 2 if the forward pass also finds the number for the backward pass.
+        Words of a number.
     order
         Order in which the numbers of the relays are read, as indices into the arguments `tiles` and `numbers` of :func:`window_test`.
     reported
         The numbers of the relays in this order.
     levels
-        Levels between the relays and the deciding tile; empty if this tile reads all reports.
+        Levels between the relays and the deciding tile.
     """
 
     direction: Direction
@@ -110,7 +110,7 @@ def window_test(
 ) -> WindowTest:
     """Return the fastest way to combine the numbers of relays: relay i has ``numbers[i]`` numbers on tile ``tiles[i]``.
 
-    `vertex` is the vertex that computes a maximum on a tile of a level.
+    `vertex` computes a maximum on a tile of a level.
     """
     where = np.asarray(tiles, dtype=np.int64)
     order: Ints = np.argsort(where, kind="stable")
@@ -194,7 +194,6 @@ def level_reads(test: WindowTest) -> tuple[LevelReads, ...]:
 
 
 def _level_reads(words: int, below: Numbers, level: MaximumLevel) -> LevelReads:
-    """Return the data that `level` reads from the level `below` it."""
     reader = np.repeat(level.tile, level.last - level.first)
     size = words * WORD * below.numbers * (reader != below.tile)
     return LevelReads(

@@ -87,10 +87,7 @@ def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
     words, halves = TileRowShare.none(tiles), TileRowShare.none(tiles)
     history = layout.problem.segments.streamed == "history"
     for layer in layout.problem.network.layers:
-        if history:
-            _add_history(layout, layer, words, halves)
-        else:
-            _add_boundary(layout, layer, words, halves)
+        (_add_history if history else _add_boundary)(layout, layer, words, halves)
     for source, relays in layout.relays.items():
         where, samples = np.array([r.tile for r in relays]), np.array([r.samples for r in relays])
         for size, half_words in _relayed(layout, source, history=history):
