@@ -20,32 +20,22 @@ MAX_CODES: Final = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """All blocks of a population, and the properties of each kind of block.
-
-    Attributes
-    ----------
-    place, kind
-        For each block: the index of its tile among the tiles of the population, and its kind.
-    columns
-        Number of neurons of a block. This array and all arrays below have one element per kind.
-    first, samples
-        Samples ``[first, first + samples)`` of a block.
-    of_tile
-        Number of samples on the tile of a block.
-    group
-        Column group of a block, numbered over a replica; 0 if column groups of the same size cost the same.
-    odd
-        1 if the index of a block's first sample on its tile is odd.
-    """
+    """All blocks of a population, and the properties of each kind of block."""
 
     place: Ints
     kind: Ints
+    """For each block: the index of its tile among the tiles of the population, and its kind."""
     columns: Ints
+    """Number of neurons of a block. This array and all arrays below have one element per kind."""
     first: Ints
     samples: Ints
+    """Samples ``[first, first + samples)`` of a block."""
     of_tile: Ints
+    """Number of samples on the tile of a block."""
     group: Ints
+    """Column group of a block, numbered over a replica; 0 if column groups of the same size cost the same."""
     odd: Ints
+    """1 if the index of a block's first sample on its tile is odd."""
 
 
 def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Blocks:

@@ -17,21 +17,14 @@ from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div
 
 @dataclass(frozen=True)
 class Cut:
-    """Replicas that share the batch, and the maximum number of column groups of a tile's neurons.
-
-    Attributes
-    ----------
-    replicas
-        Number of groups of tiles that each process all neurons, for a share of the samples.
-    columns
-        Maximum number of column groups of a tile's neurons; see :mod:`snnc.compiler.tiles.blocks.grouping`.
-    paired
-        Whether workers share samples in pairs; see :func:`snnc.compiler.tiles.blocks.grouping.split_samples`.
-    """
+    """Replicas that share the batch, and the maximum number of column groups of a tile's neurons."""
 
     replicas: int
+    """Number of groups of tiles that each process all neurons, for a share of the samples."""
     columns: int
+    """Maximum number of column groups of a tile's neurons; see :mod:`snnc.compiler.tiles.blocks.grouping`."""
     paired: bool = True
+    """Whether workers share samples in pairs; see :func:`snnc.compiler.tiles.blocks.grouping.split_samples`."""
 
     def samples(self, batch: int) -> int:
         """Return the maximum number of samples on a tile."""

@@ -39,21 +39,14 @@ class HalfState:
 
 @dataclass(frozen=True)
 class BackwardCode(BlockCode):
-    """Code of the adjoint of a step.
-
-    Attributes
-    ----------
-    states
-        States whose adjoint is passed from step to step.
-    ports
-        Ports for which the gradient of the current is computed.
-    sums
-        Parameters and biases whose gradients are summed.
-    """
+    """Code of the adjoint of a step."""
 
     states: tuple[str, ...]
+    """States whose adjoint is passed from step to step."""
     ports: tuple[int, ...]
+    """Ports for which the gradient of the current is computed."""
     sums: tuple[LearnedParameter, ...]
+    """Parameters and biases whose gradients are summed."""
 
 
 def code_of(assignments: Sequence[Assignment], results: Iterable[str]) -> BlockCode:

@@ -47,28 +47,19 @@ _FIRST: Final = constant("first", "first neuron of the block")
 
 @dataclass(frozen=True)
 class BlockLink:
-    """A connection, with the properties that determine the code of its target's vertices.
-
-    Attributes
-    ----------
-    index
-        Index of the connection among those into the target; field names end with it.
-    link
-        The connection.
-    returned
-        Whether the gradient of the source returns in windows.
-    limited, limited_back
-        Whether further windows may follow the first one, in the forward and in the backward pass.
-    form
-        Form of the target's tables; None if the connection has no tables, or if the loops of all forms are requested.
-    """
+    """A connection, with the properties that determine the code of its target's vertices."""
 
     index: int
+    """Index of the connection among those into the target; field names end with it."""
     link: Link
+    """The connection."""
     returned: bool
+    """Whether the gradient of the source returns in windows."""
     limited: bool
     limited_back: bool
+    """Whether further windows may follow the first one, in the forward and in the backward pass."""
     form: TableForm | None
+    """Form of the target's tables; None if the connection has no tables, or if the loops of all forms are requested."""
 
     @property
     def read_backward(self) -> bool:

@@ -76,21 +76,14 @@ def block_cycles(
 
 @dataclass(frozen=True)
 class WindowContents:
-    """Contents of the windows that a block reads, per connection and sample.
-
-    Attributes
-    ----------
-    events
-        Number of spikes.
-    entries
-        Number of entries of a backward window.
-    passed
-        Fraction of a table's keys that a search for the spikes passes.
-    """
+    """Contents of the windows that a block reads, per connection and sample."""
 
     events: Callable[[Link], Any]
+    """Number of spikes."""
     entries: Callable[[Link], Any]
+    """Number of entries of a backward window."""
     passed: Callable[[Link], Any]
+    """Fraction of a table's keys that a search for the spikes passes."""
 
 
 def expected(problem: MappingProblem) -> WindowContents:

@@ -262,19 +262,13 @@ def _labels(number: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class TileGroups:
-    """Tiles that compute, in groups with the same vertices.
-
-    Attributes
-    ----------
-    tiles, of_tile
-        Tiles, and the group of each.
-    makespans
-        Tile cycles of each group, [groups, iterations].
-    """
+    """Tiles that compute, in groups with the same vertices."""
 
     tiles: Ints
     of_tile: Ints
+    """Tiles, and the group of each."""
     makespans: Floats
+    """Tile cycles of each group, [groups, iterations]."""
 
 
 def makespans(where: Ints, kinds: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:

@@ -34,24 +34,16 @@ COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)
 
 @dataclass(frozen=True, eq=False)
 class BusReduction:
-    """Stage one of the reduction for one bus.
-
-    Attributes
-    ----------
-    capacity
-        Maximum number of entries in a window.
-    parts
-        Number of parts.
-    table
-        Columns of :class:`~snnc.compiler.ir.plan.PartialSum`, one row per vertex.
-    producers
-        Tile of each producer, for each range of samples (first, count).
-    """
+    """Stage one of the reduction for one bus."""
 
     capacity: int
+    """Maximum number of entries in a window."""
     parts: int
+    """Number of parts."""
     table: Mapping[str, Ints]
+    """Columns of :class:`~snnc.compiler.ir.plan.PartialSum`, one row per vertex."""
     producers: Mapping[tuple[int, int], Ints]
+    """Tile of each producer, for each range of samples (first, count)."""
 
     def to_plan(self) -> GradientPlan:
         """Return the reduction as a part of the plan."""

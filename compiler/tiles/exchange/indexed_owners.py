@@ -23,20 +23,14 @@ from snnc.compiler.tiles.mapped.network import Link
 
 @dataclass(frozen=True, eq=False)
 class Ownership:
-    """Owners of an indexed connection's weights, and the column groups (here *groups*) that use the weights.
-
-    Attributes
-    ----------
-    link, indexed
-        The connection.
-    target, source
-        Tile range of the target, and of the source if it copies weights.
-    """
+    """Owners of an indexed connection's weights, and the column groups (here *groups*) that use the weights."""
 
     link: Link
     indexed: IndexedLink
+    """The connection."""
     target: TileRange
     source: TileRange | None
+    """Tile range of the target, and of the source if it copies weights."""
 
     @cached_property
     def owners(self) -> Owners:

@@ -159,26 +159,18 @@ def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size
 
 
 class OwnedWork(NamedTuple):
-    """Work of owners that update weights; arrays have one value for each owner.
-
-    Attributes
-    ----------
-    tiles, elements
-        Tile of the owner, and number of elements that it owns.
-    pieces, values
-        Number of pieces of gradients that the owner sums, and total number of their elements.
-    half
-        Whether the elements are float16.
-    places
-        Whether a table contains the position of each element in the model's array, for stochastic rounding.
-    """
+    """Work of owners that update weights; arrays have one value for each owner."""
 
     tiles: Ints
     elements: Ints
+    """Tile of the owner, and number of elements that it owns."""
     pieces: Ints
     values: Ints
+    """Number of pieces of gradients that the owner sums, and total number of their elements."""
     half: bool = False
+    """Whether the elements are float16."""
     places: bool = False
+    """Whether a table contains the position of each element in the model's array, for stochastic rounding."""
 
 
 def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:

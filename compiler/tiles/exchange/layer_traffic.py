@@ -52,27 +52,18 @@ KINDS = (
 
 @dataclass(frozen=True, eq=False)
 class StepTraffic:
-    """Bytes that one training step moves.
-
-    Attributes
-    ----------
-    nodes
-        Ids of the inputs, then of the layers.
-    flows
-        Bytes that tiles receive, by node of the sender, node of the receiver, and kind.
-    chips
-        Bytes from chip (row) to chip (column); the diagonal is the traffic inside a chip.
-    by_kind
-        Matrices like `chips`, by kind.
-    links
-        Bytes that chips send to other chips, for each kind; see :class:`snnc.compiler.machines.chip_links.Flows`.
-    """
+    """Bytes that one training step moves."""
 
     nodes: tuple[str, ...]
+    """Ids of the inputs, then of the layers."""
     flows: tuple[LayerFlow, ...]
+    """Bytes that tiles receive, by node of the sender, node of the receiver, and kind."""
     chips: Floats
+    """Bytes from chip (row) to chip (column); the diagonal is the traffic inside a chip."""
     by_kind: Mapping[str, Floats]
+    """Matrices like `chips`, by kind."""
     links: Mapping[str, Flows]
+    """Bytes that chips send to other chips, for each kind; see :class:`snnc.compiler.machines.chip_links.Flows`."""
 
     @classmethod
     def of(cls, plan: PlanTraffic) -> StepTraffic:

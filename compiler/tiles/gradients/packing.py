@@ -35,22 +35,15 @@ Runs: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Packed rows of the weights of one connection. Unless stated otherwise, arrays have one element for each tile of a target replica.
-
-    Attributes
-    ----------
-    inputs
-        Number of rows of the weights, which is the number of neurons of the source.
-    source, target
-        Tile ranges of the two populations.
-    bundles
-        Number of runs of tiles into which :func:`snnc.compiler.tiles.blocks.grouping.split` cuts a replica of the target.
-    """
+    """Packed rows of the weights of one connection. Unless stated otherwise, arrays have one element for each tile of a target replica."""
 
     inputs: int
+    """Number of rows of the weights, which is the number of neurons of the source."""
     source: TileRange
     target: TileRange
+    """Tile ranges of the two populations."""
     bundles: int
+    """Number of runs of tiles into which :func:`snnc.compiler.tiles.blocks.grouping.split` cuts a replica of the target."""
 
     @cached_property
     def readers(self) -> Mapping[int, int]:

@@ -56,51 +56,37 @@ class TableForm:
 
 @dataclass(frozen=True, eq=False)
 class IndexTables:
-    """Tables of all groups; runs are ordered by group, row and target.
-
-    Attributes
-    ----------
-    low, span
-        First row of each group, and the number of its rows. A row is a source on the target's side, and a neuron of the group on the
-        source's side.
-    keys
-        Sources with a row, in ascending order, if rows are found by keys; `low` is then 0. Empty if every source from the group's first
-        to its last source has a row.
-    rows
-        Row offsets, ``span + 1`` per group: the index in the group of the first run of each row, and the number of runs. Biases are an
-        additional last row, which makes ``span + 2`` entries.
-    row_start, run_start
-        Index of a group's first entry in `rows`, and of its first run in the three arrays below. The last element is the length of these
-        arrays.
-    place, weight, length
-        First target and first weight of each run, as local numbers, and its number of values. For a maximum, `weight` is the number of
-        the entry.
-    used
-        Elements of theta that each group uses.
-    targets
-        Targets that each group reads on the source's side; empty on the target's side.
-    always
-        Whether groups have a row of biases.
-    inputs
-        Number of values of the source.
-    weights
-        Number of elements of theta that are not biases.
-    """
+    """Tables of all groups; runs are ordered by group, row and target."""
 
     low: Ints
     span: Ints
+    """First row of each group, and the number of its rows. A row is a source on the target's side, and a neuron of the group on the
+    source's side."""
     keys: Ints
+    """Sources with a row, in ascending order, if rows are found by keys; `low` is then 0. Empty if every source from the group's first to
+    its last source has a row."""
     rows: Ints
+    """Row offsets, ``span + 1`` per group: the index in the group of the first run of each row, and the number of runs. Biases are an
+    additional last row, which makes ``span + 2`` entries."""
     row_start: Ints
     run_start: Ints
+    """Index of a group's first entry in `rows`, and of its first run in the three arrays below. The last element is the length of these
+    arrays."""
     place: Ints
     weight: Ints
     length: Ints
+    """First target and first weight of each run, as local numbers, and its number of values. For a maximum, `weight` is the number of the
+    entry."""
     used: Pieces
+    """Elements of theta that each group uses."""
     targets: Pieces
+    """Targets that each group reads on the source's side; empty on the target's side."""
     always: bool
+    """Whether groups have a row of biases."""
     inputs: int
+    """Number of values of the source."""
     weights: int
+    """Number of elements of theta that are not biases."""
 
     @property
     def extent(self) -> tuple[Ints, Ints]:

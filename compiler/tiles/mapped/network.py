@@ -53,19 +53,7 @@ class BusSource:
 
 @dataclass(frozen=True)
 class Link:
-    """A connection.
-
-    Attributes
-    ----------
-    inputs, outputs
-        Number of values of the source and of the target.
-    weight_elements
-        Number of weights: inputs x outputs if dense; 0, 1 or `inputs` if one to one; 0 if indexed.
-    weight_gradient, input_gradient
-        Whether the backward step computes the gradient of the weights, and of the source.
-    indexed
-        Tables of an indexed connection; None if the connection is dense or one to one.
-    """
+    """A connection."""
 
     id: str
     source: BusSource
@@ -75,10 +63,14 @@ class Link:
     delay: int
     inputs: int
     outputs: int
+    """Number of values of the source and of the target."""
     weight_elements: int
+    """Number of weights: inputs x outputs if dense; 0, 1 or `inputs` if one to one; 0 if indexed."""
     weight_gradient: bool
     input_gradient: bool
+    """Whether the backward step computes the gradient of the weights, and of the source."""
     indexed: IndexedLink | None = None
+    """Tables of an indexed connection; None if the connection is dense or one to one."""
     sparse_values: bool = False
     """Whether the connection is dense and reads sums or averages of spikes, which are mostly 0."""
     half: bool = False
@@ -146,31 +138,7 @@ class Past:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A population with its links and parameters.
-
-    Attributes
-    ----------
-    parameters
-        For each parameter of the kernel, whether all neurons share one value.
-    biases
-        For each bias of each port, whether all neurons share one value.
-    learned
-        Trained parameters and biases.
-    outputs
-        Output buffers of the kernel, in order.
-    sent
-        Output buffers transported by buses.
-    recorded
-        Buffer of each network output that the population writes.
-    adjoint_outputs
-        Output buffers that receive a gradient from a record.
-    gradient
-        Whether the backward step includes the population.
-    shown
-        Whether the adjoint of the input current is stored for all steps, for a caller that reads it.
-    measured
-        Whether one of the outputs is recorded only for its mean and variance, which the tiles compute for each block.
-    """
+    """A population with its links and parameters."""
 
     id: str
     label: str
@@ -179,15 +147,25 @@ class Layer:
     incoming: tuple[Link, ...]
     outgoing: tuple[Link, ...]
     parameters: tuple[bool, ...]
+    """For each parameter of the kernel, whether all neurons share one value."""
     biases: tuple[tuple[bool, ...], ...]
+    """For each bias of each port, whether all neurons share one value."""
     learned: tuple[LearnedParameter, ...]
+    """Trained parameters and biases."""
     outputs: tuple[str, ...]
+    """Output buffers of the kernel, in order."""
     sent: tuple[BusSource, ...]
+    """Output buffers transported by buses."""
     recorded: tuple[str, ...]
+    """Buffer of each network output that the population writes."""
     adjoint_outputs: frozenset[str]
+    """Output buffers that receive a gradient from a record."""
     gradient: bool
+    """Whether the backward step includes the population."""
     shown: bool = False
+    """Whether the adjoint of the input current is stored for all steps, for a caller that reads it."""
     measured: bool = False
+    """Whether one of the outputs is recorded only for its mean and variance, which the tiles compute for each block."""
 
     @property
     def past(self) -> Past:

@@ -26,24 +26,17 @@ from snnc.compiler.tiles.partition.split import Partition, split
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Populations that can be cut, in the order of the graph.
-
-    Attributes
-    ----------
-    sizes
-        Number of neurons of each population.
-    sources, targets
-        Sending and receiving neuron of each entry of the sparse connections among these populations. Neurons are numbered across all of
-        these populations.
-    fan_in, fan_out
-        Number of entries of all sparse connections into each neuron, and out of it.
-    """
+    """Populations that can be cut, in the order of the graph."""
 
     sizes: Mapping[str, int]
+    """Number of neurons of each population."""
     sources: Ints
     targets: Ints
+    """Sending and receiving neuron of each entry of the sparse connections among these populations. Neurons are numbered across all of
+    these populations."""
     fan_in: Floats
     fan_out: Floats
+    """Number of entries of all sparse connections into each neuron, and out of it."""
 
     @cached_property
     def first(self) -> dict[str, int]:

@@ -24,27 +24,19 @@ class PlaceInWhole:
 
 @dataclass(frozen=True, eq=False)
 class Correspondence:
-    """The partitioned program, and the place of its populations, parameters, outputs and buffers in the whole program.
-
-    Attributes
-    ----------
-    whole, split
-        The two programs; inputs have the same ids in both.
-    parameters, outputs, populations
-        Place of each parameter (by name), output and population (by id) of `split`.
-    buffers
-        Place of each output buffer of the populations of `split`, and of the buffer of each input.
-    inputs
-        For inputs that `split` reads in a different order: indices of the values in the order of `split`.
-    """
+    """The partitioned program, and the place of its populations, parameters, outputs and buffers in the whole program."""
 
     whole: StepProgram
     split: StepProgram
+    """The two programs; inputs have the same ids in both."""
     parameters: Mapping[str, PlaceInWhole]
     outputs: Mapping[str, PlaceInWhole]
     populations: Mapping[str, PlaceInWhole]
+    """Place of each parameter (by name), output and population (by id) of `split`."""
     buffers: Mapping[str, PlaceInWhole]
+    """Place of each output buffer of the populations of `split`, and of the buffer of each input."""
     inputs: Mapping[str, Ints] = field(default_factory=dict)
+    """For inputs that `split` reads in a different order: indices of the values in the order of `split`."""
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:

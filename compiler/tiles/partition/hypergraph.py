@@ -18,21 +18,15 @@ class Hypergraph:
     """Vertices, which are neurons, and nets, which are sets of vertices. The vertices of a net are called its pins.
 
     In the methods, `part` is the part of each vertex, and `parts` the number of parts.
-
-    Attributes
-    ----------
-    start, pins
-        The pins of net n are ``pins[start[n] : start[n + 1]]``, distinct and ascending.
-    rate
-        Weight of each net: events per step.
-    work
-        Weight of each vertex.
     """
 
     start: Ints
     pins: Ints
+    """The pins of net n are ``pins[start[n] : start[n + 1]]``, distinct and ascending."""
     rate: Floats
+    """Weight of each net: events per step."""
     work: Floats
+    """Weight of each vertex."""
 
     @classmethod
     def of(cls, nets: Ints, pins: Ints, rate: Floats, work: Floats) -> Hypergraph:

@@ -45,22 +45,15 @@ class ArrayPiece:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The graph of the parts, with the origin of its nodes and arrays.
-
-    Attributes
-    ----------
-    graph
-        The divided graph, which computes the same results as the original.
-    populations, outputs
-        Neurons of each part, and neurons recorded by each output, by the new names.
-    parameters
-        Elements of the weight, bias and parameters of each part, by label (``"<node>.weight"``).
-    """
+    """The graph of the parts, with the origin of its nodes and arrays."""
 
     graph: Graph
+    """The divided graph, which computes the same results as the original."""
     populations: Mapping[str, ArrayPiece]
     outputs: Mapping[str, ArrayPiece]
+    """Neurons of each part, and neurons recorded by each output, by the new names."""
     parameters: Mapping[str, ArrayPiece]
+    """Elements of the weight, bias and parameters of each part, by label (``"<node>.weight"``)."""
 
 
 def split(graph: Graph, partition: Partition) -> Split:

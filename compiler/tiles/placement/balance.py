@@ -39,25 +39,17 @@ AT_ONCE: Final = 64
 
 @dataclass(frozen=True, eq=False)
 class AllocationTable:
-    """All allocations of a population, ordered by tiles, then by cycles; each choice occurs with every useful number of tiles.
-
-    Attributes
-    ----------
-    choices
-        The choices of the population.
-    tiles
-        Number of tiles of each allocation, over all replicas.
-    parts
-        Cycles by part of the step, [parts, allocations].
-    choice, width
-        Index in `choices`, and number of tiles of one replica, for each allocation.
-    """
+    """All allocations of a population, ordered by tiles, then by cycles; each choice occurs with every useful number of tiles."""
 
     choices: Sequence[Choice]
+    """The choices of the population."""
     tiles: Ints
+    """Number of tiles of each allocation, over all replicas."""
     parts: Floats
+    """Cycles by part of the step, [parts, allocations]."""
     choice: Ints
     width: Ints
+    """Index in `choices`, and number of tiles of one replica, for each allocation."""
 
     @cached_property
     def cycles(self) -> Floats:

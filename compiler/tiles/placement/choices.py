@@ -33,27 +33,18 @@ ALIKE: Final = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One way to cut a population, with its cycles and bytes.
-
-    Attributes
-    ----------
-    cut
-        Number of replicas and division into column groups.
-    priced
-        Function that computes :attr:`parts` on demand: the cycles of many cuts that need more bytes than a tile has are never needed.
-    used
-        Bytes on a tile with 1, 2, … neurons, monotone.
-    limit
-        Maximum number of bytes of a tile that blocks may use.
-    neurons
-        Number of neurons of the population.
-    """
+    """One way to cut a population, with its cycles and bytes."""
 
     cut: Cut
+    """Number of replicas and division into column groups."""
     priced: Callable[[], Floats]
+    """Function that computes :attr:`parts` on demand: the cycles of many cuts that need more bytes than a tile has are never needed."""
     used: Ints
+    """Bytes on a tile with 1, 2, … neurons, monotone."""
     limit: float
+    """Maximum number of bytes of a tile that blocks may use."""
     neurons: int
+    """Number of neurons of the population."""
 
     @cached_property
     def parts(self) -> Floats:

@@ -26,22 +26,15 @@ SIMILAR: Final = 0.1
 
 @dataclass(frozen=True)
 class ReplicaShape:
-    """Cut and tiles of a population in one of the groups of chips that share the batch.
-
-    Attributes
-    ----------
-    cut, width
-        Cut of the population, and number of tiles of a replica.
-    chip
-        Chip of the first tile. Populations with the same chip follow each other from the first tile of the chip on.
-    first
-        First tile if populations share tiles; otherwise None.
-    """
+    """Cut and tiles of a population in one of the groups of chips that share the batch."""
 
     cut: Cut
     width: int
+    """Cut of the population, and number of tiles of a replica."""
     chip: int
+    """Chip of the first tile. Populations with the same chip follow each other from the first tile of the chip on."""
     first: int | None = None
+    """First tile if populations share tiles; otherwise None."""
 
     @property
     def tiles(self) -> int:

@@ -60,25 +60,17 @@ class Mapped:
 
 @dataclass(frozen=True, eq=False)
 class NetworkPartitioner:
-    """Cuts one network into any number of parts.
-
-    Attributes
-    ----------
-    prepared, program
-        The graph after the default flow, and the program of the whole network.
-    lowering
-        Options of :func:`snnc.compiler.lowering.lower.lower` with which the program was lowered.
-    activity
-        Measured or assumed spikes.
-    seed
-        Seed of the partitioner.
-    """
+    """Cuts one network into any number of parts."""
 
     prepared: Prepared
     program: StepProgram
+    """The graph after the default flow, and the program of the whole network."""
     lowering: Mapping[str, Any]
+    """Options of :func:`snnc.compiler.lowering.lower.lower` with which the program was lowered."""
     activity: Activity | None
+    """Measured or assumed spikes."""
     seed: int = 0
+    """Seed of the partitioner."""
 
     @property
     def candidates(self) -> Candidates | None:

@@ -39,18 +39,12 @@ OF_SEQUENCE: Final = ("history", "relays", "records")
 
 @dataclass(frozen=True, eq=False)
 class MemoryUse:
-    """Bytes in the memory of all tiles over a training step.
-
-    Attributes
-    ----------
-    held
-        Bytes on each tile, by (category, lifetime).
-    steps
-        For each superstep: its name, its part of the training step, and the bytes of exchange buffers on each tile.
-    """
+    """Bytes in the memory of all tiles over a training step."""
 
     held: dict[CategoryAndLife, Ints]
+    """Bytes on each tile, by (category, lifetime)."""
     steps: tuple[tuple[str, str, Ints], ...]
+    """For each superstep: its name, its part of the training step, and the bytes of exchange buffers on each tile."""
 
     @cached_property
     def over_time(self) -> Ints:

@@ -64,24 +64,16 @@ def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> M
 
 @dataclass(frozen=True)
 class RelayWork:
-    """Cycles of the slowest worker in one run of a relay: numbers, or arrays with one element for each number of samples.
-
-    Attributes
-    ----------
-    always
-        Cycles in every iteration.
-    compacting
-        Further cycles in iterations that follow a step of the source.
-    shown
-        Further cycles in iterations in which a bus carries a step, by bus id.
-    runs
-        The loops that take these cycles, with their trip counts.
-    """
+    """Cycles of the slowest worker in one run of a relay: numbers, or arrays with one element for each number of samples."""
 
     always: Any
+    """Cycles in every iteration."""
     compacting: Any
+    """Further cycles in iterations that follow a step of the source."""
     shown: Mapping[str, Any]
+    """Further cycles in iterations in which a bus carries a step, by bus id."""
     runs: tuple[tuple[Values, tuple[Loop, ...]], ...] = ()
+    """The loops that take these cycles, with their trip counts."""
 
     @property
     def cycles(self) -> Any:

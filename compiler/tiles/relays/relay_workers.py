@@ -31,20 +31,15 @@ class Shares:
     Each list is divided into as many classes as the tile has workers. For ids, class c contains the words c, c + workers, c + 2 workers, …
     For bits and for the entries of gradients, it is the c-th of equal ranges. The classes of all lists are lined up, and every worker gets
     `samples` consecutive classes. The arrays have one element per class.
-
-    Attributes
-    ----------
-    sample, word
-        Number of the sample, and number of the class within its list.
-    begins
-        1 if the class is the first of a worker or of a list, otherwise 0.
     """
 
     workers: int
     samples: int
     sample: Ints
     word: Ints
+    """Number of the sample, and number of the class within its list."""
     begins: Ints
+    """1 if the class is the first of a worker or of a list, otherwise 0."""
 
     @classmethod
     def of(cls, workers: int, samples: int) -> Shares:

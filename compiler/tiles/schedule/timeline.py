@@ -146,7 +146,7 @@ class EventTimeline:
         return self._memo.get((kind, bus.id), lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
-        """Return the numbers of events in the window that neurons read: the last of an iteration (`part` "forward") or the first ("backward")."""
+        """Return the numbers of events in the window that neurons read: the last of an iteration (part "forward") or the first (backward)."""
         if part == "backward":
             return self.sums(part, bus, lambda: self.window(bus, backward=True))
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))

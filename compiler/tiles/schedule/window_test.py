@@ -29,18 +29,12 @@ ROOT: Final = 0
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers on tiles, in the order in which they are read; a *piece* consists of the numbers of one relay or vertex.
-
-    Attributes
-    ----------
-    tile
-        Tile of each piece, ascending.
-    numbers
-        Count of numbers in each piece.
-    """
+    """Numbers on tiles, in the order in which they are read; a *piece* consists of the numbers of one relay or vertex."""
 
     tile: Ints
+    """Tile of each piece, ascending."""
     numbers: Ints
+    """Count of numbers in each piece."""
 
     @property
     def end(self) -> Ints:
@@ -50,19 +44,13 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class MaximumLevel:
-    """One level of the tree: tiles that each read some pieces and report their maximum.
-
-    Attributes
-    ----------
-    tile
-        Tile of each vertex of the level, ascending and distinct.
-    first, last
-        The pieces ``[first, last)`` that each vertex reads.
-    """
+    """One level of the tree: tiles that each read some pieces and report their maximum."""
 
     tile: Ints
+    """Tile of each vertex of the level, ascending and distinct."""
     first: Ints
     last: Ints
+    """The pieces ``[first, last)`` that each vertex reads."""
 
     @property
     def results(self) -> Numbers:
@@ -72,27 +60,18 @@ class MaximumLevel:
 
 @dataclass(frozen=True, eq=False)
 class WindowTest:
-    """Communication of the test.
-
-    Attributes
-    ----------
-    direction
-        The pass in which relays report their numbers.
-    words
-        Words of a number.
-    order
-        Order in which the numbers of the relays are read, as indices into the arguments `tiles` and `numbers` of :func:`window_test`.
-    reported
-        The numbers of the relays in this order.
-    levels
-        Levels between the relays and the deciding tile.
-    """
+    """Communication of the test."""
 
     direction: Direction
+    """The pass in which relays report their numbers."""
     words: int
+    """Words of a number."""
     order: Ints
+    """Order in which the numbers of the relays are read, as indices into the arguments `tiles` and `numbers` of :func:`window_test`."""
     reported: Numbers
+    """The numbers of the relays in this order."""
     levels: tuple[MaximumLevel, ...]
+    """Levels between the relays and the deciding tile."""
 
     @property
     def last(self) -> Numbers:
@@ -165,24 +144,17 @@ def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> Maxi
 
 @dataclass(frozen=True, eq=False)
 class LevelReads:
-    """Data that one level of the tree reads.
-
-    Attributes
-    ----------
-    tile, numbers
-        Tile of each vertex of the level, and count of the numbers that it reads.
-    received, fragments
-        Bytes and fragments that each of these tiles receives from other tiles.
-    from_tile, sent
-        Tile of each piece that is read, and bytes of the piece if it moves to another tile, else 0.
-    """
+    """Data that one level of the tree reads."""
 
     tile: Ints
     numbers: Ints
+    """Tile of each vertex of the level, and count of the numbers that it reads."""
     received: Floats
     fragments: Floats
+    """Bytes and fragments that each of these tiles receives from other tiles."""
     from_tile: Ints
     sent: Floats
+    """Tile of each piece that is read, and bytes of the piece if it moves to another tile, else 0."""
 
 
 def level_reads(test: WindowTest) -> tuple[LevelReads, ...]:

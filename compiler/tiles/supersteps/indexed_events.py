@@ -142,21 +142,14 @@ def _disjoint(first: Ints, count: Ints) -> Iterator[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class WindowSpikes:
-    """The spikes that blocks read from a bus.
-
-    Attributes
-    ----------
-    spikes
-        Sparse [values, rows x samples].
-    samples
-        Number of samples of a batch.
-    row
-        Row for every iteration or round; -1 if the bus carries no step in it.
-    """
+    """The spikes that blocks read from a bus."""
 
     spikes: Any
+    """Sparse [values, rows x samples]."""
     samples: int
+    """Number of samples of a batch."""
     row: Ints
+    """Row for every iteration or round; -1 if the bus carries no step in it."""
 
     @property
     def rows(self) -> int:

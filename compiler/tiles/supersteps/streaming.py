@@ -43,19 +43,13 @@ class TileRowShare:
 
 @dataclass(frozen=True)
 class RowCopy:
-    """The copies that move a row; those of different chips run one after another.
-
-    Attributes
-    ----------
-    copies, transfer
-        Number of copies, and the sum of their predicted cycles.
-    fragments
-        Number of fragments on each tile.
-    """
+    """The copies that move a row; those of different chips run one after another."""
 
     copies: int
     transfer: float
+    """Number of copies, and the sum of their predicted cycles."""
     fragments: Ints | Floats
+    """Number of fragments on each tile."""
 
 
 def streaming_bytes(layout: Layout) -> tuple[int, ...]:

@@ -188,22 +188,15 @@ def _operation(sign: Sign, left: Formula, right: Formula) -> Formula:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of a vertex.
-
-    Attributes
-    ----------
-    name
-        The work of a trip, such as "weights of a spike".
-    trips, cycles
-        Number of trips in a run of the vertex, and the worker cycles of a trip.
-    place
-        The part of the vertex that the loop belongs to; None: the vertex itself.
-    """
+    """A loop of a vertex."""
 
     name: str
+    """The work of a trip, such as "weights of a spike"."""
     trips: Formula
     cycles: Formula
+    """Number of trips in a run of the vertex, and the worker cycles of a trip."""
     place: Place | None = None
+    """The part of the vertex that the loop belongs to; None: the vertex itself."""
 
     @cached_property
     def total(self) -> Formula:

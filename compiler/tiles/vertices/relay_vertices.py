@@ -74,49 +74,32 @@ def id_type(width: int) -> Element:
 
 @dataclass(frozen=True)
 class StoredSpikes:
-    """The form in which relays store the spikes of a source.
-
-    Attributes
-    ----------
-    ids
-        Type of an id.
-    bits
-        Whether relays store one bit per value instead of ids.
-    with_support
-        Whether relays also store neurons that receive a gradient without a spike.
-    drops_support
-        Whether a step may have more of these neurons than the store has room for.
-    limited
-        Whether a limit on the spikes sent per step, and the key of the random choice among them, are set at run time.
-    """
+    """The form in which relays store the spikes of a source."""
 
     ids: Element
+    """Type of an id."""
     bits: bool = False
+    """Whether relays store one bit per value instead of ids."""
     with_support: bool = False
+    """Whether relays also store neurons that receive a gradient without a spike."""
     drops_support: bool = False
+    """Whether a step may have more of these neurons than the store has room for."""
     limited: bool = False
+    """Whether a limit on the spikes sent per step, and the key of the random choice among them, are set at run time."""
 
 
 @dataclass(frozen=True)
 class ShownWindow:
-    """A window of a bus that a vertex writes in one pass.
-
-    Attributes
-    ----------
-    with_support
-        Whether the window also contains neurons that receive a gradient without a spike (a window of the backward pass).
-    limited
-        Whether further windows may follow.
-    requesting_passes
-        Number of passes for which the vertex requests further windows.
-    lost
-        Whether the vertex counts spikes beyond the capacity.
-    """
+    """A window of a bus that a vertex writes in one pass."""
 
     with_support: bool
+    """Whether the window also contains neurons that receive a gradient without a spike (a window of the backward pass)."""
     limited: bool
+    """Whether further windows may follow."""
     requesting_passes: int
+    """Number of passes for which the vertex requests further windows."""
     lost: bool
+    """Whether the vertex counts spikes beyond the capacity."""
 
 
 def copy_mask(costs: Mapping[str, CodeletCost]) -> VertexSpec:
