@@ -63,7 +63,7 @@ def _issues(problem: MappingProblem, link: Link) -> float:
     if problem.training and link.weight_gradient:
         issues += float(rows * row)
     if problem.training and link.input_gradient:
-        entries = problem.support_events(problem.bus[problem.bus_of[link.id]]) if problem.returns(link) else link.inputs
+        entries = problem.support_events(problem.bus_into(link)) if problem.returns(link) else link.inputs
         back = row if link.indexed is not None else ceil_div(link.outputs, width) if link.dense else 1.0 / width
         issues += float(entries * back)
     return problem.batch * issues

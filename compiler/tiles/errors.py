@@ -22,27 +22,18 @@ class NoScheduleError(SnncError, code="SNNC-E312"):
 
 @dataclass(frozen=True)
 class Knob:
-    """Command-line options that may make a network fit, and the memory that the network needs with these options.
-
-    Attributes
-    ----------
-    options
-        Options and their values, in order.
-    bytes
-        Bytes on the fullest tile.
-    fits
-        Whether the network fits.
-    chips
-        Number of chips that the plan uses; 0 if the network does not fit.
-    exact
-        Whether `bytes` comes from a full plan; otherwise it is an estimate, and a full plan may need more or less.
-    """
+    """Command-line options that may make a network fit, and the memory that the network needs with these options."""
 
     options: tuple[tuple[str, str], ...]
+    """Options and their values, in order."""
     bytes: int
+    """Bytes on the fullest tile."""
     fits: bool
+    """Whether the network fits."""
     chips: int
+    """Number of chips that the plan uses; 0 if the network does not fit."""
     exact: bool = True
+    """Whether `bytes` comes from a full plan; otherwise it is an estimate, and a full plan may need more or less."""
 
     @property
     def text(self) -> str:

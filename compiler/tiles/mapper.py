@@ -18,7 +18,7 @@ from snnc.compiler.tiles.misfit_errors import baseline_misfit_error, misfit_erro
 from snnc.compiler.tiles.placement.choices import check_pairs
 from snnc.compiler.tiles.plan_writer import write_estimate, write_plan
 from snnc.compiler.tiles.remedies import PlannedBytes
-from snnc.compiler.tiles.request import Gradients, MappingRequest, check_length, check_options, check_streaming
+from snnc.compiler.tiles.request import Gradients, MappingRequest, check_length, check_options
 from snnc.compiler.tiles.request_search import (
     FAR,
     Placer,
@@ -152,8 +152,9 @@ def make_plan(
         The strategy is unknown, its partitioner is not installed, or none of its placements fits.
     """
     check_strategy(strategy)
-    check_options(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute)
-    check_streaming(target, streaming)
+    check_options(
+        target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute, streaming=streaming
+    )
     network = describe(program, training)
     network = replace(network, operation=operation and network.training)
     check_length(network, target, steps, batch)

@@ -260,6 +260,10 @@ class MappingProblem:
         """Layers by id."""
         return {layer.id: layer for layer in self.network.layers}
 
+    def bus_into(self, link: Link) -> Bus:
+        """Return the bus that `link` reads."""
+        return self.bus[self.bus_of[link.id]]
+
     def buses_of(self, source: BusSource) -> tuple[Bus, ...]:
         """Return the buses that carry a source, one for each lag."""
         return self._buses_by_buffer.get(source.buffer, ())

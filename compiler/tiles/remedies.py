@@ -61,16 +61,8 @@ class Attempt(Protocol):
 def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
     """Return the best remedies: first those with which the network fits (if possible with unchanged results), then those that save most.
 
-    All remedies are planned quickly; then the best ones are planned as by :func:`snnc.compiler.tiles.make_plan`, while time remains.
-
-    Parameters
-    ----------
-    request
-        The request that does not fit.
-    needed
-        Bytes of its fullest tile.
-    attempt
-        Function that plans a request.
+    The fullest tile of `request` needs `needed` bytes. All remedies are planned quickly; then the best ones are planned as by
+    :func:`snnc.compiler.tiles.make_plan`, while time remains.
     """
     tries = _Tries(request, needed, attempt, time.process_time() + SECONDS)
     enough = needed - WORTH * (needed - request.target.tile_bytes)

@@ -144,13 +144,15 @@ MAX_OUTPUTS_FACTOR: Final = 4
 """Requests whose outputs need more than this multiple of the memory are rejected without a search for remedies."""
 
 
-def check_options(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str, recompute: object) -> None:
+def check_options(
+    target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str, recompute: object, streaming: str
+) -> None:
     """Check the numbers and keywords of a request.
 
     Raises
     ------
     MappingOptionError
-        A number is outside its range, or a keyword is unknown.
+        A number is outside its range, a keyword is unknown, or the target lacks the requested streaming memory.
     """
     for name, value in (("steps", steps), ("batch", batch)):
         if value < 1:
@@ -164,15 +166,6 @@ def check_options(target: Target, *, steps: int, batch: int, chips: int | None, 
     if recompute not in ("auto", "off") and (isinstance(recompute, bool) or not isinstance(recompute, int) or recompute < 1):
         raise MappingOptionError(f"recompute is {recompute!r}; it must be 'auto', 'off', or the number of iterations in a segment (>= 1).")
 
-
-def check_streaming(target: Target, streaming: str) -> None:
-    """Check which data may be stored outside the tiles.
-
-    Raises
-    ------
-    MappingOptionError
-        The keyword is unknown, or the target has no streaming memory.
-    """
     known = ("auto", "off", "inputs", "boundaries", "history")
     if streaming not in known:
         raise MappingOptionError(f"streaming is {streaming!r}; it must be {', '.join(known[:-1])} or {known[-1]}.")

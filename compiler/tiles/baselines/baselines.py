@@ -88,7 +88,7 @@ def _flows(problem: MappingProblem) -> tuple[NeuronFlow, ...]:
     for link in problem.network.links:
         if link.source.external or link.source.owner == link.target:
             continue
-        bus = problem.bus[problem.bus_of[link.id]]
+        bus = problem.bus_into(link)
         forward = problem.events(link.source) * bus.id_bytes if bus.events else 4.0 * link.source.width
         backward = 4.0 * link.outputs if link.input_gradient else 0.0
         flows.append(NeuronFlow(index[link.source.owner], index[link.target], forward / link.inputs + backward / link.outputs))

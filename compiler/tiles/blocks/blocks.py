@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.blocks.grouping import Ints, column_groups, sample_groups, sample_step
+from snnc.compiler.tiles.blocks.grouping import Ints, column_groups, places_within, sample_groups, sample_step
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 
 MAX_CODES: Final = 1 << 62
@@ -87,7 +87,7 @@ def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups
     shares = np.where(groups > 0, sample_groups(where.neurons, where.columns, workers, samples, pairs=pairs), 0)
     number = groups * shares
     tile = np.repeat(np.arange(where.width), number)
-    within = np.arange(len(tile)) - np.repeat(np.cumsum(number) - number, number)
+    within = places_within(number)
     group, share = within // shares[tile], within % shares[tile]
     columns = where.neurons[tile] // groups[tile] + (group < where.neurons[tile] % groups[tile])
     step = sample_step(samples, np.maximum(shares, 1), paired=where.paired)[tile]

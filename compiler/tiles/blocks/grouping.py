@@ -79,6 +79,11 @@ def mask_words(neurons: Any, limit: Any, *, support: bool = False) -> Ints:
     return found
 
 
+def places_within(counts: Ints) -> Ints:
+    """Return 0, 1, …, count - 1 for each count in `counts`, in one array."""
+    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
 def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
     """Cut ``[0, total)`` into `parts` contiguous parts, the larger ones first; yield the start and the length of each."""
     size, larger = divmod(total, parts)

@@ -41,24 +41,10 @@ def block_cycles(
     *,
     even: bool = False,
 ) -> Any:
-    """Return the expected worker cycles of one run of a tile's slowest block, with the start of the vertex.
+    """Return the expected worker cycles of one run of a tile's slowest block in a part of :data:`PARTS`, with the start of the vertex.
 
-    This is the largest block, for the samples with the most events.
-
-    Parameters
-    ----------
-    problem, layer
-        The mapping problem, and the population.
-    cut
-        The cut of the tile's neurons and samples.
-    neurons, samples
-        Numbers of neurons and samples on the tile, or arrays of them.
-    part
-        One of :data:`PARTS`.
-    holdings
-        Sizes of the tables of indexed connections on the tile; estimated by default.
-    even
-        Use the mean number of events for every sample.
+    This is the largest block, for the samples with the most events or, with `even`, with the mean number of events. The tile has `neurons`
+    neurons and `samples` samples (numbers or arrays), and tables of the sizes `holdings` (by default estimated).
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
@@ -89,20 +75,18 @@ class WindowContents:
 def expected(problem: MappingProblem) -> WindowContents:
     """Return the mean contents of windows."""
     events = problem.window_events
-    return WindowContents(
-        events, lambda link: problem.support_events(problem.bus[problem.bus_of[link.id]]), lambda link: keys_passed(events(link))
-    )
+    return WindowContents(events, lambda link: problem.support_events(problem.bus_into(link)), lambda link: keys_passed(events(link)))
 
 
 def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
     """Return the contents of the windows that the slowest block with `samples` samples reads."""
 
     def events(link: Link) -> Any:
-        bus = problem.bus[problem.bus_of[link.id]]
+        bus = problem.bus_into(link)
         return problem.timeline.busiest(bus, part, samples) if bus.events else problem.window_events(link)
 
     def entries(link: Link) -> Any:
-        return problem.timeline.busiest(problem.bus[problem.bus_of[link.id]], "entries", samples)
+        return problem.timeline.busiest(problem.bus_into(link), "entries", samples)
 
     return WindowContents(events, entries, lambda link: keys_passed(events(link)))
 

@@ -63,22 +63,12 @@ def keys_passed(events: Any) -> Any:
 
 
 def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any, usual: float = 0.0) -> dict[str, Any]:
-    """Return the trip counts for an indexed connection on its target's side.
+    """Return the trip counts for an indexed connection with tables of the sizes `held`, on its target's side.
 
     A block finds its first event by binary search. It then walks through the events from its first source to its last source, and reads
-    one more event.
-
-    Parameters
-    ----------
-    link, held
-        The connection, and the sizes of its tables.
-    samples, events
-        Number of samples of the block, and number of events per sample.
-    passed
-        Fraction of a table's keys that the search for the events passes (:func:`keys_passed`). It matters only for blocks whose sources
-        extend to the last source; only there can keys come after the last event.
-    usual
-        Mean number of events, which determines the cycles of the binary search.
+    one more event. The block has `samples` samples with `events` events each; `usual`, the mean number of events, determines the cycles of
+    the binary search. The search passes the fraction `passed` of a table's keys (:func:`keys_passed`), which matters only for blocks whose
+    sources extend to the last source, because only there can keys come after the last event.
     """
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
     part, lookups = 1.0, held["span"]

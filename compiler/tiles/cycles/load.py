@@ -104,19 +104,10 @@ class Load:
         self.add_kinds(np.repeat(where, times), np.repeat(kind.reshape(-1), times), different[:, None], loops=of_kind)
 
     def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats, *, shared: bool = False, loops: LoopsOfKind | None = None) -> None:
-        """Add vertices by kind.
+        """Add vertices on `tiles` by kind, with the cycles of every kind in all iterations, [kinds, iterations or 1], and its `loops`.
 
-        Parameters
-        ----------
-        tiles, kind
-            Tile and kind of each vertex.
-        cycles
-            Cycles of every kind in all iterations, [kinds, iterations or 1].
-        shared
-            Whether all workers of a tile share each vertex. The cycles are those of the slowest worker. Shared vertices run one after
-            the other, before the vertices that single workers run.
-        loops
-            Function that returns the loops of a kind.
+        All workers of a tile share each `shared` vertex; its cycles are those of the slowest worker. Shared vertices run one after another,
+        before the vertices that single workers run.
         """
         self._tiles.append(tiles)
         self._described.append(loops)
@@ -274,14 +265,7 @@ class TileGroups:
 def makespans(where: Ints, kinds: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
     """Return the worker cycles until the last worker is done, under Graham's LPT rule (longest vertex first): [tiles, iterations].
 
-    Parameters
-    ----------
-    where, kinds
-        Tile of every vertex, ascending, and its kind.
-    cycles
-        Cycles of every kind, [kinds, iterations].
-    tiles, workers
-        Number of tiles, and of workers on each.
+    `where` (ascending) and `kinds` are the tile and the kind of every vertex. `cycles`, [kinds, iterations], are those of every kind.
     """
     spans: Floats = np.zeros((tiles, cycles.shape[1]))
     counts = np.bincount(where, minlength=tiles)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
-from snnc.compiler.tiles.blocks.grouping import Bools, Ints, column_groups
+from snnc.compiler.tiles.blocks.grouping import Bools, Ints, column_groups, places_within
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
 from snnc.compiler.tiles.indexed.map_cuts import Side
@@ -99,7 +99,7 @@ class Ownership:
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1
         end = np.searchsorted(self.owners.first, used.first + used.count, side="left")
         piece = np.repeat(np.arange(len(begin)), end - begin)
-        owner = np.arange(len(piece)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin) + begin[piece]
+        owner = places_within(end - begin) + begin[piece]
         first, last = self.owners.first[owner], (self.owners.first + self.owners.count)[owner]
         begin = np.maximum(used.first[piece], first)
         return group[piece], owner, begin, np.minimum((used.first + used.count)[piece], last) - begin

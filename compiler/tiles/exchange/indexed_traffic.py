@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints, column_groups
+from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints, column_groups, places_within
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.indexed_owners import Ownership
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common, send_over_links
@@ -92,9 +92,7 @@ def _tile_rows(links: Sequence[Link], reader: TileRange) -> tuple[Ints, Ints]:
 
 def _spread(pieces: Pieces) -> tuple[Ints, Ints]:
     group = np.repeat(np.arange(len(pieces.group) - 1), np.diff(pieces.group))
-    total = np.cumsum(pieces.count) - pieces.count
-    element = np.arange(int(pieces.count.sum())) - np.repeat(total, pieces.count) + np.repeat(pieces.first, pieces.count)
-    return np.repeat(group, pieces.count), element
+    return np.repeat(group, pieces.count), places_within(pieces.count) + np.repeat(pieces.first, pieces.count)
 
 
 def _rows_over_links(layout: Layout, traffic: ExchangeTraffic, to: Ints, origin: Ints, row: Ints, size: float) -> None:

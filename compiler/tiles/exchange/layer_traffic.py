@@ -125,16 +125,11 @@ def traffic_of(plan: Plan, network: MappedNetwork) -> PlanTraffic:
 
 
 def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] | None = None) -> StepTraffic:
-    """Count the bytes of one training step (of one forward pass when not training).
+    """Count the bytes of one training step (of one forward pass when not training); `places` is the result of :func:`locate` for `plan`.
 
-    Parameters
-    ----------
-    plan, places
-        The plan, and the result of :func:`snnc.compiler.tiles.exchange.places.locate` for it.
-    program
-        Summary by :func:`snnc.report.summarise`: the connections that learn, and the layer that the loss reads. Without it, every
-        connection counts as learning, and as passing gradients to its source if that is a layer; records, adjoints, copies of weights, and
-        the exchange between replicas are left out.
+    `program` is a summary by :func:`snnc.report.summarise`: the connections that learn, and the layer that the loss reads. Without it,
+    every connection counts as learning, and as passing gradients to its source if that is a layer; records, adjoints, copies of weights,
+    and the exchange between replicas are left out.
     """
     count = _Count(plan, places, program or {})
     for index in range(len(plan.populations)):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.tiles.blocks.grouping import Floats, Ints
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, places_within
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_over_links
 from snnc.compiler.tiles.problem import MappingProblem
@@ -44,7 +44,7 @@ def _add_partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, 
     size: Floats = np.add.reduceat(FLOAT * table["samples"] * table["entries"], at).astype(np.float64)
     # A tile receives `size` bytes from each of the producers [first, first + count) of a part.
     rows = np.repeat(np.arange(len(size)), count)
-    source = tiles[np.repeat(first, count) + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)]
+    source = tiles[np.repeat(first, count) + places_within(count)]
     own = np.bincount(rows, weights=source == tile[rows], minlength=len(size))
     np.add.at(traffic.received, tile, size * (count - own))
     np.add.at(traffic.fragments, tile, count - own)
@@ -78,8 +78,8 @@ def _runs(*columns: Ints) -> Ints:
 def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:
     """Return a table with one row for each sample of each vertex."""
     rows = np.repeat(np.arange(len(table["tile"])), table["samples"])
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(table["samples"]) - table["samples"], table["samples"])
-    return {**{name: column[rows] for name, column in table.items()}, "sample": table["sample"][rows] + within}
+    columns = {name: column[rows] for name, column in table.items()}
+    return {**columns, "sample": columns["sample"] + places_within(table["samples"])}
 
 
 def reduced_bytes(layout: Layout) -> dict[str, Ints]:

@@ -28,14 +28,7 @@ JUDGED: Final = "update: loss scale"
 def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
     """Yield the supersteps that compute the clipping factor of the update from the gradients and, with a loss scale, adapt this scale.
 
-    Parameters
-    ----------
-    layout
-        The placement.
-    squares, gradients
-        The load of the vertices that sum squares, and the exchange before them.
-    shares
-        Number of vertices that sum squares on each tile.
+    `squares` is the load of the vertices that sum squares, `shares` their number on each tile, `gradients` the exchange before them.
     """
     problem, tiles = layout.problem, np.flatnonzero(shares)
     adds = loss_sum(problem.costs)

@@ -33,8 +33,7 @@ SAMPLED: Final = 16
 class TableAmounts:
     """Sizes of the tables on tiles, by name; each size is a number or an array over tiles.
 
-    `largest` contains the largest value of each size in any group of a tile, `total` the sum over all groups of the tile. The sizes are
-    numbers of:
+    The sizes are numbers of:
 
     * `span`: rows; `keys`: rows that are found by key; `reach`: sources from the first one with a row to the last one with a row;
     * `searched`, `ended`: groups for which sources come before the first one with a row, or after the last one (1 or 0 in one group);
@@ -45,7 +44,9 @@ class TableAmounts:
     """
 
     largest: dict[str, Any]
+    """The largest value of each size in any group of a tile."""
     total: dict[str, Any]
+    """The sum of each size over all groups of a tile."""
 
 
 def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
-from snnc.compiler.tiles.blocks.grouping import Ints
+from snnc.compiler.tiles.blocks.grouping import Ints, places_within
 
 SPARSE: Final = 4
 """Rows are found by keys if, summed over groups, fewer than 1 / SPARSE of the sources from a group's first to its last reach the group."""
@@ -101,7 +101,7 @@ class IndexTables:
     def rows_by_source(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Group, source, number of runs, and number of values of every row, except rows of biases."""
         group = np.repeat(np.arange(len(self.span)), self.span)
-        index = np.arange(len(group)) - np.repeat(np.cumsum(self.span) - self.span, self.span)
+        index = places_within(self.span)
         source = self.keys if self.keyed else self.low[group] + index
         begin, end = (self.run_start[group] + self.rows[self.row_start[group] + index + i] for i in (0, 1))
         values = np.concatenate([[0], np.cumsum(self.length)])
@@ -216,8 +216,7 @@ def _clipped(indexed: IndexedMap, first: Ints, count: Ints) -> _Entries:
 
 def _ranges(first: Ints, count: Ints) -> Ints:
     """Return the concatenation of all ranges ``[first, first + count)``."""
-    found: Ints = np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
-    return found
+    return places_within(count) + np.repeat(first, count)
 
 
 def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
@@ -260,8 +259,7 @@ def _tables(indexed: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints],
 
 def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:
     """Number the elements of theta that each group uses, and return the first number of each run; runs remain contiguous."""
-    spread = np.repeat(runs.group * elements + runs.weight, runs.length)
-    spread += np.arange(len(spread)) - np.repeat(np.cumsum(runs.length) - runs.length, runs.length)
+    spread = np.repeat(runs.group * elements + runs.weight, runs.length) + places_within(runs.length)
     numbered, pieces = _numbered(spread, elements, groups, 1)
     return numbered[np.cumsum(runs.length) - runs.length], pieces
 

@@ -52,7 +52,7 @@ def block_bytes(
     learned = sum(learned_elements(layer).values())
     scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
     stored, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
-    partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
+    partials = sum(problem.bus_into(link).gradient_capacity for link in layer.incoming if problem.returns(link))
     per_neuron = _states(problem, layer) | _adjoints(problem, layer)
     floats: dict[CategoryAndLife, Any] = {key: per_value * samples * neurons for key, per_value in per_neuron.items()}
     floats["records", "always"] = problem.steps * (layer.records - layer.measured + layer.shown) * samples * neurons
@@ -132,7 +132,7 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]
     kernel, segments = layer.kernel, problem.segments
     states, sent = len(kernel.states) - len(kernel.halves), sum(source.kind != "spikes" for source in layer.sent)
     # Further windows are added to currents that the previous step set to zero.
-    limited = any(problem.bus[problem.bus_of[link.id]] in problem.limited() for link in layer.incoming)
+    limited = any(problem.bus_into(link) in problem.limited() for link in layer.incoming)
     # Boundaries are restored into states, which are live from one segment to the next; sent values are read before they are overwritten.
     again = problem.segment > 0
     stored = layer.past.floats(segments.steps_in_history) + segments.boundaries_sent * sent

@@ -52,13 +52,8 @@ class Candidates:
     def hypergraph(self, rates: Mapping[str, Array], work: Floats) -> Hypergraph:
         """Return the hypergraph of neurons: a net contains a neuron and its targets, with the neuron's spikes per step as weight.
 
-        Parameters
-        ----------
-        rates
-            Number of spikes per step, by population: an array with a value for each neuron, or one value for all neurons (0-d). The rate
-            of a population that is not listed is 1.
-        work
-            Work of each neuron.
+        `rates` contains spikes per step by population, for each neuron or for all (0-d); 1 for populations that are not listed. `work` is
+        the work of each neuron.
         """
         rate = np.concatenate([np.broadcast_to(np.asarray(rates.get(p, 1.0), np.float64).reshape(-1), n) for p, n in self.sizes.items()])
         sending = np.unique(self.sources)
@@ -82,17 +77,8 @@ class Candidates:
 def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | None:
     """Find populations with only Linear and Sparse connections that have a Sparse connection with each other or with themselves.
 
-    Parameters
-    ----------
-    graph
-        A graph after the default flow.
-    whole
-        Populations that must stay whole, such as the one that a loss reads.
-
-    Returns
-    -------
-    Candidates or None
-        None if no population can be cut.
+    The populations in `whole`, such as the one that a loss reads, are excluded. None if no population of `graph`, which the default flow of
+    passes has processed, can be cut.
     """
     divisible = {name for name, population in graph.of_type(Population) if name not in whole and _can_be_cut(graph, name, population)}
     ends = {name: (graph.incoming(name)[0].source, graph.outgoing(name)[0].target) for name, _ in graph.of_type(Linear, Sparse)}

@@ -25,17 +25,9 @@ OWN_MEAN: Final = 1.0
 
 
 def even_order(work: Floats) -> Ints:
-    """Order neurons so that runs of them have even work.
+    """Order neurons so that runs of them have even work; return the neuron at each position.
 
-    Parameters
-    ----------
-    work
-        Work of each neuron, by kind of work, [kinds, neurons]. Each kind is divided by its mean, so that all kinds count equally.
-
-    Returns
-    -------
-    Ints
-        The neuron at each position.
+    `work`, [kinds, neurons], is the work of each neuron by kind. Each kind is divided by its mean, so that all kinds count equally.
 
     Examples
     --------

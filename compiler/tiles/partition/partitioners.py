@@ -28,16 +28,7 @@ class Partitioner(Protocol):
     def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
         """Return the part of every vertex; equal seeds give equal results.
 
-        Parameters
-        ----------
-        graph
-            The hypergraph.
-        parts
-            Number of parts.
-        imbalance
-            Fraction by which the work of a part may exceed the mean; one more vertex is always allowed.
-        seed
-            Seed of all random choices.
+        The work of a part may exceed the mean by the fraction `imbalance` of it; one more vertex is always allowed.
         """
         ...
 

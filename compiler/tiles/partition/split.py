@@ -57,15 +57,7 @@ class Split:
 
 
 def split(graph: Graph, partition: Partition) -> Split:
-    """Cut the populations of `partition` into parts.
-
-    Parameters
-    ----------
-    graph
-        A graph after the default flow; not modified. The populations have only Linear and Sparse connections, as found by
-        :func:`~snnc.compiler.tiles.partition.candidates.find_candidates`.
-    partition
-        The parts.
+    """Cut the populations of `partition`, which have only Linear and Sparse connections, into parts; `graph` is not modified.
 
     Raises
     ------

@@ -152,7 +152,7 @@ def _structure(problem: MappingProblem, layer: Layer) -> object:
         tuple(bus.window_bytes for bus in problem.buses_into(layer)),
         tuple(problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)),
         tuple((source.kind, source.width, problem.ring_slots(source), source in problem.windowed) for source in layer.sent),
-        tuple(_returned(problem, problem.bus[problem.bus_of[link.id]]) for link in layer.incoming if problem.returns(link)),
+        tuple(_returned(problem, problem.bus_into(link)) for link in layer.incoming if problem.returns(link)),
         tuple(_returned(problem, bus) for bus in problem.returned_buses(layer)),
         len(layer.adjoint_outputs),
     )

@@ -73,14 +73,7 @@ def copy_counts(problem: MappingProblem, chips: int) -> tuple[int, ...]:
 def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chips: int, copies: int = 1) -> Iterator[Placement]:
     """Yield placements on at most `chips` chips: some with tiles left free for relays, some without; none if the memory does not suffice.
 
-    Parameters
-    ----------
-    problem
-        The mapping problem of one group of chips, with the group's share of the batch.
-    options
-        Choices of each population of this problem.
-    chips, copies
-        Total number of chips, and number of groups that they form.
+    The chips form `copies` groups. `problem` and `options` are those of one group, with its share of the batch.
     """
     if problem.target.tiles < len(problem.network.layers):
         yield _shared(problem, [choices[0] for choices in options])

@@ -82,17 +82,10 @@ _Placed: TypeAlias = tuple[_LoadedAllocation, int]
 def sharing_tiles(
     problem: MappingProblem, options: Sequence[Sequence[Choice]], separate: Iterable[Placement], chips: int, copies: int
 ) -> list[Placement]:
-    """Return placements in which populations share tiles.
+    """Return placements in which populations share tiles; arguments as for :func:`snnc.compiler.tiles.placement.placement.placements`.
 
     The result is empty if a group has several chips, if the network has more than :data:`LAYERS` populations or more than the target has
-    tiles, or if a population fits on no chip.
-
-    Parameters
-    ----------
-    problem, options, chips, copies
-        As for :func:`snnc.compiler.tiles.placement.placement.placements`.
-    separate
-        Placements of populations on separate tiles; the best of them is one start of the search.
+    tiles, or if a population fits on no chip. The best placement of `separate`, on separate tiles, is one start of the search.
     """
     if chips != copies or problem.target.tiles < len(options) or len(options) > LAYERS:
         return []

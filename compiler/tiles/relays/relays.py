@@ -70,7 +70,7 @@ class Room:
 def distribute_relays(
     problem: MappingProblem, held: Ints, rooms: Mapping[BusSource, Sequence[Room]], ranges: Mapping[str, TileRange], computing: Floats
 ) -> dict[BusSource, tuple[Relay, ...]]:
-    """Distribute the samples of every source over the least loaded tiles, and add their bytes to `held`.
+    """Distribute the samples of every source over the least loaded tiles of its `rooms`, and add their bytes to `held`.
 
     Sources are assigned in the order of decreasing bytes per sample. The number of samples per relay is the one with the fewest estimated
     cycles, among those that need at most half of the free memory of the emptiest tile. If this results in more relays than tiles, every
@@ -78,20 +78,7 @@ def distribute_relays(
 
     Tiles on which the relay would need at most half of the free memory come first. Among these, tiles with the least relay work come first
     (one unit per relay and one per sample, and an initial amount on the first tile of each chip), then those with the least other
-    computation, then those with the fewest bytes in use.
-
-    Parameters
-    ----------
-    problem
-        The mapping problem.
-    held
-        Bytes in use on each tile; modified.
-    rooms
-        Tiles to use, by source, in the order of samples.
-    ranges
-        Tile ranges of the populations.
-    computing
-        Cycles of each tile's other computation in the same superstep.
+    computation in the same superstep (`computing`, in cycles), then those with the fewest bytes in use (`held`).
     """
     placed: dict[BusSource, tuple[Relay, ...]] = {}
     busy = np.zeros(problem.target.tiles)

@@ -77,14 +77,8 @@ def make_buses(
 ) -> tuple[tuple[Bus, ...], dict[str, str]]:
     """Return the buses (by source, then lag) and the bus of every connection.
 
-    Parameters
-    ----------
-    network, schedule
-        The network, and the lag of each connection.
-    activity, support
-        Measured fractions, by buffer, of values that spike and of neurons that receive a gradient in a step.
-    capacity, gradients
-        The user's capacities of forward windows and of gradient windows.
+    `activity` and `support` are measured fractions of values that spike, and of neurons that receive a gradient in a step. `capacity` and
+    `gradients` are the user's capacities of forward windows and of gradient windows.
     """
     keys = sorted(
         {(link.source, schedule.lags[link.id]) for link in network.links},

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from snnc.compiler.tiles.blocks.grouping import Floats, Ints
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, places_within
 from snnc.compiler.tiles.mapped.network import BusSource
 from snnc.compiler.tiles.memo import Memo
 from snnc.compiler.tiles.schedule.buses import Bus
@@ -146,7 +146,7 @@ class EventTimeline:
         return self._memo.get((kind, bus.id), lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
-        """Return the numbers of events in the window that neurons read: the last of an iteration (part "forward") or the first (backward)."""
+        """Return the numbers of events in the window that neurons read: the last of an iteration in `part` "forward", else the first."""
         if part == "backward":
             return self.sums(part, bus, lambda: self.window(bus, backward=True))
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
@@ -183,8 +183,7 @@ class EventTimeline:
     def _further_rounds(self, backward: bool) -> Rounds:
         number = self.rounds(backward=backward)
         iteration = np.repeat(np.arange(len(number)), number)
-        window = np.arange(len(iteration)) - np.repeat(np.cumsum(number) - number, number)
-        return Rounds(iteration, window + backward)
+        return Rounds(iteration, places_within(number) + backward)
 
     def in_rounds(self, bus: Bus, rounds: Rounds, *, backward: bool, spikes: bool, later: int = 0) -> Ints:
         """Return [rounds, samples]: number of spikes, or of all entries, in the windows `later` windows after those of `rounds`."""

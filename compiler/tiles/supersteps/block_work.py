@@ -236,7 +236,7 @@ def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, 
     rounds, block = timeline.further_rounds(backward=backward), {"samples": blocks.samples, "count": blocks.columns}
     steps: Any = (cost.start + cycles_of(loops[None], block) + np.zeros(len(blocks.columns)))[:, None] - cost.idle
     for index, link in ((index, link) for index, link in enumerate(layer.incoming) if link in links):
-        bus = problem.bus[problem.bus_of[link.id]]
+        bus = problem.bus_into(link)
         if not backward or link.weight_gradient:
             shown = timeline.in_rounds(bus, rounds, backward=backward, spikes=True)
             drawn = is_drawn(layout, link, rounds)

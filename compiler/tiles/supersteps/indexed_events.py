@@ -43,7 +43,7 @@ def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
     if link.indexed is None or not link.events or not layout.exact:
         return False
     problem = layout.problem
-    bus, where = problem.bus[problem.bus_of[link.id]], layout.ranges[link.target]
+    bus, where = problem.bus_into(link), layout.ranges[link.target]
     columns = problem.timeline.spikes(bus.source).size
     if further is not None:
         columns = max(columns, len(further.iteration) * problem.batch)
@@ -58,7 +58,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     where = layout.ranges[link.target]
     each = cost.choice if link.chooses else cost.value + converted(cost, link)
     prices = cost.table_row, cost.single, cost.run, each
-    bus, indexed = layout.problem.bus[layout.problem.bus_of[link.id]], link.indexed
+    bus, indexed = layout.problem.bus_into(link), link.indexed
     assert indexed is not None
     tables, limited = indexed.tables("target", where), bus in layout.problem.limited(backward=backward)
     windows: Windows = "whole" if not limited else "first" if backward else "last"
