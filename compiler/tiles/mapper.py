@@ -29,7 +29,7 @@ from snnc.compiler.tiles.request_search import (
     quick_searches,
     smallest_misfit,
 )
-from snnc.compiler.tiles.schedule.capacity import check_names
+from snnc.compiler.tiles.schedule.buses import check_names
 from snnc.compiler.tiles.schedule.schedule import fused_schedule, make_schedule
 from snnc.compiler.tiles.search.quick_estimates import MAX_SLOWDOWN, Populations, QuickEstimate, QuickEstimates, Rival
 from snnc.compiler.tiles.search.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
@@ -152,9 +152,7 @@ def make_plan(
         The strategy is unknown, its partitioner is not installed, or none of its placements fits.
     """
     check_strategy(strategy)
-    check_options(
-        target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute, streaming=streaming
-    )
+    check_options(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute, streaming=streaming)
     network = describe(program, training)
     network = replace(network, operation=operation and network.training)
     check_length(network, target, steps, batch)

@@ -15,7 +15,7 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import Knob
 from snnc.compiler.tiles.mapped.operations import SGD_CYCLES
 from snnc.compiler.tiles.request import MappingRequest
-from snnc.compiler.tiles.schedule.capacity import window_capacity
+from snnc.compiler.tiles.schedule.buses import window_capacity
 
 SECONDS: Final = 3.0
 """Processor time for new plans, in seconds; after it, only quick plans predict the effect of remedies."""

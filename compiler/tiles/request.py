@@ -14,8 +14,7 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import MappingOptionError, OutputsTooBigError
 from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.schedule.buses import make_buses
-from snnc.compiler.tiles.schedule.capacity import expected_activity, expected_support
+from snnc.compiler.tiles.schedule.buses import expected_activity, expected_support, make_buses
 from snnc.compiler.tiles.schedule.recompute import segment_lengths
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs

@@ -29,8 +29,7 @@ import numpy.typing as npt
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Relay
 from snnc.compiler.machines.chip_links import Flows
-from snnc.compiler.tiles.blocks.block_shapes import BlockShape, shapes
-from snnc.compiler.tiles.blocks.blocks import Blocks, blocks_of, cut_key
+from snnc.compiler.tiles.blocks.blocks import Blocks, BlockShape, blocks_of, cut_key, shapes
 from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated

@@ -32,7 +32,7 @@ MAX_PARTS: Final = 32
 MAX_CONNECTIONS: Final = 128
 """Maximum number of connections after the cut: each costs planning time, and code on every tile that it reaches."""
 ASSUMED: Final = 0.05
-"""Assumed spikes per neuron and step without measurements, as in :mod:`snnc.compiler.tiles.schedule.capacity`."""
+"""Assumed spikes per neuron and step without measurements, as in :mod:`snnc.compiler.tiles.schedule.buses`."""
 Variant = TypeVar("Variant")
 PLANNED: Final = 2
 """Maximum number of variants planned in full: those with the fastest quick estimates."""

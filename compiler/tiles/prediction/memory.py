@@ -15,9 +15,10 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, LABEL_BYTES
 from snnc.compiler.ir.plan import MemoryPhase
-from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div
+from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.indexed_cycles import owned_numbers
+from snnc.compiler.tiles.exchange.indexed_traffic import owned_work
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.gradient_traffic import reduced_bytes
 from snnc.compiler.tiles.gradients.norm import norm_bytes, squared_shares
@@ -27,12 +28,14 @@ from snnc.compiler.tiles.memory.block_memory import CategoryAndLife, block_bytes
 from snnc.compiler.tiles.memory.lifetimes import LIVES, SEQUENCE, by_stage, stage_of
 from snnc.compiler.tiles.prediction.codelet_bytes import codelet_bytes
 from snnc.compiler.tiles.prediction.training_step import fragments_without_runs
-from snnc.compiler.tiles.prediction.vertex_memory import constant_bytes
 from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.relays.relay_cycles import mask_rows
 from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
+_PIECE: Final = 9
+"""Number of constants that define one piece of a mask, which a worker of a relay searches."""
 OF_SEQUENCE: Final = ("history", "relays", "records")
 """Categories of bytes that decrease if the sequence is divided into segments."""
 
@@ -226,3 +229,36 @@ def largest_category(memory: dict[str, Ints], tile: int) -> tuple[str, int]:
     """Return the name and the bytes of the largest category on `tile`."""
     name = max(CATEGORIES, key=lambda category: int(memory[category][tile]))
     return name, int(memory[name][tile])
+
+
+def constant_bytes(layout: Layout) -> Ints:
+    """Return the bytes of constants on every tile, without tables of indexed connections and positions of outputs that a loss reads."""
+    problem, workers = layout.problem, layout.problem.target.workers
+    words: Ints = np.zeros(problem.target.tiles, dtype=np.int64)
+    for source, relays in layout.relays.items():
+        if source.external:
+            continue
+        rows = mask_rows(problem, source, layout.ranges[source.owner])
+        tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
+        if source.kind != "spikes":
+            np.add.at(words, tiles, rows.tiles + 1)
+            continue
+        worker = np.arange(workers)[:, None]
+        pieces = (ceil_div((worker + 1) * samples, workers) - worker * samples // workers).sum(axis=0)
+        np.add.at(words, tiles, rows.all + 2 * (workers + 1 + _PIECE * pieces))
+    for layer in problem.network.layers if problem.training else ():
+        for link in layer.outgoing:
+            if problem.copies(link) and link.dense:
+                words[layout.ranges[layer.id].tiles] += _row_constants(layout.ranges[link.target])
+    for work in owned_work(layout, problem.network.layers) if problem.training else ():
+        # A worker that sums pieces for an owner reads the position and the length of each of its pieces, or one entry if it has none.
+        np.add.at(words, work.tiles, 2 * np.maximum(work.pieces, workers) + work.elements * work.places)
+    for _, packing in packings(layout):
+        np.add.at(words, packing.tiles, packing.numbers())
+    return FLOAT * words
+
+
+def _row_constants(where: TileRange) -> int:
+    """Return the number of constants that describe rows of weights: one group of constants per run of tiles with equally many neurons."""
+    first = np.append(True, np.diff(where.neurons) != 0)
+    return int((3 + column_groups(where.neurons, where.columns))[first].sum())

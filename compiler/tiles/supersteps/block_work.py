@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.ir.plan import PhaseLoop
-from snnc.compiler.tiles.blocks.block_shapes import BlockShape
-from snnc.compiler.tiles.blocks.blocks import Blocks, cut_key
+from snnc.compiler.tiles.blocks.blocks import Blocks, BlockShape, cut_key
 from snnc.compiler.tiles.blocks.grouping import Floats
 from snnc.compiler.tiles.codelets.block_codelets import block_loops
 from snnc.compiler.tiles.cycles.block_cycles import WindowContents, block_runs, expected, read_links, shape_cycles
-from snnc.compiler.tiles.cycles.indexed_cycles import keys_passed, more_amounts, target_amounts
+from snnc.compiler.tiles.cycles.indexed_cycles import halvings, keys_passed, more_amounts, target_amounts
 from snnc.compiler.tiles.cycles.load import Load, described_loops
 from snnc.compiler.tiles.exchange.traffic import Layout
-from snnc.compiler.tiles.indexed.halvings import halvings
 from snnc.compiler.tiles.mapped.network import Layer, Link
 from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.schedule.timeline import Sums

@@ -26,8 +26,7 @@ from snnc.compiler.tiles.indexed.tables import IndexTables
 from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.buses import Bus
-from snnc.compiler.tiles.schedule.events import fitted
-from snnc.compiler.tiles.schedule.timeline import EventTimeline, Rounds
+from snnc.compiler.tiles.schedule.timeline import EventTimeline, Rounds, fitted
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 Windows: TypeAlias = Literal["whole", "first", "last", "further forward", "further backward"]
