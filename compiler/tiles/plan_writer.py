@@ -115,13 +115,7 @@ def _connection(layout: Layout, link: Link) -> ConnectionPlan:
 
 def _population(problem: MappingProblem, layer: Layer, where: TileRange) -> PopulationPlan:
     return PopulationPlan(
-        layer.id,
-        layer.label,
-        layer.neurons,
-        problem.schedule.stages[layer.id],
-        where.starts,
-        where.width,
-        tuple(_blocks(problem, where)),
+        layer.id, layer.label, layer.neurons, problem.schedule.stages[layer.id], where.starts, where.width, tuple(_blocks(problem, where))
     )
 
 

@@ -150,14 +150,7 @@ def metis(runs: Runs, flows: tuple[NeuronFlow, ...], sizes: tuple[int, ...], til
     start, neighbours, edges = make_graph(runs, flows)
     work = np.maximum(np.rint(runs.work * UNITS / runs.work.mean()), 1).astype(np.int64)
     parts = run_partitioner(
-        "metis",
-        start=start,
-        neighbours=neighbours,
-        work=work,
-        edges=edges,
-        parts=min(tiles, len(work)),
-        recursive=recursive,
-        seed=seed,
+        "metis", start=start, neighbours=neighbours, work=work, edges=edges, parts=min(tiles, len(work)), recursive=recursive, seed=seed
     )
     return split_layers(np.repeat(parts, runs.neurons), sizes)
 

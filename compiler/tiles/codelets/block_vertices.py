@@ -104,13 +104,7 @@ def gather(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink]) -> Verte
     return VertexSpec("gather", (*_BLOCK, *_first(layer), *_windows(links), *_weights(links), *currents), cost, forward_loops(cost, links))
 
 
-def backward(
-    cost: CodeletCost,
-    layer: Layer,
-    links: Sequence[BlockLink],
-    code: BackwardCode,
-    returning: Sequence[BusSource],
-) -> VertexSpec:
+def backward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: BackwardCode, returning: Sequence[BusSource]) -> VertexSpec:
     """Return the vertex that runs the adjoint of a step.
 
     It adds to the weight gradients of `links` and to the gradients of their sources. Gradients of `returning` sources return in windows.

@@ -19,14 +19,7 @@ from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_g
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.load import Load, Work
 from snnc.compiler.tiles.exchange.indexed_traffic import gradients_to_owners, owned_by, owned_work
-from snnc.compiler.tiles.exchange.traffic import (
-    ExchangeTraffic,
-    Layout,
-    between_replicas,
-    parameter_groups,
-    send_to_all,
-    shares_of,
-)
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, between_replicas, parameter_groups, send_to_all, shares_of
 from snnc.compiler.tiles.gradients.norm import norm_steps, squared_shares
 from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources

@@ -83,8 +83,7 @@ def make_buses(
     `gradients` are the user's capacities of forward windows and of gradient windows.
     """
     keys = sorted(
-        {(link.source, schedule.lags[link.id]) for link in network.links},
-        key=lambda key: (network.sources.index(key[0]), key[1]),
+        {(link.source, schedule.lags[link.id]) for link in network.links}, key=lambda key: (network.sources.index(key[0]), key[1])
     )
     room = {s: window_capacity(s, (activity or {}).get(s.buffer), capacity) for s, _ in keys}
     entries = {s: gradient_capacity(s, room[s], (support or {}).get(s.buffer), gradients) for s, _ in keys}
