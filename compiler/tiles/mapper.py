@@ -198,7 +198,8 @@ def _run_searches(
         request = replace(request, estimated=tuple(estimate.searches))
     searches = estimate.searches if estimate is not None and resumed else fitting_searches(request, strategy, placer, quick=quick)
     if strategy != SNNC or placer is not None:
-        return searches, _fastest_given(searches, request).price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
+        fastest = min(_with_fused(searches, request) if request.fused else searches, key=Search.cycles)
+        return searches, fastest.price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
     candidates = estimate.candidates if estimate is not None and resumed else _candidates(searches, request)
     fastest = _fastest_refined(candidates, request, estimates, effort, quick=quick)
     if estimates is not None and quick:
@@ -256,17 +257,11 @@ def _fastest_refined(
 
 
 def _candidates(searches: list[Search], request: MappingRequest) -> list[Search]:
-    """Return the searches that local search refines."""
     return _promising(_with_fused(_promising(searches), request))
 
 
 def _refine_all(candidates: Sequence[Search], effort: int) -> Search:
     return min((search.refine(effort) for search in candidates), key=Search.cycles)
-
-
-def _fastest_given(searches: Sequence[Search], request: MappingRequest) -> Search:
-    """Return the fastest search over given placements; relays and neurons share a superstep only if the request says so."""
-    return min(_with_fused(searches, request) if request.fused else searches, key=Search.cycles)
 
 
 def _with_fused(searches: Iterable[Search], request: MappingRequest) -> list[Search]:

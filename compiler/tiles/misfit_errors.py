@@ -80,7 +80,6 @@ def bytes_at_least(problem: MappingProblem) -> int:
 
 
 def _advice(problem: MappingProblem, knobs: tuple[Knob, ...]) -> str:
-    """Describe the effect of each knob in numbers."""
     if not knobs:
         return " No option helps; use a network with fewer neurons."
     effects = []
@@ -101,12 +100,10 @@ def _what(layout: Layout, tile: int, category: str, size: int) -> str:
 
 
 def _code(exchange: int) -> str:
-    """Describe code that includes `exchange` bytes of exchange code."""
     return f"code ({exchange:,} of them exchange code, for fragments received from other tiles)"
 
 
 def _most_relayed(layout: Layout, tile: int) -> BusSource | None:
-    """Return the source whose samples take most of a tile's memory."""
     sizes = layout.problem.store_sizes
     held = {source: sizes[source] * r.samples for source, relays in layout.relays.items() for r in relays if r.tile == tile}
     return max(held, key=lambda s: held[s], default=None)

@@ -307,10 +307,12 @@ class MappingProblem:
 
     @cached_property
     def _window_events(self) -> Mapping[str, float]:
-        return {b.id: self.events(b.source) if b.capacity >= b.source.width else self._events_shown(b) for b in self.buses if b.events}
-
-    def _events_shown(self, bus: Bus) -> float:
-        return float(np.minimum(self.timeline.stored(bus), bus.capacity).mean())
+        stored = self.timeline.stored
+        return {
+            b.id: self.events(b.source) if b.capacity >= b.source.width else float(np.minimum(stored(b), b.capacity).mean())
+            for b in self.buses
+            if b.events
+        }
 
     def window_events(self, link: Link) -> float:
         """Return the expected number of events of a sample in the first window that `link` reads; 0 for a link of values."""

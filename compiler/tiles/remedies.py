@@ -116,7 +116,6 @@ class _Tries:
         return time.process_time() > self.until
 
     def planned(self, remedy: TriedRemedy) -> TriedRemedy:
-        """Plan a remedy again with full effort, if time remains."""
         if self.late:
             return remedy
         return replace(remedy, result=self.attempt(remedy.request, quick=False), exact=True)
@@ -164,8 +163,8 @@ class _Tries:
         return self._try(replace(request, capacity=size, mode="drop"), *before, ("--mode", "drop"), ("--capacity", str(size)))
 
     def _plain(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
-        """Try plain gradient descent, which has no moments."""
-        return self._try(_without_moments(request), *before, ("--optimizer", "sgd")) if request.network.moments else None
+        plain = replace(request, network=replace(request.network, moments=0, update=SGD_CYCLES))
+        return self._try(plain, *before, ("--optimizer", "sgd")) if request.network.moments else None
 
     def _fewer(self, name: str, request: MappingRequest, before: Options) -> TriedRemedy | None:
         """Try the largest number of samples or steps that fits, or the smallest number if none fits."""
@@ -211,7 +210,6 @@ class _Tries:
         return (IN_FILE, str(target.chips)) if target.name == self.request.target.name else ("--target", target.name)
 
     def _capacity(self) -> Iterator[TriedRemedy]:
-        """Try smaller windows in mode "exact"."""
         size = _usual_capacity(self.request)
         if self.request.mode == "exact" and size is not None:
             yield self._try(replace(self.request, capacity=size), ("--capacity", str(size)))
@@ -247,10 +245,6 @@ def _unit(request: MappingRequest, name: str) -> int:
 
 def _with(request: MappingRequest, name: str, value: int) -> MappingRequest:
     return replace(request, batch=value) if name == "batch" else replace(request, steps=value)
-
-
-def _without_moments(request: MappingRequest) -> MappingRequest:
-    return replace(request, network=replace(request.network, moments=0, update=SGD_CYCLES))
 
 
 def _usual_capacity(request: MappingRequest) -> int | None:

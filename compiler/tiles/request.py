@@ -96,7 +96,6 @@ class MappingRequest:
         return length if self.network.training and length < self.schedule.iterations(self.steps) else 0
 
     def _streamed(self) -> Streamed:
-        """Return the data stored outside the tiles; none without segments."""
         if not self._segment():
             return "off"
         return self.streamed or ("off" if self.streaming == "auto" else self.streaming)

@@ -69,7 +69,8 @@ def _metis(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[Neuron
 def place(problem: MappingProblem, assignment: Assignment) -> Placement:
     """Return the placement of an assignment."""
     workers, last = problem.target.workers, max(int(share.tiles[-1]) for share in assignment)
-    ranges = tuple(ScatteredRange.of_tiles(share.tiles, share.neurons, problem.batch, workers) for share in assignment)
+    samples = ((0, problem.batch),)
+    ranges = tuple(ScatteredRange((int(s.tiles[0]),), s.neurons, samples, workers, s.tiles) for s in assignment)
     return Placement(ranges, last // problem.target.tiles_per_chip + 1)
 
 

@@ -115,11 +115,6 @@ class ScatteredRange(TileRange):
     places: Ints
     """The tiles, in ascending order; `starts` contains the first of them."""
 
-    @classmethod
-    def of_tiles(cls, places: Ints, neurons: Ints, batch: int, columns: int) -> ScatteredRange:
-        """Put `neurons` on `places`, with all samples."""
-        return cls((int(places[0]),), neurons, ((0, batch),), columns, places)
-
     @cached_property
     def tiles(self) -> Ints:
         """All tiles."""

@@ -39,7 +39,7 @@ FormOf: TypeAlias = Callable[[IndexedLink, Side], TableForm]
 
 def estimated_form(link: IndexedLink, side: Side) -> TableForm:
     """Return the form that tables have in nearly every placement: few cuts of a population shorten all runs to single values."""
-    return link.estimated_form
+    return TableForm(single=link.map.length == 1)
 
 
 def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimated_form) -> Iterator[tuple[VertexSpec, int]]:

@@ -94,10 +94,6 @@ class Packing:
         """Number of weights that each tile packs."""
         return self.rows * self.columns[self.bundle_of]
 
-    def packed_bytes(self) -> Ints:
-        """Return the bytes of packed rows on each of :attr:`tiles`."""
-        return np.tile(FLOAT * self.elements, len(self.readers))
-
     def widths(self, bundle: int) -> tuple[int, ...]:
         """Return the columns of the pieces of a bundle: for each column group an even number, and one for a last odd column."""
         found: list[int] = []

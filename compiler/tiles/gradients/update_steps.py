@@ -37,30 +37,27 @@ RATES: Final = "update: rates"
 """Name of the superstep that computes the learning rate, if the update is a separate program."""
 
 
-def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of the update that the network needs, of sums of private and of shared gradients, norm, and optimiser."""
-    nothing, layers = ExchangeTraffic.none(layout.problem), layout.problem.network.layers
-    replicated = any(where.replicas > 1 for where in layout.placement.ranges)
-    optimiser = _loaded(_add_update, layout)
-    network, steps, gathered = layout.problem.network, list[SuperstepDraft](), ExchangeTraffic.none(layout.problem)
-    if network.scaled or not network.square:  # otherwise, the rate is sent with the clipping factor
-        gathered = _rates_to_updates(layout)
+def update_steps(layout: Layout) -> Iterator[SuperstepDraft]:
+    """Yield the supersteps of the update that the network needs: sums of private and of shared gradients, norm, and optimiser."""
+    problem, network = layout.problem, layout.problem.network
+    if layout.owned or any(where.replicas > 1 for where in layout.placement.ranges):
+        yield _step(layout, "update: private gradients", _add_private, ExchangeTraffic.none(problem))
+    if layout.owned:
+        yield _step(layout, "update: shared gradients", _add_owners, gradients_to_owners(layout, network.layers))
+    # Without a loss scale, the learning rate is sent with the clipping factor.
+    gathered = _rates_to_updates(layout) if network.scaled or not network.square else ExchangeTraffic.none(problem)
     if network.passes:
-        steps = [SuperstepDraft(GRADIENTS, "update", 1, _loaded(_add_sums, layout), _shares_of_gradients(layout)), _rates(layout)]
+        yield _step(layout, GRADIENTS, partial(_add_shares, vertex=sum_private(problem.costs), sums=True), _shares_of_gradients(layout))
+        rates = Load(problem)
+        rates.add_vertices(0, schedule(problem.costs), {})
+        yield SuperstepDraft(RATES, "update", 1, rates, ExchangeTraffic.none(problem))
     else:
         gathered.merge(_shares_of_gradients(layout))
     if network.square:
-        norm = norm_steps(layout, _loaded(_add_squares, layout), gathered, squared_shares(layout))
-        steps += [*norm, SuperstepDraft("update: optimiser", "update", 1, optimiser, _rates_to_updates(layout, clips=True))]
-    else:
-        steps.append(SuperstepDraft("update: optimiser", "update", 1, optimiser, gathered))
-    if layout.owned:
-        steps.insert(
-            0, SuperstepDraft("update: shared gradients", "update", 1, _loaded(_add_owners, layout), gradients_to_owners(layout, layers))
-        )
-    if layout.owned or replicated:
-        steps.insert(0, SuperstepDraft("update: private gradients", "update", 1, _loaded(_add_private, layout), nothing))
-    return tuple(steps)
+        squared = _loaded(layout, partial(_add_shares, vertex=squares(problem.costs), sums=not network.passes))
+        yield from norm_steps(layout, squared, gathered, squared_shares(layout))
+        gathered = _rates_to_updates(layout, clips=True)
+    yield _step(layout, "update: optimiser", _add_update, gathered)
 
 
 def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
@@ -98,7 +95,11 @@ def least_update(layout: Layout, layer: Layer) -> Floats:
     return np.array(found)
 
 
-def _loaded(add: Callable[[Layout, Sequence[Layer], Load], None], layout: Layout) -> Load:
+def _step(layout: Layout, name: str, add: Callable[[Layout, Sequence[Layer], Load], None], traffic: ExchangeTraffic) -> SuperstepDraft:
+    return SuperstepDraft(name, "update", 1, _loaded(layout, add), traffic)
+
+
+def _loaded(layout: Layout, add: Callable[[Layout, Sequence[Layer], Load], None]) -> Load:
     load = Load(layout.problem)
     add(layout, layout.problem.network.layers, load)
     return load
@@ -134,21 +135,6 @@ def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
     vertex = update(layout.problem.costs, layout.problem.network.moments)
     network = layout.problem.network
     _add_shares(layout, layers, load, vertex, sums=not (network.square or network.passes))
-
-
-def _add_sums(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    _add_shares(layout, layers, load, sum_private(layout.problem.costs), sums=True)
-
-
-def _rates(layout: Layout) -> SuperstepDraft:
-    load = Load(layout.problem)
-    load.add_vertices(0, schedule(layout.problem.costs), {})
-    return SuperstepDraft(RATES, "update", 1, load, ExchangeTraffic.none(layout.problem))
-
-
-def _add_squares(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the sums of gradients before a clipped update, and their squares."""
-    _add_shares(layout, layers, load, squares(layout.problem.costs), sums=not layout.problem.network.passes)
 
 
 def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vertex: VertexSpec, *, sums: bool) -> None:

@@ -66,11 +66,6 @@ class IndexedLink:
         """Return the form of the tables of a population placed on `where`."""
         return self._cuts.form(side, where)
 
-    @property
-    def estimated_form(self) -> TableForm:
-        """The form of the tables that is assumed before placement."""
-        return TableForm(single=self.map.length == 1)
-
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
         """Return the amounts of every tile of `where`, replica by replica; `rate` is the event rate of each source value, if measured."""
         one = held_exactly(self._cuts.amounts(side, where, rate), column_groups(where.neurons, where.columns))

@@ -69,7 +69,9 @@ def split(graph: Graph, partition: Partition) -> Split:
         work.add(name)
     for edge in (*work.edges, *filter(work.stays, graph.edges)):
         add_edge(work.made, edge)
-    _check_reached(work)
+    for part, piece in work.populations.items():
+        if not work.made.incoming(part):
+            raise UnreachedPartError(f"no connection leads to {part!r}, {len(piece.index)} neurons of {piece.whole!r}.")
     return Split(work.made, work.populations, work.outputs, work.parameters)
 
 
@@ -197,9 +199,3 @@ def _cut(operation: Between, rows: Ints | None, columns: Ints | None) -> tuple[B
     indices, indptr = (array.astype(np.int32) for array in (numbered.indices, numbered.indptr))
     shape = (int(numbered.shape[0]), int(numbered.shape[1]))
     return Sparse(operation.weight[index], indices, indptr, shape, bias, operation.learnable), index
-
-
-def _check_reached(work: _Work) -> None:
-    for part, piece in work.populations.items():
-        if not work.made.incoming(part):
-            raise UnreachedPartError(f"no connection leads to {part!r}, {len(piece.index)} neurons of {piece.whole!r}.")

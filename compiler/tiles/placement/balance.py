@@ -189,7 +189,7 @@ class Balance:
                 for factor in FACTORS:
                     ratio = best.copy()
                     ratio[part] *= factor
-                    scaled = self._scaled(ratio, tiles)
+                    scaled = bisect(*SCALES, partial(self._fitting, self._allocations.multiples(ratio), tiles), BISECTIONS)
                     if scaled is None:
                         continue
                     bounds = self._allocations.parts[:, scaled].max(axis=1)
@@ -203,10 +203,7 @@ class Balance:
         places = (self._place[id(choices)] for choices in self._options)
         return [Allocation(choices[choice[place]], width[place]) for choices, place in zip(self._options, places, strict=True)]
 
-    def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
-        """Return the allocations within the smallest multiple of `ratio`, in the range :data:`SCALES`, for which the tiles suffice."""
-        return bisect(*SCALES, partial(self._fitting, self._allocations.multiples(ratio), tiles), BISECTIONS)
-
     def _fitting(self, multiples: Floats, tiles: int, scale: float) -> Ints | None:
+        """Return the allocations within the multiple `scale` of the bounds; None if the tiles do not suffice."""
         found = self._allocations.fewest(multiples, scale)
         return None if found is None or int(self._allocations.tiles[found] @ self._members) > tiles else found

@@ -67,11 +67,6 @@ class Choice:
         return self.cut.replicas * int(ceil_div(self.neurons, neurons))
 
     @property
-    def fewest_tiles(self) -> int:
-        """Minimum number of tiles, given their memory."""
-        return self.tiles(max(self.fit, 1))
-
-    @property
     def weight(self) -> float:
         """Tile cycles of a step, summed over all tiles, with :data:`TYPICAL_NEURONS` neurons per tile (all, if there are fewer)."""
         typical = min(self.neurons, TYPICAL_NEURONS)

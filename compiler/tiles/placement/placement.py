@@ -208,7 +208,7 @@ def _spread(allocations: list[Allocation], tiles: int) -> list[Allocation]:
 def _chip_groups(options: Sequence[Sequence[Choice]], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:
     """Cut the layers into consecutive groups of even work: one chip for each, or several chips for a layer that needs their memory."""
     weights = [choices[0].weight for choices in options]
-    tiles = [min(choice.fewest_tiles for choice in choices) for choices in options]
+    tiles = [min(choice.tiles(max(choice.fit, 1)) for choice in choices) for choices in options]
     neurons = [choices[0].neurons for choices in options]
 
     def cut(bound: float) -> list[tuple[list[int], int]] | None:

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.norm import heads_of_chips, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.mapped.learned import learned_parameters, learned_scalars
-from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link
+from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.window_test import ROOT
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, ZERO_VERTEX, answer, count_down, known, most, most_of_workers
@@ -111,20 +111,16 @@ def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...
 
 
 def _structure(layer: Layer) -> Hashable:
-    links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, _tables_of(link)) for link in layer.incoming)
+    # Tables of an indexed connection: rows, places, starts, and lengths if runs are longer than one.
+    tables = [0 if link.indexed is None else 3 + (link.indexed.map.length > 1) for link in layer.incoming]
+    links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, n) for link, n in zip(layer.incoming, tables, strict=True))
     return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
-
-
-def _tables_of(link: Link) -> int:
-    """Return the number of tables of an indexed connection: rows, places, starts, and lengths if runs are longer than one."""
-    return 0 if link.indexed is None else 3 + (link.indexed.map.length > 1)
 
 
 # ---- other codelets -------------------------------------------------------------------------------------------------------------
 
 
 def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
-    """Yield the codelets that sum private gradients, update parameters and copy weights to sources."""
     problem, where = layout.problem, layout.ranges[layer.id]
     if not problem.training:
         return
@@ -190,7 +186,6 @@ def _single(layout: Layout) -> Iterator[Use]:
 
 
 def _of_tests(layout: Layout) -> Iterator[Use]:
-    """Yield the codelets of the test for further windows, and those that use its result."""
     problem, test, root = layout.problem, layout.window_test, np.array([ROOT])
     if test is None:
         return
@@ -214,7 +209,6 @@ def _of_losses(layout: Layout) -> Iterator[Use]:
 
 
 def _of_reductions(layout: Layout) -> Iterator[Use]:
-    """Yield the codelets of both stages of the reduction of partial input gradients."""
     problem = layout.problem
     limited = {bus.id for bus in problem.limited(backward=True)} if problem.training else set()
     for bus_id, reduction in layout.reductions.items():

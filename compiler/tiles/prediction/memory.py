@@ -137,7 +137,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     if problem.network.square:
         add(("optimiser", "always"), np.arange(problem.target.tiles), norm_bytes(layout, squared_shares(layout)))
     for _, packing in packings(layout):
-        add(("weights", "packed rows"), packing.tiles, packing.packed_bytes())
+        add(("weights", "packed rows"), packing.tiles, np.tile(FLOAT * packing.elements, len(packing.readers)))
     for source, relays in layout.relays.items():
         tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
         used[tiles] = True

@@ -181,10 +181,8 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
 def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Return the supersteps that restore the initial states of a segment and run its forward pass again."""
     problem, runs = layout.problem, layout.problem.segments.rerun_iterations
-    if problem.segment and not runs:
-        return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
     if not runs:
-        return ()
+        return (_boundary_step(layout, "recompute: restore", "recompute", 1),) if problem.segment else ()
     relays, neurons = relay_load(layout, "masks", runs), block_load(layout, runs)
     forward = (
         SuperstepDraft("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
@@ -273,7 +271,10 @@ def cycles_by_tile(layout: Layout, steps: tuple[SuperstepDraft, ...]) -> dict[st
 
 def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Phase:
     """Return the summary of one superstep; with `roughly`, without the busiest tile and its loops."""
-    exchanges = [step.traffic, *step.after]
+    exchanges, target = [step.traffic, *step.after], layout.problem.target
+    # All tiles wait for the decision of a loop, and all chips for each copy to or from streaming memory.
+    decision = (target.link_sync_cycles if target.chips > 1 else target.sync_cycles) + target.superstep_cycles
+    copy = target.link_sync_cycles + target.superstep_cycles
     return Phase(
         name=step.name,
         part=step.part,
@@ -281,18 +282,13 @@ def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Pha
         compute=step.load.busiest + step.local,
         sync=sum(_barrier(layout, traffic) for traffic in exchanges)
         + CONTROL * step.executed
-        + step.decisions * _decision(layout)
-        + _row_sync(layout, step),
+        + step.decisions * decision
+        + (step.row.copies * copy if step.row else 0.0),
         exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
         busiest_tile=0 if roughly else step.load.busiest_tile,
         loops=() if roughly else step.load.slowest_loops(),
     )
-
-
-def _row_sync(layout: Layout, step: SuperstepDraft) -> float:
-    target = layout.problem.target
-    return step.row.copies * (target.link_sync_cycles + target.superstep_cycles) if step.row else 0.0
 
 
 def _exchange(layout: Layout, traffic: ExchangeTraffic) -> float:
@@ -305,12 +301,6 @@ def _barrier(layout: Layout, traffic: ExchangeTraffic) -> float:
     if not traffic.fragments.any():
         return 0.0
     return (target.link_sync_cycles if traffic.flows.bytes else target.sync_cycles) + target.superstep_cycles - CONTROL
-
-
-def _decision(layout: Layout) -> float:
-    """Return the cycles until all tiles receive the decision of a loop."""
-    target = layout.problem.target
-    return (target.link_sync_cycles if target.chips > 1 else target.sync_cycles) + target.superstep_cycles
 
 
 # ---- loads of supersteps -----------------------------------------------------------------------------------------------
@@ -424,26 +414,13 @@ def _next_load(layout: Layout, part: str) -> Load:
     return load
 
 
-def _sum_load(layout: Layout) -> Load:
-    problem, load = layout.problem, Load(layout.problem)
-    load.add_vertices(0, loss_sum(problem.costs), {"count": problem.batch * problem.loss_parts})
-    if not problem.network.passes:
-        load.add_vertices(0, schedule(problem.costs), {})
-    return load
-
-
-def _loss_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of the losses of all samples and of their sum; none for an external loss."""
-    if layout.problem.network.external:
-        return ()
-    return (*_sample_steps(layout), SuperstepDraft("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)))
-
-
-def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of the losses of samples.
+def _loss_steps(layout: Layout) -> Iterator[SuperstepDraft]:
+    """Yield the supersteps of the losses of all samples, and of their sum with the learning rate; none for an external loss.
 
     All workers of a sample's tile share the classes of its scores, then the steps.
     """
+    if layout.problem.network.external:
+        return
     problem, arrive = layout.problem, records_or_adjoints(layout, to_loss=True)
     tiles, workers = np.array(layout.loss_tiles), problem.target.workers
     steps, costs, loss = problem.steps, problem.costs, problem.network.loss
@@ -453,10 +430,16 @@ def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     amounts = {"classes": loss.width, "steps": own_steps, "targets": loss.looked_at(steps)}
     adjoints.add_shared(tiles, sample_loss(costs, loss), amounts)
     back, factor = (records_or_adjoints(layout, to_loss=False),), factor_to_losses(layout)
+    if loss.scores:
+        yield SuperstepDraft("loss: scores", "loss", 1, scores, arrive)
     if not loss.scores or loss.reads_steps:
         factor.merge(arrive)
-    adjoint = SuperstepDraft("loss: adjoints", "loss", 1, adjoints, factor, back)
-    return (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), adjoint) if loss.scores else (adjoint,)
+    yield SuperstepDraft("loss: adjoints", "loss", 1, adjoints, factor, back)
+    total = Load(problem)
+    total.add_vertices(0, loss_sum(costs), {"count": problem.batch * problem.loss_parts})
+    if not problem.network.passes:
+        total.add_vertices(0, schedule(costs), {})
+    yield SuperstepDraft("loss: sum", "loss", 1, total, losses_to_one_tile(layout))
 
 
 def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> SuperstepDraft:

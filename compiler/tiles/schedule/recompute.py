@@ -63,9 +63,6 @@ def _bytes(network: MappedNetwork, schedule: TileSchedule, cuts: Sequence[Segmen
             size = size + (FLOAT * source.width * sent if source.kind != "spikes" else 0)
             longest = max(of_source)
             stored = np.array([cut.steps_relayed(longest) + cut.boundaries_with_steps * cut.steps_before(longest) for cut in cuts])
-        size = size + _step_bytes(source) * stored
+        each = FLOAT * source.width if source.kind != "spikes" else id_bytes(source) * source.width + COUNT_BYTES
+        size = size + each * stored
     return size
-
-
-def _step_bytes(source: BusSource) -> int:
-    return FLOAT * source.width if source.kind != "spikes" else id_bytes(source) * source.width + COUNT_BYTES

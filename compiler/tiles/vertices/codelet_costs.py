@@ -118,7 +118,6 @@ _READING: Final = CodeletCost(idle=8, sweep=_SWEEP, event=_EVENT, event_joined=_
 
 
 def _partials(layer: Layer) -> dict[str, Any]:
-    """Return the costs of partial products; float16 weights of a row are converted."""
     return {"entry": 8, "entry_vector": 3 + layer.half_rows}
 
 
@@ -287,7 +286,6 @@ def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
 
 
 def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
-    """Return the costs of the codelets that all populations share, by name."""
     copy_ids = 3  # load, store and branch for a word of two 16-bit ids
     next_ids = 7  # load an id; store 16 bits: load the word, mask, shift, or, store; branch
     copy_floats = 2  # load, store and branch for two floats, rounded up
