@@ -10,7 +10,7 @@ import numpy as np
 
 from snnc.compiler.tiles.baselines import partition
 from snnc.compiler.tiles.baselines.partition import Assignment, NeuronFlow, at_random, each_layer, one_after_the_other, runs_at_random
-from snnc.compiler.tiles.blocks.cut import Cut
+from snnc.compiler.tiles.blocks.grouping import Cut
 from snnc.compiler.tiles.blocks.tile_range import ScatteredRange
 from snnc.compiler.tiles.cycles.block_cycles import step_cycles
 from snnc.compiler.tiles.errors import StrategyError

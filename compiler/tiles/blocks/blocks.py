@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from snnc.compiler.tiles.blocks.cut import Cut
-from snnc.compiler.tiles.blocks.grouping import Ints, column_groups, places_within, sample_groups, sample_step
+from snnc.compiler.tiles.blocks.grouping import Cut, Ints, column_groups, places_within, sample_groups, sample_step
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 
 MAX_CODES: Final = 1 << 62

@@ -10,8 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from snnc.compiler.tiles.blocks.cut import Cut
-from snnc.compiler.tiles.blocks.grouping import Bools, Ints
+from snnc.compiler.tiles.blocks.grouping import Bools, Cut, Ints
 
 
 @dataclass(frozen=True, eq=False)

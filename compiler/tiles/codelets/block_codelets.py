@@ -22,8 +22,7 @@ from snnc.compiler.tiles.codelets.block_vertices import (
     weight_round,
 )
 from snnc.compiler.tiles.codelets.relay_codelets import relay_codelets
-from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
-from snnc.compiler.tiles.indexed.map_cuts import Side
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.problem import MappingProblem

@@ -14,8 +14,7 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.blocks.blocks import BlockShape
-from snnc.compiler.tiles.blocks.cut import AnyCut
-from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups, largest_share
+from snnc.compiler.tiles.blocks.grouping import AnyCut, Floats, Ints, ceil_div, column_groups, largest_share
 from snnc.compiler.tiles.codelets.block_codelets import block_loops
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, expected_halvings, keys_passed, source_amounts, target_amounts
 from snnc.compiler.tiles.mapped.learned import half_elements, learned_elements

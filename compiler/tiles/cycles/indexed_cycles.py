@@ -15,8 +15,7 @@ import numpy as np
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.blocks.grouping import Ints
 from snnc.compiler.tiles.indexed.holdings import TableAmounts
-from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
-from snnc.compiler.tiles.indexed.map_cuts import Side
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.mapped.network import Layer, Link
 from snnc.compiler.tiles.problem import MappingProblem
 

@@ -15,8 +15,7 @@ import numpy as np
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.blocks.grouping import Bools, Ints, column_groups, places_within
 from snnc.compiler.tiles.blocks.tile_range import TileRange
-from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
-from snnc.compiler.tiles.indexed.map_cuts import Side
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.indexed.owners import Owners, find_owners
 from snnc.compiler.tiles.mapped.network import Link
 

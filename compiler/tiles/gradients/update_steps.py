@@ -1,4 +1,4 @@
-"""Supersteps of the update: sums of private gradients, the optimiser, and the exchange of new weights.
+"""Supersteps of the update: sums of private gradients, the norm of all gradients, the optimiser, and the exchange of new weights.
 
 A worker of a tile processes one block of a population: some of the tile's neurons (a column group) for some of its samples. Each block
 computes a private gradient, and those of the same column group are summed first. Several tiles may use one weight of an indexed connection,
@@ -20,7 +20,6 @@ from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.load import Load, Work
 from snnc.compiler.tiles.exchange.indexed_traffic import gradients_to_owners, owned_by, owned_work
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, between_replicas, parameter_groups, send_to_all, shares_of
-from snnc.compiler.tiles.gradients.norm import norm_steps, squared_shares
 from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
 from snnc.compiler.tiles.mapped.learned import LearnedRows, learned_parameters, learned_rows, learned_scalars
@@ -28,7 +27,18 @@ from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.lifetimes import PACKED
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
-from snnc.compiler.tiles.vertices.parameter_vertices import schedule, squares, sum_pieces, sum_private, summands, update, update_half
+from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
+from snnc.compiler.tiles.vertices.parameter_vertices import (
+    clip,
+    judge_update,
+    schedule,
+    squares,
+    sum_pieces,
+    sum_private,
+    summands,
+    update,
+    update_half,
+)
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 GRADIENTS: Final = "update: gradients"
@@ -238,4 +248,78 @@ def _shares_of_gradients(layout: Layout) -> ExchangeTraffic:
             traffic.add(int(where.tiles[0]), moved, learned_scalars(layer) * int(away.sum()))
             for chip, size in layout.by_chip(where.tiles, learned_scalars(layer) * FLOAT * groups * shares).items():
                 traffic.flows.send(chip, (layout.chip_of(int(where.tiles[0])),), size)
+    return traffic
+
+
+SQUARES: Final = "update: squares"
+TILES: Final = "update: norm of tiles"
+CHIPS: Final = "update: norm of chips"
+NORM: Final = "update: norm"
+JUDGED: Final = "update: loss scale"
+"""Names of the supersteps: squares; their sums by tile, by chip and in total; and the adaptation of the loss scale."""
+
+
+def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
+    """Yield the supersteps that compute the clipping factor of the update from the gradients and, with a loss scale, adapt this scale.
+
+    `squares` is the load of the vertices that sum squares, `shares` their number on each tile, `gradients` the exchange before them.
+    """
+    problem, tiles = layout.problem, np.flatnonzero(shares)
+    adds = loss_sum(problem.costs)
+    yield SuperstepDraft(SQUARES, "update", 1, squares, gradients)
+    load = Load(problem)
+    load.add_vertices(tiles, adds, {"count": shares[tiles] * problem.target.workers})
+    yield SuperstepDraft(TILES, "update", 1, load, ExchangeTraffic.none(problem))
+    if layout.several_chips:
+        load, heads, number = Load(problem), *heads_of_chips(layout, tiles)
+        load.add_vertices(heads, adds, {"count": number})
+        yield SuperstepDraft(CHIPS, "update", 1, load, _to_heads(layout, tiles, np.repeat(heads, number)))
+        tiles = heads
+    load = Load(problem)
+    load.add_vertices(0, clip(problem.costs), {"count": len(tiles)})
+    yield SuperstepDraft(NORM, "update", 1, load, _to_heads(layout, tiles, np.zeros(len(tiles), dtype=np.int64)))
+    if problem.network.scaled:
+        load = Load(problem)
+        load.add_vertices(0, judge_update(problem.costs), {})
+        yield SuperstepDraft(JUDGED, "update", 1, load, ExchangeTraffic.none(problem))
+
+
+def squared_shares(layout: Layout) -> Ints:
+    """Return the number of vertices on each tile that sum squares of gradients, each for a share of a parameter."""
+    number = np.zeros(layout.problem.target.tiles, dtype=np.int64)
+    for layer in layout.problem.network.layers:
+        where = layout.ranges[layer.id]
+        for rows in learned_rows(layer):
+            for groups, elements in parameter_groups(where, rows):
+                number[where.tiles] += np.tile(groups, where.replicas) * (shares_of(where, elements).ravel() > 0)
+        number[where.tiles[0]] += learned_scalars(layer)
+    for tiles, *_ in owned_work(layout, layout.problem.network.layers):
+        np.add.at(number, tiles, 1)
+    return number
+
+
+def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:
+    """Return the first of `tiles` (in ascending order) on each chip, and the number of `tiles` on that chip."""
+    _, first, number = np.unique(tiles // layout.problem.target.tiles_per_chip, return_index=True, return_counts=True)
+    return tiles[first], number
+
+
+def norm_bytes(layout: Layout, shares: Ints) -> Ints:
+    """Return the bytes that each tile needs for the norm: sums of squares of workers and shares, tiles and chips, and the factor."""
+    found: Ints = FLOAT * (shares * layout.problem.target.workers + (shares > 0))
+    found[0] += FLOAT
+    if layout.several_chips:
+        found[heads_of_chips(layout, np.flatnonzero(shares))[0]] += FLOAT
+    return found
+
+
+def _to_heads(layout: Layout, tiles: Ints, heads: Ints) -> ExchangeTraffic:
+    """Return the exchange in which each of `tiles` sends one number to the corresponding tile of `heads`."""
+    traffic = ExchangeTraffic.none(layout.problem)
+    away = tiles != heads
+    np.add.at(traffic.received, heads[away], FLOAT)
+    np.add.at(traffic.fragments, heads[away], 1)
+    traffic.sent[tiles[away]] += FLOAT
+    for tile, head in zip(tiles[away].tolist(), heads[away].tolist(), strict=True):
+        traffic.flows.send(layout.chip_of(tile), (layout.chip_of(head),), FLOAT)
     return traffic

@@ -28,8 +28,7 @@ from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.lowering.statistics import measured_outputs, passes_of, statistics_inputs, watched
 from snnc.compiler.neurons.kernel import Kernel
-from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
-from snnc.compiler.tiles.indexed.map_cuts import MapCuts
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, MapCuts
 from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
 from snnc.compiler.tiles.mapped.operations import SGD_CYCLES, square_cycles, update_cycles
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.blocks.blocks import cut_key
-from snnc.compiler.tiles.blocks.cut import AnyCut, Cut
-from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div, column_groups, even_neurons, mask_words
+from snnc.compiler.tiles.blocks.grouping import AnyCut, Cut, Ints, ceil_div, column_groups, even_neurons, mask_words
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.codelets.block_codelets import layer_code_bytes
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read

@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.errors import HalfDeltasError
-from snnc.compiler.tiles.blocks.cut import Cut, Cuts
-from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_limits, largest_share
+from snnc.compiler.tiles.blocks.grouping import Cut, Cuts, Floats, Ints, ceil_div, column_limits, largest_share
 from snnc.compiler.tiles.cycles.block_cycles import PARTS, step_cycles
 from snnc.compiler.tiles.mapped.network import Layer, Link, MappedNetwork
 from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, most_bytes, received_bytes

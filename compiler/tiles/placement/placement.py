@@ -20,8 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.blocks.cut import Cut
-from snnc.compiler.tiles.blocks.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.blocks.grouping import Cut, neurons_per_tile, split
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.placement.balance import AllocationTable, AllocationTables, Balance, bisect
 from snnc.compiler.tiles.placement.choices import Allocation, Choice

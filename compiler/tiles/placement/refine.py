@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from snnc.compiler.tiles.blocks.cut import Cut
-from snnc.compiler.tiles.blocks.grouping import ceil_div
+from snnc.compiler.tiles.blocks.grouping import Cut, ceil_div
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.placement.choices import Choice
 from snnc.compiler.tiles.placement.placement import Placement, lay_range

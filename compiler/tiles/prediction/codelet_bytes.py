@@ -17,8 +17,8 @@ from snnc.compiler.tiles.blocks.grouping import Ints, column_groups
 from snnc.compiler.tiles.codelets.block_codelets import block_codelets
 from snnc.compiler.tiles.codelets.relay_codelets import Codelet, relay_codelets
 from snnc.compiler.tiles.exchange.traffic import Layout
-from snnc.compiler.tiles.gradients.norm import heads_of_chips, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
+from snnc.compiler.tiles.gradients.update_steps import heads_of_chips, squared_shares
 from snnc.compiler.tiles.mapped.learned import learned_parameters, learned_scalars
 from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.problem import MappingProblem

@@ -21,8 +21,8 @@ from snnc.compiler.tiles.cycles.indexed_cycles import owned_numbers
 from snnc.compiler.tiles.exchange.indexed_traffic import owned_work
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.gradient_traffic import reduced_bytes
-from snnc.compiler.tiles.gradients.norm import norm_bytes, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
+from snnc.compiler.tiles.gradients.update_steps import norm_bytes, squared_shares
 from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.block_memory import CategoryAndLife, block_bytes, estimated_bytes, most_bytes
 from snnc.compiler.tiles.memory.lifetimes import LIVES, SEQUENCE, by_stage, stage_of

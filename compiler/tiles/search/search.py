@@ -19,8 +19,7 @@ from snnc.compiler.ir.plan import Phase
 from snnc.compiler.machines.target import Streaming
 from snnc.compiler.tiles.baselines import assignments, place
 from snnc.compiler.tiles.blocks.blocks import cut_key
-from snnc.compiler.tiles.blocks.cut import Cut
-from snnc.compiler.tiles.blocks.grouping import Floats
+from snnc.compiler.tiles.blocks.grouping import Cut, Floats
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.parameter_copies import weights_to_replicas
