@@ -158,7 +158,6 @@ class MappingProblem:
         return {source: self.sizes_between_programs(self._store_lives(source)) for source in self.network.sources}
 
     def _store_lives(self, source: BusSource) -> dict[str, int]:
-        """Return the bytes of one sample on a relay, by lifetime: its sequence, ids that workers find in masks, and windows."""
         buses = self.buses_of(source)
         returning = [bus for bus in buses if bus.id in self.windowed_buses]
         searched = 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0

@@ -26,7 +26,6 @@ class Ownership:
 
     link: Link
     indexed: IndexedLink
-    """The connection."""
     target: TileRange
     source: TileRange | None
     """Tile range of the target, and of the source if it copies weights."""

@@ -309,30 +309,28 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     """Return the description of `program`; if `training` is None, the network trains if the program has a loss and an optimiser."""
     if training is None:
         training = program.loss is not None and program.optimizer is not None
-    rule = rule_of(program.optimizer) if training and program.optimizer is not None else None
-    accumulates = training and program.optimizer is not None and program.optimizer.accumulate
+    shape = loss_shape(program)
+    external = training and shape.external
+    optimizer = program.optimizer if training and not external else None
+    rule, accumulates = (None, False) if optimizer is None else (rule_of(optimizer), optimizer.accumulate)
+    scaled = rule is not None and rule.loss_scale is not None
+    measured = scaled or (rule is not None and rule.clip_norm is not None)
     inputs = {i.id: i.repeated for i in program.inputs}
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
     cuts: dict[IndexedMap, MapCuts] = {}
     links = tuple(_link(program, c, sources[c.source_buffer], training, cuts) for c in program.connections)
-    shape = loss_shape(program)
-    external = training and shape.external
-    scaled = rule is not None and rule.loss_scale is not None and not external
-    measured = scaled or (rule is not None and rule.clip_norm is not None)
-    loss = next((o for o in program.outputs if o.id == program.loss_output), None)
+    loss = None if external else next((o for o in program.outputs if o.id == program.loss_output), None)
     return MappedNetwork(
         layers=tuple(_layer(program, p, links, training) for p in program.populations),
         inputs=tuple(s for s in sources.values() if s.external),
         links=links,
         training=training,
-        loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None)
-        if not external
-        else None,
+        loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None),
         loss=shape,
-        moments=len(rule.moments) if rule is not None and not external else 0,
+        moments=0 if rule is None else len(rule.moments),
         update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and not measured),
-        accumulates=accumulates and not external,
-        square=0 if rule is None or external else square_cycles(rule, accumulates=accumulates),
+        accumulates=accumulates,
+        square=0 if rule is None else square_cycles(rule, accumulates=accumulates),
         scaled=scaled,
         passes=passes_of(program) if training and not external else 0,
         whole_passes=bool(statistics_inputs(program)),

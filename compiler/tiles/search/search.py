@@ -92,7 +92,6 @@ class Search:
         """Placements with a lower bound of at least these cycles are not priced."""
         self._known: dict[tuple[int, bool], tuple[tuple[Choice, ...], ...]] = {}
         self.best: Priced | None = None
-        self.priced = 0
         self.misfit: tuple[int, Layout, MemoryUse] | None = None
         self._update_bytes = math.inf
         """Bytes of the fullest tile in the update; the minimum over all placements that did not fit."""
@@ -124,7 +123,6 @@ class Search:
 
     def price(self, placement: Placement, *, local_relays: bool) -> Priced | None:
         """Return a placement with its predicted cycles and bytes, cached; None if it does not fit. Sizes of tables are estimated."""
-        self.priced += 1
         key = (local_relays, *map(_price_key, placement.ranges))
         if key not in self._prices:
             self._prices[key] = self._price_anew(placement, local_relays=local_relays)
@@ -226,10 +224,6 @@ class Search:
         problem = self.problem
         workers = self.best.layout.placement.chips * problem.target.tiles_per_chip * problem.target.workers
         return max(MIN_EXACT_PRICES, min(EXACT_PRICES, EXACT_WORK // (workers * len(problem.timeline.chosen))))
-
-    def estimate(self) -> float:
-        """Return the cycles of the fastest estimate."""
-        return min((estimate.cycles for estimate in self._estimates), default=self.cycles())
 
     def use_estimates(self) -> Search:
         """Make the fastest estimate the best placement again, after :meth:`price_exactly`."""
