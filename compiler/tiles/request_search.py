@@ -200,9 +200,6 @@ def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search |
     return next((search.use_estimates() for search in request.estimated if key(search.problem) == key(problem)), None)
 
 
-# ---- relays that store bits -----------------------------------------------------------------------------------------------------
-
-
 def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
     """Yield the problem with bits where they save time, then with bits wherever they are smaller than ids.
 

@@ -107,9 +107,6 @@ def supported_outputs(layer: Layer, windowed: Collection[BusSource]) -> list[int
     return sorted(layer.outputs.index(source.buffer) for source in layer.sent if source in windowed)
 
 
-# ---- an estimate before placement ----------------------------------------------------------------------------------------------
-
-
 def layer_code_bytes(problem: MappingProblem, layer: Layer) -> int:
     """Estimate, before placement, the bytes of codelets on a tile with blocks of `layer` and a relay of each of its outputs."""
     return problem.memo.get(("code of a layer", layer.id), lambda: _code_of(problem, layer))

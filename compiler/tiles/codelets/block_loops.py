@@ -140,9 +140,6 @@ def _returning(cost: CodeletCost, place: Place) -> Iterator[Loop]:
     yield from looping("gradients of the block's neurons", Amount("own"), cost.id, place)
 
 
-# ---- gradients of sources ----------------------------------------------------------------------------------------------------
-
-
 def source_loops(cost: CodeletCost, links: Iterable[tuple[Link, TableForm | None]]) -> tuple[Loop, ...]:
     """Return the loops of a block that sums gradients from the targets of `links`; the order of `links` numbers the loops."""
     loops = list(looping("samples", SAMPLES, cost.sample))

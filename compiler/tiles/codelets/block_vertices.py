@@ -195,9 +195,6 @@ def sends_halves(links: Iterable[BlockLink], port: int) -> bool:
     return any(link.link.port == port and link.link.half_deltas and not link.returned for link in links)
 
 
-# ---- shared fields -----------------------------------------------------------------------------------------------------------
-
-
 def _changed(also_read: bool) -> FieldKind:
     return "inout" if also_read else "output"
 

@@ -201,9 +201,6 @@ def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -
     return found
 
 
-# ---- amounts of returned gradients and of sparse values ---------------------------------------------------------------------
-
-
 def _returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
     """Return the expected amounts of the loops over a block's own neurons in all windows that return to it."""
     amounts: dict[str, Any] = {"windows": 0, "searches": 0.0, "own": 0.0}

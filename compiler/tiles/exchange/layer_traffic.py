@@ -165,8 +165,6 @@ class _Count:
         flows = tuple(LayerFlow(*key, size) for key, size in self.flows.items() if size > 0)
         return StepTraffic(nodes, flows, sum(self.moved.values(), np.zeros((chips, chips))), self.moved, self.links)
 
-    # ---- helpers ---------------------------------------------------------------------------------------------------------
-
     def node(self, name: str) -> int:
         return len(self.inputs) + self.populations[name] if name in self.populations else self.inputs.index(name)
 
@@ -206,8 +204,6 @@ class _Count:
         """Return whether a step computes the gradient `what` ("weight_gradient" or "input_gradient") of a connection."""
         source = self.buses[next(c.bus for c in self.plan.connections if c.id == connection)].source
         return bool(self.known.get(connection, {}).get(what, what == "weight_gradient" or source in self.populations))
-
-    # ---- kinds of traffic ------------------------------------------------------------------------------------------------------
 
     def spikes(self, index: int) -> None:
         """Add the spikes (in as many words as the fullest tile has) or values that every relay of a layer receives for its samples."""

@@ -203,9 +203,6 @@ def row_pieces(target: TileRange) -> Ints:
     return np.asarray((larger * pieces(size + 1) + smaller * pieces(size)) * np.minimum(target.neurons, 1), dtype=np.int64)
 
 
-# ---- exchange and compute ----------------------------------------------------------------------------------------------
-
-
 def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
     """Return the exchange and the work of the superstep in which tiles collect rows of their bundle; None if no rows are packed."""
     found = list(packings(layout))

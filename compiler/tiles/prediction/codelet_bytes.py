@@ -117,9 +117,6 @@ def _structure(layer: Layer) -> Hashable:
     return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
 
 
-# ---- other codelets -------------------------------------------------------------------------------------------------------------
-
-
 def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
     problem, where = layout.problem, layout.ranges[layer.id]
     if not problem.training:
@@ -234,9 +231,6 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
         groups = column_groups(where.tile_neurons, where.columns)
         several = np.flatnonzero(problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples) > 1)
         yield Use.of(sum_private(problem.costs), where.tiles[several], groups[several])
-
-
-# ---- bytes -------------------------------------------------------------------------------------------------------------------
 
 
 def codelet_bytes(layout: Layout) -> tuple[Ints, Ints]:

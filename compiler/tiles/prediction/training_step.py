@@ -303,9 +303,6 @@ def _barrier(layout: Layout, traffic: ExchangeTraffic) -> float:
     return (target.link_sync_cycles if traffic.flows.bytes else target.sync_cycles) + target.superstep_cycles - CONTROL
 
 
-# ---- loads of supersteps -----------------------------------------------------------------------------------------------
-
-
 def block_load(layout: Layout, iterations: int | None = None) -> Load:
     """Return the load of the blocks of all populations and of the clocks; `iterations` is passed to :class:`Load`."""
     load = clocked(layout, iterations)

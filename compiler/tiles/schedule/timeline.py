@@ -118,8 +118,6 @@ class EventTimeline:
         """Return the number of entries that fit in a window of a bus."""
         return bus.gradient_capacity if backward and bus.id in self.problem.windowed_buses else bus.capacity
 
-    # ---- in iterations ----
-
     def first(self, bus: Bus) -> int:
         """Return the iteration whose window contains the first step of a bus."""
         return self.problem.schedule.stages.get(bus.source.owner, INPUT_STAGE) + bus.lag
@@ -160,8 +158,6 @@ class EventTimeline:
             number = 0
         found: Ints = np.clip(spikes - np.asarray(number).reshape(-1, 1) * capacity, 0, capacity)
         return found
-
-    # ---- further windows ----
 
     def rounds(self, *, backward: bool) -> Ints:
         """Return [chosen iterations]: number of windows after the first, as needed by the busiest sample of any limited bus."""

@@ -203,9 +203,6 @@ def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -
     return whole
 
 
-# ---- further windows -------------------------------------------------------------------------------------------------
-
-
 def round_load(layout: Layout, part: str) -> Load:
     """Return the load of blocks that process further windows: all windows but the last if forward, all but the first if backward."""
     problem, backward = layout.problem, part == "backward"

@@ -194,9 +194,6 @@ def relay_boundary(costs: Mapping[str, CodeletCost], stored: StoredSpikes | None
     return VertexSpec("boundary_events", (*BOUNDARY, *_SHOWN, *fields), cost, boundary_event_loops(cost))
 
 
-# ---- shared fields -----------------------------------------------------------------------------------------------------------
-
-
 def _with_request(cost: CodeletCost, windows: Sequence[ShownWindow]) -> CodeletCost:
     return cost.with_request() if any(window.requesting_passes for window in windows) else cost
 
