@@ -108,7 +108,7 @@ class NoPartitionerError(SnncError, code="SNNC-E324"):
 
 
 class BaselineTooBigError(TooBigError, code="SNNC-E325"):
-    """No variant of a baseline, a simple mapping to compare plans with, fits; `needed` is the smallest number of bytes that one needs."""
+    """No variant of a baseline, a simple mapping to compare plans with, fits; the smallest one needs `needed` bytes on its fullest tile."""
 
     def __init__(self, text: str, needed: int) -> None:
         super().__init__(text)

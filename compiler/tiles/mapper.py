@@ -78,14 +78,13 @@ def make_plan(
 
     Parameters
     ----------
-    program, target
-        The program to map, and the machine.
-    steps, batch
-        Number of time steps, and of samples, of one training step.
+    program, target, steps, batch
+        The program to map, the machine, and the numbers of time steps and of samples of one training step.
     training
         Whether the backward pass and the update are placed; None: if the program has a loss and an optimiser.
-    activity
-        Measured mean number of spikes per value and step, by buffer of the step program; assumed for other buffers.
+    activity, support
+        Measured fractions, by buffer of the step program, of values that spike in a step, and of neurons that receive a gradient (that
+        spiked, or are inside the surrogate's support); assumed for other buffers.
     activity_source
         Where `activity` comes from, for reports.
     rates
@@ -96,15 +95,11 @@ def make_plan(
     patterns
         The values that spiked, by buffer, as in :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns`, for the costs of indexed
         connections.
-    capacity
-        Maximum number of events per sample in a window: for all buses, or by buffer. None: derived from measured activity, or the full
-        width without measurements.
+    capacity, gradient_capacity
+        Maximum numbers of events per sample in a window, and of entries in a window of the backward pass: for all buses, or by buffer.
+        None: derived from measured activity, or the full width without measurements.
     mode
         Treatment of events beyond the capacity: "exact" sends further windows, "drop" keeps only the lowest ids.
-    support
-        Measured fraction of neurons that receive a gradient per step (that spiked, or are inside the surrogate's support), by buffer.
-    gradient_capacity
-        Maximum number of entries per sample in a window of the backward pass, in the form of `capacity`.
     gradients
         How gradients return to sources of spikes whose surrogate has bounded support: "windowed", only for neurons in the support;
         "dense", for all neurons; "auto", whichever is predicted to be faster.

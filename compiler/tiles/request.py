@@ -65,30 +65,12 @@ class MappingRequest:
         """
         costs, expected = network_costs(self.network), expected_activity(self.network, self.activity)
         likely = expected_support(self.network, self.support, expected)
+        sizes, measured = (self.target, self.steps, self.batch, self.mode), (self.rates, self.counts, self.support_counts, self.patterns)
         for windowed in self._windowed():
             for spikes, support in self._sizes(bool(windowed)):
                 buses, bus_of = make_buses(self.network, self.schedule, spikes, self.capacity, support, self.gradient_capacity)
-                yield MappingProblem(
-                    self.network,
-                    self.schedule,
-                    buses,
-                    bus_of,
-                    costs,
-                    expected,
-                    self.target,
-                    self.steps,
-                    self.batch,
-                    self.mode,
-                    likely,
-                    windowed,
-                    self.rates,
-                    self.counts,
-                    self.support_counts,
-                    self.patterns,
-                    self._segment(),
-                    streamed=self._streamed(),
-                    packed=bool(self.packed),
-                )
+                given = (self.network, self.schedule, buses, bus_of, costs, expected, *sizes, likely, windowed, *measured)
+                yield MappingProblem(*given, self._segment(), streamed=self._streamed(), packed=bool(self.packed))
 
     def _segment(self) -> int:
         """Return the number of iterations of a segment; 0 without a backward pass, or if one segment would contain all iterations."""
@@ -185,26 +167,18 @@ def check_length(network: MappedNetwork, target: Target, steps: int, batch: int)
     widest = max(network.layers, key=lambda layer: layer.records, default=None)
     if widest is None or not widest.records:
         return
-    one, available = FLOAT * steps * widest.records, target.tile_bytes
-    if one > MAX_OUTPUTS_FACTOR * available:
-        raise OutputsTooBigError(
-            f"{steps:,} steps do not fit on {target.name}: all steps of the outputs of one neuron of layer {widest.label!r}, "
-            f"for one sample, take {one:,} bytes on one tile, which has {available:,}. "
-            f"At most {available // (FLOAT * widest.records):,} steps fit; run shorter sequences one after the other.",
-            needed=one,
-            available=available,
-            layer=widest.label,
-            category="records",
-            category_bytes=one,
+    needed, room = FLOAT * steps * widest.records, target.tile_bytes
+    text = (
+        f"{steps:,} steps do not fit on {target.name}: all steps of the outputs of one neuron of layer {widest.label!r}, "
+        f"for one sample, take {needed:,} bytes on one tile, which has {room:,}. "
+        f"At most {room // (FLOAT * widest.records):,} steps fit; run shorter sequences one after the other."
+    )
+    if needed <= MAX_OUTPUTS_FACTOR * room:
+        needed = FLOAT * steps * batch * sum(layer.neurons * layer.records for layer in network.layers)
+        room = target.tile_bytes * target.tiles
+        text = (
+            f"{batch:,} samples of {steps:,} steps do not fit on {target.name}: their outputs alone take {needed:,} bytes, and its "
+            f"{target.tiles:,} tiles have {room:,}. Use at most {max(1, batch * room // needed):,} samples at once, or shorter sequences."
         )
-    whole, room = FLOAT * steps * batch * sum(layer.neurons * layer.records for layer in network.layers), available * target.tiles
-    if whole > MAX_OUTPUTS_FACTOR * room:
-        raise OutputsTooBigError(
-            f"{batch:,} samples of {steps:,} steps do not fit on {target.name}: their outputs alone take {whole:,} bytes, and its "
-            f"{target.tiles:,} tiles have {room:,}. Use at most {max(1, batch * room // whole):,} samples at once, or shorter sequences.",
-            needed=whole,
-            available=room,
-            layer=widest.label,
-            category="records",
-            category_bytes=whole,
-        )
+    if needed > MAX_OUTPUTS_FACTOR * room:
+        raise OutputsTooBigError(text, needed=needed, available=room, layer=widest.label, category="records", category_bytes=needed)

@@ -36,13 +36,7 @@ def check_strategy(strategy: str) -> None:
 
 
 def assignments(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[Assignment]:
-    """Yield the assignments of a baseline to `tiles` tiles: one, or two if the baseline has two forms.
-
-    Raises
-    ------
-    NoPartitionerError
-        METIS is requested but not installed.
-    """
+    """Yield the assignments of a baseline to `tiles` tiles: one, or two if the baseline has two forms."""
     sizes = tuple(layer.neurons for layer in problem.network.layers)
     rng = np.random.default_rng(SEED)
     if strategy == "linear":

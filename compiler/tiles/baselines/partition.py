@@ -140,8 +140,6 @@ def metis(runs: Runs, flows: tuple[NeuronFlow, ...], sizes: tuple[int, ...], til
     ------
     NoPartitionerError
         pymetis is not installed.
-    PartitionerCrashError
-        METIS crashed.
     """
     if not has_metis():
         raise NoPartitionerError(

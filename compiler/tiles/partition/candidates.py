@@ -151,14 +151,9 @@ class Prepared:
         return find_candidates(self.graph, whole)
 
     def lower(self, whole: StepProgram, partition: Partition, **options: Any) -> Correspondence:
-        """Cut the graph into the parts of `partition`, and lower it.
+        """Cut the graph into the parts of `partition`, and lower it; an UnreachedPartError if a part has no connection.
 
         `options` are the arguments of :func:`snnc.compiler.lowering.lower.lower` with which `whole`, the uncut graph, was lowered.
-
-        Raises
-        ------
-        UnreachedPartError
-            A part has no connection.
         """
         found = split(self.graph, partition)
         program = lower(found.graph, loss_output=self.loss_output, **options | {"loss": self.loss})

@@ -37,7 +37,7 @@ class Choice:
     cut: Cut
     """Number of replicas and division into column groups."""
     priced: Callable[[], Floats]
-    """Function that computes :attr:`parts` on demand: the cycles of many cuts that need more bytes than a tile has are never needed."""
+    """Function that computes :attr:`parts`, which are needed only for cuts that fit."""
     used: Ints
     """Bytes on a tile with 1, 2, … neurons, monotone."""
     limit: float

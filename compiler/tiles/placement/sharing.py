@@ -245,7 +245,7 @@ class _Costs:
     def least(self, allocations: Sequence[_LoadedAllocation]) -> Floats:
         """Return a lower bound on each allocation's cost.
 
-        It assumes, in every part, the tiles with the least load of other populations, and the smaller number of neurons on each of them.
+        The bound assumes, in every part, the tiles with the least load of other populations, and the smaller number of neurons on each.
         """
         ordered, number = self._ordered
         two = np.stack([allocation.two[:-1, 0] for allocation in allocations], axis=1)

@@ -94,13 +94,7 @@ class NetworkPartitioner:
         return candidates.partition((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
 
     def apply(self, partition: Partition) -> Parts:
-        """Lower the network in the parts of `partition`.
-
-        Raises
-        ------
-        UnreachedPartError
-            A part has no connection.
-        """
+        """Lower the network in the parts of `partition`; an UnreachedPartError if a part has no connection."""
         return Parts(partition, self.prepared.lower(self.program, partition, **self.lowering))
 
     def _work(self, candidates: Candidates, rates: Mapping[str, Any]) -> Floats:
@@ -141,8 +135,6 @@ def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: in
     ------
     PartsError
         The network cannot be cut into `wanted` parts.
-    TooBigError
-        The network does not fit, whole or in parts.
     """
     whole = partial(mapper, parter.program, parter.activity)
     if wanted is not None and wanted > 1:

@@ -87,7 +87,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
         *_loss_steps(layout),
         *([_row_step(layout, "backward: from streaming memory", "backward")] if segments.rows else []),
         *_recompute_steps(layout),
-        _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
+        _local_copy(layout, "backward: start", "backward", runs=segments.number if segments.reruns else 1),
         SuperstepDraft("backward: relays and source gradients", "backward", runs, sources, into_relays),
         _backward_neurons(layout, runs),
         *_reduction(layout, runs + _rounds(problem, runs, backward=True)),
@@ -115,10 +115,8 @@ def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
         bytes_of_neurons = FLOAT * (len(layer.kernel.states) - halves) * where.tile_neurons
         bytes_of_neurons = bytes_of_neurons + HALF * halves * even_neurons(where.tile_neurons, where.columns)
         np.add.at(moved, where.tiles, bytes_of_neurons * where.tile_samples)
-    if problem.segment or not moved.any():
-        return ()
-    local = local_copy_cycles(float(moved.max()))
-    return (SuperstepDraft("forward: initial states", "forward", 1, Load(problem), ExchangeTraffic.none(problem), local=local),)
+    copied = moved.any() and not problem.segment
+    return (_local_copy(layout, "forward: initial states", "forward", float(moved.max())),) if copied else ()
 
 
 def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
@@ -126,7 +124,7 @@ def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
     relays, neurons = relay_load(layout, "masks"), block_load(layout)
     return (
         *_initial_states(layout),
-        _clock_copy(layout, "forward: start", "forward", 1 + (layout.problem.segments.rows > 0)),
+        _local_copy(layout, "forward: start", "forward", runs=1 + (layout.problem.segments.rows > 0)),
         SuperstepDraft("forward: relays", "forward", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
         *_joined_windows(layout, runs),
         *_overflow_test(layout, "forward", runs),
@@ -157,7 +155,7 @@ def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     at_home = int(np.bincount(relays, minlength=problem.target.tiles)[homes].max())
     return (
         *_initial_states(layout),
-        _clock_copy(layout, "forward: start", "forward"),
+        _local_copy(layout, "forward: start", "forward"),
         SuperstepDraft("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * at_home)),
         SuperstepDraft("forward: windows", "forward", runs, windows, nothing),
         SuperstepDraft("forward: neurons", "forward", runs, neurons_and_masks, moved),
@@ -212,10 +210,7 @@ def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
         lost = bus.events and bus.capacity < bus.source.width
         for relay in layout.relays[bus.source] if lost else ():
             moved[relay.tile] += FLOAT * problem.target.workers
-    if not moved.any():
-        return ()
-    local = local_copy_cycles(float(moved.max()))
-    return (SuperstepDraft("recompute: counters", "recompute", 2, Load(problem), ExchangeTraffic.none(problem), local=local),)
+    return (_local_copy(layout, "recompute: counters", "recompute", float(moved.max()), 2),) if moved.any() else ()
 
 
 def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> SuperstepDraft:
@@ -439,7 +434,7 @@ def _loss_steps(layout: Layout) -> Iterator[SuperstepDraft]:
     yield SuperstepDraft("loss: sum", "loss", 1, total, losses_to_one_tile(layout))
 
 
-def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> SuperstepDraft:
-    """Return the superstep that sets iteration counters by copies inside tiles."""
+def _local_copy(layout: Layout, name: str, part: str, size: float = FLOAT, runs: int = 1) -> SuperstepDraft:
+    """Return a copy of up to `size` bytes inside each tile, by default of an iteration counter."""
     nothing = ExchangeTraffic.none(layout.problem)
-    return SuperstepDraft(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))
+    return SuperstepDraft(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(size))

@@ -1,7 +1,7 @@
 """Cycles of the slowest worker of every relay in each iteration, from the events of its samples.
 
 A relay is a tile that searches the masks of a population (one bit per neuron) for spikes, and writes their ids to windows. Several workers
-share this work. The positions of a sample's events in its mask are drawn at random, weighted by the measured firing rates of the neurons.
+share this work. The positions of a sample's events in its mask are drawn at random; measured firing rates weight the positions of spikes.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _draw(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> t
 def _draw_cached(
     name: str, width: int, counted: bytes, times: tuple[int, ...], of: bytes, relays: tuple[int, ...], cut: bytes, shape: tuple[int, ...]
 ) -> tuple[Ints, ...]:
-    """Draw as :func:`_draw` does, with hashable arguments: many placements draw the same numbers."""
+    """Draw as :func:`_draw` does; the arguments are hashable, so that results are cached."""
     counts, chosen = (np.frombuffer(data, dtype=np.int64).reshape(size) for data, size in ((counted, times), (of, relays)))
     parts, found_all = np.frombuffer(cut, dtype=np.float64).reshape(shape), []
     samples = len(parts)

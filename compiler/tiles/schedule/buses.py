@@ -111,7 +111,7 @@ GRAIN: Final = 4
 def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
     """Return, for each source with a gradient window, the fraction of neurons that receive a gradient per step, at least the activity.
 
-    Without a measurement in `given`, it is :data:`SUPPORT_RATIO` times the activity. Sources without an activity are omitted.
+    Without a measurement in `given`, it is :data:`SUPPORT_RATIO` times the activity. Sources with neither of the two are omitted.
 
     Raises
     ------
