@@ -129,11 +129,11 @@ class _Tries:
             yield self._try(replace(self.request, recompute="auto"), ("--recompute", "auto"))
         if self.request.streaming != "auto" and self.request.network.training:
             yield self._try(replace(self.request, streaming="auto"), ("--streaming", "auto"))
-        yield from self._capacity()
-        for change in (partial(self._fewer, "batch"), partial(self._fewer, "steps"), partial(self._dropped, always=True), self._plain):
+        fewer = partial(self._fewer, "batch"), partial(self._fewer, "steps")
+        for change in (self._capacity, *fewer, partial(self._dropped, always=True), self._plain, self._machine):
             found = change(self.request, ())
-            yield from () if found is None else (found,)
-        yield from self._machine()
+            if found is not None:
+                yield found
 
     def together(self) -> Iterator[TriedRemedy]:
         """Combine options until the network fits: a larger machine, dropping, no moments, fewer samples, fewer steps."""
@@ -196,23 +196,22 @@ class _Tries:
             guess = guess if value < guess < high else (value + high) // 2
         return value * unit, best
 
-    def _machine(self) -> Iterator[TriedRemedy]:
-        """Try larger machines of the same kind: yield the smallest on which the network fits, else the largest."""
+    def _machine(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
+        """Try larger machines of the same kind: the smallest on which the network fits, else the largest."""
         last: TriedRemedy | None = None
-        for target in larger_targets(self.request.target):
-            last = self._try(replace(self.request, target=target, chips=None), self._named(target))
+        for target in larger_targets(request.target):
+            last = self._try(replace(request, target=target, chips=None), *before, self._named(target))
             if last.result.fits or self.late:
                 break
-        if last is not None:
-            yield last
+        return last
 
     def _named(self, target: Target) -> tuple[str, str]:
         return (IN_FILE, str(target.chips)) if target.name == self.request.target.name else ("--target", target.name)
 
-    def _capacity(self) -> Iterator[TriedRemedy]:
-        size = _usual_capacity(self.request)
-        if self.request.mode == "exact" and size is not None:
-            yield self._try(replace(self.request, capacity=size), ("--capacity", str(size)))
+    def _capacity(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
+        """Try smaller windows in mode "exact"."""
+        size = _usual_capacity(request) if request.mode == "exact" else None
+        return None if size is None else self._try(replace(request, capacity=size), *before, ("--capacity", str(size)))
 
 
 def larger_targets(mine: Target) -> tuple[Target, ...]:
