@@ -1,13 +1,8 @@
 """Bytes that a plan moves in one training step, between layers and between chips.
 
-The counts follow the program of docs/decisions/0001-poplar-program.md:
-
-* spikes move to the relays of their samples;
-* windows move from relays to every tile that reads them;
-* deltas move to every tile of the source;
-* records move to the tiles of the loss, and the adjoints of records move back;
-* new weights move to the copies that sources store;
-* replicas exchange gradients and new weights.
+The counts follow the program of docs/decisions/0001-poplar-program.md: spikes move to the relays of their samples, windows from relays to
+every tile that reads them, deltas to every tile of the source, records to the tiles of the loss, and their adjoints back. New weights move
+to the copies that sources store, and replicas exchange gradients and new weights.
 
 Data that a tile reads from its own memory, flags and losses do not count. On a chip, every tile that reads a piece of data counts. Between
 chips, a piece counts once for each chip that reads it. Windowed gradients and indexed connections count as if they were dense: as deltas of

@@ -1,11 +1,9 @@
 """Order of the neurons within a part that gives every run of neurons about the same work.
 
-Tiles and workers process runs of neurons, and each superstep waits for the run with the most work. In the author's order of an irregular
-network, runs of ten neurons with some 40 connections each differ by a tenth in their incoming connections.
-
-Neurons are reordered only within stretches, because neighbours often have the same sources. The next neuron of a stretch is the one that
-brings the running sums of work closest to the mean of the stretch. Every fourth neuron is instead the one that differs most from the mean,
-while many other neurons remain to compensate for it, but not one with far more work than the mean.
+Tiles and workers process runs of neurons, and each superstep waits for the run with the most work. Neurons are reordered only within
+stretches, because neighbours often have the same sources. The next neuron of a stretch is the one that brings the running sums of work
+closest to the mean of the stretch. Every fourth neuron is instead the one that differs most from the mean, while many other neurons remain
+to compensate for it, but not one with far more work than the mean.
 """
 
 from __future__ import annotations

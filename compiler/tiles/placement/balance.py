@@ -1,13 +1,11 @@
 """Distribution of tiles to populations that minimises the time of a step: the time of its slowest tile, summed over the parts of the step.
 
-A step consists of parts (forward, backward, …), each a superstep that waits for its slowest tile. With b_p the bound on part p, every
-population gets the fewest tiles on which no part exceeds its bound. The search minimises the sum of the bounds such that all
-populations together fit on the tiles::
+With b_p the bound on part p (forward, backward, …), every population gets the fewest tiles on which no part exceeds its bound::
 
     min  sum_p b_p      with   sum_l tiles_l(b) <= tiles,    tiles_l(b) = min { tiles : parts_l <= b }
 
-It starts from the bounds of a first solution, moves one bound at a time by a factor, and scales all bounds together until the tiles fit
-again; changes that reduce the sum are kept.
+The search starts from the bounds of a first solution, moves one bound at a time by a factor, and scales all bounds together until the tiles
+fit again; changes that reduce the sum are kept.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Placement of populations on tiles, such that work is balanced.
+"""Placement of populations on tiles, such that work is balanced (docs/explanation/mapping.md).
 
-Consecutive populations are divided between chips such that the work is even. A population stays on one chip unless its memory needs
-several. On each chip, populations get contiguous tile ranges such that the busiest tile is as fast as possible: for a bound X, each
-population gets the fewest tiles, over all ways to cut it, on which no tile needs more than X cycles per step or more bytes than it has;
-bisection finds the smallest X whose ranges fit.
+Consecutive populations are divided between chips such that the work is even. On each chip, populations get contiguous tile ranges such that
+the busiest tile is as fast as possible: for a bound X, each population gets the fewest tiles, over all ways to cut it, on which no tile
+needs more than X cycles per step or more bytes than it has; bisection finds the smallest X whose ranges fit.
 
 With *copies* > 1 the chips are split into that many equal groups, each with the whole network for its share of the batch. The *options*
 are the choices (:class:`~snnc.compiler.tiles.placement.choices.Choice`) of each population.

@@ -1,10 +1,9 @@
 """Local search: change cuts and widths of populations in a placement, and predict the cycles of each resulting placement as a whole.
 
-The effect of a cut on relays, on the number of fragments and on the exchange between replicas shows only in the predicted cycles of a whole
-placement, which balancing (:mod:`snnc.compiler.tiles.placement.placement`) does not see. So all populations with the same structure get a
-different number of replicas (copies, each for a share of the batch, on about as many tiles), other column groups (parts of a tile's
-neurons), or more or fewer neurons per tile. A change that makes the step faster is accepted. The order of changes is fixed and their number
-bounded, so plans are reproducible.
+All populations with the same structure get a different number of replicas (copies, each for a share of the batch), other column groups
+(parts of a tile's neurons), or more or fewer neurons per tile. This finds effects on relays, fragments and the exchange between replicas,
+which balancing (:mod:`snnc.compiler.tiles.placement.placement`) does not see. The order and number of changes are fixed, so plans are
+reproducible.
 """
 
 from __future__ import annotations

@@ -1,16 +1,12 @@
-"""Populations that share tiles: each is placed on a run of tiles, and runs may overlap.
+"""Populations that share tiles: each is placed on a run of tiles, and runs may overlap (docs/decisions/0008-indexed-connections.md).
 
-A superstep waits for its busiest tile. On separate tiles, populations are busy in different supersteps: tiles that compute the source
-gradient of a convolution may have little forward work, and tiles that sum currents have little work in other supersteps. So runs may
-overlap, and a tile does the work of all its populations. From each of several start placements, one population at a time gets a different
-cut, width or position, as long as this shortens the step according to the tables of :mod:`snnc.compiler.tiles.placement.choices`.
-The cost is::
+A superstep waits for its busiest tile, and different populations are busy in different supersteps. From each of several start placements,
+one population at a time gets a different cut, width or position, as long as this lowers the cost::
 
     sum over parts p of the step of  ( mean over tiles of ( cycles of part p on a tile )^n )^(1/n)
 
 first for a small n, for which all busy tiles count, then for larger n, for which the busiest tiles dominate. In one start placement, every
-population is on as few tiles as possible, from the first tile on. The other one is the best placement on separate tiles. From each, one
-search changes the populations in their order, the other in reverse order.
+population is on as few tiles as possible, from the first tile on; the other one is the best placement on separate tiles.
 """
 
 from __future__ import annotations
