@@ -1,9 +1,9 @@
 """Local search: change cuts and widths of populations in a placement, and predict the cycles of each resulting placement as a whole.
 
-All populations with the same structure get a different number of replicas (copies, each for a share of the batch), other column groups
-(parts of a tile's neurons), or more or fewer neurons per tile. This finds effects on relays, fragments and the exchange between replicas,
-which balancing (:mod:`snnc.compiler.tiles.placement.placement`) does not see. The order and number of changes are fixed, so plans are
-reproducible.
+A change gives all populations with the same structure a different number of replicas (copies, each for a share of the batch), other column
+groups (parts of a tile's neurons), or more or fewer neurons per tile. This finds effects on relays, fragments and the exchange between
+replicas, which balancing (:mod:`snnc.compiler.tiles.placement.placement`) does not see. The order of changes is fixed and their number
+bounded, so plans are reproducible.
 """
 
 from __future__ import annotations

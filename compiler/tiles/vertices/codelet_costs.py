@@ -115,6 +115,9 @@ _RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "table_row": 4, "singl
 # An id: load, subtract the first, compare with the count, branch, advance; additions are counted as part of it.
 _READING: Final = CodeletCost(idle=8, sweep=_SWEEP, event=_EVENT, event_joined=_JOINED, id=5, **_RUNS)
 """Costs of reading windows, which are the same in all vertices of blocks."""
+# An element, which is two floats: load, load the current, add or multiply-add, store, advance.
+_STEP: Final = replace(_READING, row=_ROW, word=_PAIR, word_hit=_NONZERO, element=3)
+"""Costs that forward and backward vertices have in common."""
 
 
 def _partials(layer: Layer) -> dict[str, Any]:
@@ -132,18 +135,14 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
     halves = _HALF * (kept + past.half_others) + 2 * _HALF_STATE * len(kernel.halves)
     fill = 2 * len(kernel.inputs)
     return replace(
-        _READING,
+        _STEP,
         start=24 + _links(layer.incoming),
         sample=6 + _sample(layer.incoming),
         swept_column=2,
         event_vector=2 + layer.half_rows,
-        row=_ROW,
         product=3 + layer.half_rows,
-        word=_PAIR,
-        word_hit=_NONZERO,
         neuron=pair_cycles(kernel.forward) + loads + stores + halves + fill + 2 + _sending(layer),
         pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + halves + 2,
-        element=3,  # two floats: load, load the current, add or multiply-add, store, advance
         window_test=6,  # two comparisons, and, not; shift and or into the mask
         narrow=int(layer.half_numbers),
     )
@@ -162,18 +161,14 @@ def _backward(layer: Layer) -> CodeletCost:
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
     learned = [link for link in layer.incoming if link.weight_gradient]
     return replace(
-        _READING,
+        _STEP,
         start=28 + _links(learned),
         sample=4 + _sample(learned),
         swept_column=1,
         event_vector=3,
-        row=_ROW,
         product=4,
-        word=_PAIR,
-        word_hit=_NONZERO,
         neuron=pair_cycles(kernel.backward) + loads + halves + stores + sums + 2,
         pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + halves + 2,
-        element=3,
         **_partials(layer),
     )
 
