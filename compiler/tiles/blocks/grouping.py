@@ -83,7 +83,8 @@ def mask_words(neurons: Any, limit: Any, *, support: bool = False) -> Ints:
 
 def places_within(counts: Ints) -> Ints:
     """Return 0, 1, …, count - 1 for each count in `counts`, in one array."""
-    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    found: Ints = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    return found
 
 
 def split(total: int, parts: int) -> Iterator[tuple[int, int]]:

@@ -357,8 +357,8 @@ def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec
         yield run("input", "float", f"winner{i}", "entries that the maximum chose") if link.chooses else weight
     elif link.dense:
         yield constant(f"outputs{i}", "neurons of the target")
-        # One load reads two samples.
-        yield run("input", *(("half", f"delta{i}", delta.contents, 4) if link.half_deltas else ("float", delta.name, delta.contents, 8)))
+        half = link.half_deltas
+        yield run("input", "half" if half else "float", delta.name, delta.contents, 4 if half else 8)  # one load reads two samples
         yield weight
     else:
         yield delta
