@@ -319,7 +319,7 @@ def _over_links(layout: Layout, traffic: ExchangeTraffic, origins: Iterable[Orig
 
 
 def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before B1: tiles of a source read the deltas of all neurons of dense targets, for their samples."""
+    """Return the exchange before B1: tiles of a source read, for their samples, all deltas of targets of connections not indexed."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:

@@ -1,4 +1,4 @@
-"""Traffic and cycles of the sums of partial products that are windowed input gradients.
+"""Traffic and cycles of windowed input gradients, which are sums of partial products.
 
 Stage one (superstep B3) adds the partial products of each part on tiles of the producers' chip. Stage two (superstep B1) adds the sums of
 all parts on relays. :mod:`~snnc.compiler.tiles.exchange.gradient_windows` explains parts, producers and stages;

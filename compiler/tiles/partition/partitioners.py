@@ -125,7 +125,7 @@ def partitioners() -> tuple[Partitioner, ...]:
 
 
 def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:
-    """Return the partitioner `name`, by default the best installed one for a hypergraph with `pins` pins times parts.
+    """Return the partitioner `name`, by default the best installed one; `pins` is the number of pins of the hypergraph, times the parts.
 
     Raises
     ------

@@ -38,7 +38,7 @@ TINY: Final = 1e-9
 
 
 def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
-    """Return whether events of `link`, or of its `further` windows, are counted value by value: in exact layouts, up to :data:`LARGEST`."""
+    """Return whether events of `link`, or of its `further` windows, are counted value by value: in exact layouts, in small arrays."""
     if link.indexed is None or not link.events or not layout.exact:
         return False
     problem = layout.problem
