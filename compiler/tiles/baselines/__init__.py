@@ -13,7 +13,7 @@ No baseline replicates a layer, and each may use all tiles. If a baseline has tw
 
 from __future__ import annotations
 
-from snnc.compiler.tiles.baselines.assignment import Assignment, LayerShare
 from snnc.compiler.tiles.baselines.baselines import BASELINES, SNNC, assignments, check_strategy, place
+from snnc.compiler.tiles.baselines.partition import Assignment, LayerShare
 
 __all__ = ["BASELINES", "SNNC", "Assignment", "LayerShare", "assignments", "check_strategy", "place"]

@@ -13,14 +13,6 @@ from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_to_all
 
 
-def records_to_loss(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before L1: records move to the tiles of the losses.
-
-    A fragment contains the records of one column group for one sample, or of all groups of a tile that has only one sample.
-    """
-    return _samples_of_blocks(layout, to_loss=True)
-
-
 def factor_to_losses(layout: Layout) -> ExchangeTraffic:
     """Return the exchange before L1: the tiles of losses receive the loss scale; empty without a loss scale."""
     traffic = ExchangeTraffic.none(layout.problem)
@@ -30,13 +22,8 @@ def factor_to_losses(layout: Layout) -> ExchangeTraffic:
     return traffic
 
 
-def adjoints_to_blocks(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange after L1: the adjoints of the records return to the blocks."""
-    return _samples_of_blocks(layout, to_loss=False)
-
-
-def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
-    """Return the exchange of records from blocks to the tiles of the losses, or of their adjoints back if not `to_loss`."""
+def records_or_adjoints(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
+    """Return the exchange of records from blocks to the tiles of the losses before L1, or of adjoints back after L1 if not `to_loss`."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     if problem.network.loss_layer is None:
         return traffic
@@ -65,7 +52,6 @@ def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
 
 
 def _losses_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, *, to_loss: bool) -> None:
-    """Add the transfers between chips to the exchange of :func:`_samples_of_blocks`."""
     for replica, (first, count) in enumerate(where.samples):
         parts = layout.by_chip(where.of(replica), layout.problem.steps * FLOAT * where.neurons)
         for tile in layout.loss_tiles[first : first + count]:

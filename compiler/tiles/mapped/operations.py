@@ -54,8 +54,8 @@ def update_cycles(rule: UpdateRule, *, accumulates: bool = False) -> int:
     """Return the worker cycles of an optimiser per parameter; with `accumulates`, it uses the mean gradient of several batches.
 
     A rule with a square root updates two parameters at once: it loads the gradients and all stored numbers, computes, stores and branches.
-    A rule without a square root updates parameters one by one. It takes :data:`SGD_CYCLES`, one cycle per moment, and the cycles of the
-    operations that gradient descent with momentum does not have.
+    Another rule updates parameters one by one: :data:`SGD_CYCLES`, one cycle per moment, and the cycles of the operations that gradient
+    descent with momentum does not have.
     """
     arithmetic, moments = pair_cycles(rule.step), len(rule.moments)
     mean = (MEAN_CYCLES if accumulates else 0) + (rule.loss_scale is not None)
