@@ -1,4 +1,4 @@
-"""Recognise a neuron model as a library neuron by its responses; see :mod:`snnc.frontends.common.response`."""
+"""Recognise a neuron model as a library neuron: both have the same responses (see :mod:`snnc.frontends.common.response`)."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Facts:
     name
         Name of the library model.
     decay, syn_decay
-        Factors per step of the membrane and of the synaptic current.
+        Factors by which membrane potential and synaptic current are multiplied at every step.
     gain
-        Factor of the input current.
+        Factor by which the input current is multiplied.
     drive
-        Constant added to the current at every step.
+        Constant that is added to the input current at every step.
     threshold
         Threshold of the membrane potential; None for integrators.
     compare

@@ -1,4 +1,4 @@
-"""Find time in a flattened graph: the time axes, the number of steps, and for a value its latest input step and its earlier nodes."""
+"""Find time in a flattened graph: time axes, the number of steps, and for each value its latest input step and its earlier values."""
 
 from __future__ import annotations
 
@@ -42,47 +42,40 @@ class GraphTimeline:
         return bool(self.axes)
 
     def input_step(self, node: Node) -> tuple[str, int] | None:
-        """Return (input, step) if `node` is one step of an input; else None."""
+        """Return the name of an input and a step if `node` is that step of the input; else None."""
         if node.op != "slice" or node.inputs[0].op != "input":
             return None
-        name = str(node.inputs[0].attrs[0])
-        axis, start = node.attrs
-        if self.axes.get(name) != axis or node.shape[self.axes[name]] != 1:
-            return None
-        return name, start
+        name, (axis, start) = str(node.inputs[0].attrs[0]), node.attrs
+        return (name, start) if self.axes.get(name) == axis and node.shape[axis] == 1 else None
 
 
 def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
     """Return the time axis of each input that `outputs` depend on.
 
-    This is the first axis whose entries are all read one by one. Without such an axis, it is the first axis of which several entries are
-    read one by one.
+    This is the first axis whose entries are all read one by one; if there is none, the first axis of which several entries are read one by
+    one.
     """
-    starts_read: dict[str, dict[int, set[int]]] = {}
-    sizes: dict[tuple[str, int], int] = {}
+    starts: dict[Node, dict[int, set[int]]] = {}
     for _, node in sorted(ancestors(outputs).items()):
-        if node.op == "slice" and node.inputs[0].op == "input":
+        if node.op == "slice" and node.inputs[0].op == "input" and node.shape[node.attrs[0]] == 1:
             axis, start = node.attrs
-            if node.shape[axis] == 1:
-                name = str(node.inputs[0].attrs[0])
-                starts_read.setdefault(name, {}).setdefault(axis, set()).add(start)
-                sizes[name, axis] = node.inputs[0].shape[axis]
+            starts.setdefault(node.inputs[0], {}).setdefault(axis, set()).add(start)
     time_axes: dict[str, int] = {}
-    for name, axes in starts_read.items():
-        full = [a for a, starts in sorted(axes.items()) if len(starts) == sizes[name, a] > 1]
-        partial = [a for a, starts in sorted(axes.items()) if len(starts) > 1]
-        if full or partial:
-            time_axes[name] = (full or partial)[0]
+    for node, read in starts.items():
+        several = [axis for axis, found in sorted(read.items()) if len(found) > 1]
+        complete = [axis for axis in several if len(read[axis]) == node.shape[axis]]
+        if several:
+            time_axes[str(node.attrs[0])] = (complete or several)[0]
     return time_axes
 
 
 def check_extent(shapes: Mapping[str, Shape], axes: Mapping[str, int]) -> None:
-    """Refuse inputs with too many steps to unroll, or with steps too large to compare.
+    """Refuse inputs with too many steps to unroll, or with too many values in a step.
 
     Raises
     ------
     OnnxLimitError
-        There are too many steps, or too many values in a step.
+        A limit is exceeded.
     """
     for name, shape in shapes.items():
         axis = axes.get(name)
@@ -107,7 +100,7 @@ def ancestors(outputs: Iterable[Node]) -> dict[int, Node]:
 
 
 def input_timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeline:
-    """Return a timeline with the latest input step that each node depends on; without timed inputs, it has `steps` steps.
+    """Return the timeline of the nodes in a pool; without inputs that have a time axis, it has `steps` steps.
 
     Raises
     ------
@@ -147,9 +140,9 @@ class StepWindow:
 def stacked(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -> list[Node] | None:
     """Return the values of all steps if `axis` of `output` is time; else None.
 
-    With timed inputs, `axis` is time if no entry depends on an input step after its own, and if the latest input step increases by one
-    from entry to entry in the second half. Without timed inputs, it is time if the depth of the entries in the graph increases from the
-    second entry on.
+    If an input has a time axis, `axis` is time if no entry depends on an input step after its own, and if the latest input step increases
+    by one from entry to entry in the second half. Otherwise, it is time if the depth of the entries in the graph increases from the second
+    entry on.
     """
     if output.shape[axis] != timeline.steps or output.value is not None:
         return None
@@ -175,7 +168,7 @@ def windowed(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -
     if rows is not None:
         return StepWindow(0, tuple(rows))
     count = output.shape[axis]
-    if not 1 < count < timeline.steps or not timeline.timed or output.value is not None or not _comes_from_stack(timeline, output, axis):
+    if not 1 < count < timeline.steps or not timeline.timed or not _comes_from_stack(timeline, output, axis):
         return None
     entries = tuple(shaping.at_index(pool, output, axis, t) for t in range(count))
     extend(timeline, pool)
@@ -186,7 +179,7 @@ def windowed(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -
 
 
 def _comes_from_stack(timeline: GraphTimeline, node: Node, axis: int) -> bool:
-    """Return whether `axis` comes from a concatenation of values of different steps; adds no nodes to the pool."""
+    """Return whether `axis` comes from a concatenation of values of different steps, without adding nodes to the pool."""
     for _ in range(_MAX_DEPTH):
         if node.value is not None:
             return False
@@ -200,7 +193,7 @@ def _comes_from_stack(timeline: GraphTimeline, node: Node, axis: int) -> bool:
 
 
 def _source_axis(node: Node, axis: int) -> tuple[Node, int] | None:
-    """Return the operand that `axis` comes from, and its position there; None if there is none."""
+    """Return the operand that `axis` comes from, and the position of the axis there; None if there is none."""
     source = next((n for n in node.inputs if n.value is None), None)
     if node.op in ELEMENTWISE:
         positions = {n: axis - (len(node.shape) - len(n.shape)) for n in node.inputs if n.value is None}
@@ -225,7 +218,7 @@ def _source_axis(node: Node, axis: int) -> tuple[Node, int] | None:
 
 
 def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimeline:
-    """Find the steps of a graph without timed inputs from an output that stacks or sums the values of all steps.
+    """Find the steps of a graph whose inputs have no time axis, from an output that stacks or sums the values of all steps.
 
     Raises
     ------
@@ -244,8 +237,7 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
                 if stacked(pool, timeline, value, axis) is not None:
                     return timeline
     for node in outputs.values():
-        parts = summands(node)[0]
-        if parts:
+        if parts := summands(node)[0]:
             return input_timeline(pool, {}, len(parts))
     if any(n.op in ("gt", "ge") and n.value is None for n in ancestors(outputs.values()).values()):
         raise StateLossError(
@@ -274,7 +266,7 @@ def summands(output: Node) -> tuple[list[Node], float]:
 
 
 def _without_zero_start(node: Node) -> Node:
-    """Return the first term of a sum, skipping a constant zero to which it may be added."""
+    """Return the first term of a sum, without a constant zero to which it may be added."""
     if node.op == "add":
         for start, rest in (node.inputs, node.inputs[::-1]):
             if start.value is not None and not start.value.any() and rest.value is None:
@@ -283,7 +275,7 @@ def _without_zero_start(node: Node) -> Node:
 
 
 def unscaled(node: Node) -> tuple[Node, float]:
-    """Return the value of which `node` is a constant multiple, and the factor; `node` and 1 otherwise."""
+    """Return the value of which `node` is a constant multiple, and the factor; else `node` and 1."""
     if node.op in ("div", "mul"):
         a, b = node.inputs
         if b.value is not None and b.value.size == 1:
@@ -295,7 +287,7 @@ def unscaled(node: Node) -> tuple[Node, float]:
 
 
 _MAX_SEARCH: Final = 2000
-"""Maximum number of ancestors searched for candidates."""
+"""Maximum number of nodes that are searched for candidates (see :func:`trace_back`)."""
 _MAX_CANDIDATES: Final = 20
 """Number of candidates after which the search stops."""
 
@@ -303,8 +295,8 @@ _MAX_CANDIDATES: Final = 20
 def trace_back(timeline: GraphTimeline, time: int, node: Node) -> dict[int, Node]:
     """Return the values of `node` in the steps up to `time`, by step; only `node` itself if no earlier values are found.
 
-    Candidates are ancestors with the same operation and shape whose latest input step is one earlier, nearest first. The path of operands
-    to a candidate is followed back as far as possible, and the longest chain wins.
+    Candidates for the previous value are the nodes on which `node` depends that have the same operation and shape, and whose latest input
+    step is one earlier. The path of operands to a candidate is followed back as far as possible. The longest chain is returned.
     """
     best = {time: node}
     for k, path in enumerate(_candidates(timeline, node)):
@@ -317,7 +309,7 @@ def trace_back(timeline: GraphTimeline, time: int, node: Node) -> dict[int, Node
 
 
 def _candidates(timeline: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]]:
-    """Yield the paths of operand positions from `node` to nodes that may be the same value one step earlier."""
+    """Yield the paths of operand numbers from `node` to nodes that may be the same value one step earlier, nearest first."""
     seen = {node.id}
     queue: deque[tuple[Node, tuple[int, ...]]] = deque([(node, ())])
     while queue and len(seen) < _MAX_SEARCH:
@@ -360,7 +352,7 @@ def _is_same_value(earlier: Node, node: Node) -> bool:
 
 
 def _constants_differ(earlier: Node, node: Node) -> bool:
-    """Return whether two nodes with the same operation have different constant operands; False for different operations."""
-    if earlier.signature != node.signature:
-        return False
-    return any(a.value is not None and b.value is not None and a is not b for a, b in zip(earlier.inputs, node.inputs, strict=True))
+    """Return whether two nodes have the same operation but different constant operands."""
+    return earlier.signature == node.signature and any(
+        a.value is not None and b.value is not None and a is not b for a, b in zip(earlier.inputs, node.inputs, strict=True)
+    )
