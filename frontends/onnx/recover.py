@@ -139,7 +139,7 @@ def _unrolled(
     def finished(roller: Roller) -> Imported:
         extend(timeline, pool)
         results = [roll_output(pool, roller, name, node) for name, node in outputs.items()]
-        return _build_and_check(source, pool, (roller, results), shapes, timeline.axes, None if open_time else timeline.steps, outputs)
+        return _build_and_check(source, pool, roller, results, shapes, None if open_time else timeline.steps, outputs)
 
     return _try_readings(timeline, finished)
 
@@ -181,8 +181,8 @@ def _single_step(
 ) -> Imported:
     """Read a single step like an unrolled file: as several copies of the step, each of which continues the states of the copy before it."""
     pool = NodePool()
-    data, count = {n: s for n, s in shapes.items() if n not in pairs}, max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
-    sequences = {n: pool.input(n, (count, *s)) for n, s in data.items()}
+    count = max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
+    sequences = {n: pool.input(n, (count, *s)) for n, s in shapes.items() if n not in pairs}
     states = parts.start(pool) if parts else {n: pool.input(n, shapes[n]) for n in pairs}
     state_shapes = parts.shapes if parts else {n: shapes[n] for n in pairs}
     rows: dict[str, list[Node]] = {name: [] for name in source.graph.outputs}
@@ -193,8 +193,7 @@ def _single_step(
         for name, node in outputs.items():
             rows[name].append(node)
         states = {n: outputs[o] for n, o in pairs.items()}
-    axes = dict.fromkeys(sequences, 0)
-    timeline = input_timeline(pool, axes, count)
+    timeline = input_timeline(pool, dict.fromkeys(sequences, 0), count)
     for name, nodes in rows.items():
         if nodes[-1].value is not None:
             raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
@@ -202,7 +201,7 @@ def _single_step(
 
     def finished(roller: Roller) -> Imported:
         results = [Result(n, roller.roll(dict(enumerate(r))), "all", 0, r[-1].shape, tuple(r)) for n, r in rows.items()]
-        return _build_and_check(source, pool, (roller, results), full, axes, None)
+        return _build_and_check(source, pool, roller, results, full, None)
 
     found = _try_readings(timeline, finished)
     graph = found.graph
@@ -224,9 +223,9 @@ def _single_step(
 def _build_and_check(
     source: ParsedFile,
     pool: NodePool,
-    rolled: tuple[Roller, list[Result]],
+    roller: Roller,
+    results: list[Result],
     shapes: Mapping[str, Shape],
-    axes: Mapping[str, int],
     steps: int | None,
     outputs: Mapping[str, Node] | None = None,
 ) -> Imported:
@@ -234,13 +233,10 @@ def _build_and_check(
 
     `outputs` are the nodes of the file's outputs; None for a single step.
     """
-    roller, results = rolled
     strip_marks(roller.classes)
     moved = retime(roller.classes, [r.value for r in results], aligned=roller.reading == "aligned")
-    results = [replace(r, value=v) for r, v in zip(results, moved, strict=True)]
-    if any(r.readout != "all" for r in results):
-        results = accumulated(roller, results)
-    timeline = roller.timeline
+    results = accumulated(roller, [replace(r, value=v) for r, v in zip(results, moved, strict=True)])
+    timeline, axes = roller.timeline, roller.timeline.axes
     file = FileFacts(source.title, shapes, steps, set(source.inputs) | set(source.graph.outputs), source.detach)
     try:
         built = _graph_of(RecoveredStep(roller.classes, axes, results), file)
