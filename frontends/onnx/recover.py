@@ -39,7 +39,7 @@ from snnc.frontends.onnx.reroll.rearrange import broadcast_out, rearranged
 from snnc.frontends.onnx.reroll.retime import retime
 from snnc.frontends.onnx.reroll.roll import READINGS, Roller
 from snnc.frontends.onnx.reroll.step import RecoveredStep, Result, check_operations
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, extend, find_axes, input_timeline, static_timeline
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, find_axes, input_timeline, static_timeline
 
 _REPLICAS: Final = 4
 """Number of consecutive copies of a single step to analyse, unless arrays or buffers need more."""
@@ -105,7 +105,7 @@ def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, 
     if axes:
         open_time = any(source.inputs[n][a] in dynamic for n, a in axes.items())
         try:
-            return _unrolled(source, pool, input_timeline(pool, axes, 0), shapes, open_time, outputs)
+            return _unrolled(source, input_timeline(pool, axes, 0), shapes, open_time, outputs)
         except OnnxError:
             pairs = _packed_pairs(axes, inputs, outputs)
             if not pairs.outputs:
@@ -113,7 +113,7 @@ def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, 
     else:
         pairs = pair_states(inputs, outputs)
     if not pairs.outputs:
-        return _unrolled(source, pool, static_timeline(pool, outputs), shapes, False, outputs)
+        return _unrolled(source, static_timeline(pool, outputs), shapes, False, outputs)
     parts = unpack_states(pool, inputs, {n: outputs[o] for n, o in pairs.outputs.items()})
     try:
         found = _single_step(source, shapes, pairs.outputs) if parts is None else _single_unpacked(source, shapes, pairs.outputs, parts)
@@ -134,12 +134,11 @@ def _run(source: ParsedFile, pool: NodePool, inputs: Mapping[str, Node], step: i
 
 
 def _unrolled(
-    source: ParsedFile, pool: NodePool, timeline: GraphTimeline, shapes: Mapping[str, Shape], open_time: bool, outputs: Mapping[str, Node]
+    source: ParsedFile, timeline: GraphTimeline, shapes: Mapping[str, Shape], open_time: bool, outputs: Mapping[str, Node]
 ) -> Imported:
     def finished(roller: Roller) -> Imported:
-        extend(timeline, pool)
-        results = [roll_output(pool, roller, name, node) for name, node in outputs.items()]
-        return _build_and_check(source, pool, roller, results, shapes, None if open_time else timeline.steps, outputs)
+        results = [roll_output(roller, name, node) for name, node in outputs.items()]
+        return _build_and_check(source, roller, results, shapes, None if open_time else timeline.steps, outputs)
 
     return _try_readings(timeline, finished)
 
@@ -201,7 +200,7 @@ def _single_step(
 
     def finished(roller: Roller) -> Imported:
         results = [Result(n, roller.roll(dict(enumerate(r))), "all", 0, r[-1].shape, tuple(r)) for n, r in rows.items()]
-        return _build_and_check(source, pool, roller, results, full, None)
+        return _build_and_check(source, roller, results, full, None)
 
     found = _try_readings(timeline, finished)
     graph = found.graph
@@ -222,7 +221,6 @@ def _single_step(
 
 def _build_and_check(
     source: ParsedFile,
-    pool: NodePool,
     roller: Roller,
     results: list[Result],
     shapes: Mapping[str, Shape],
@@ -247,14 +245,14 @@ def _build_and_check(
             f"the file has {timeline.steps} time steps, but snnc needs {_MIN_STEPS} to see how a step repeats. "
             "Export more steps, or a single step with its states as inputs and outputs."
         )
-    graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, timeline.steps), pool)
+    graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, timeline.steps), timeline.pool)
     graph.assumptions.extend(_lost_states(graph))
     if source.detach is not None:
         graph.assumptions.extend(sentence(graph, source.detach))
     if source.array_shapes is not None:
         return found
     wanted = [CheckedOutput(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
-    graph.assumptions.extend(verify(graph, wanted, built.traces, found.inputs, pool.folded))
+    graph.assumptions.extend(verify(graph, wanted, built.traces, found.inputs, timeline.pool.folded))
     return found
 
 

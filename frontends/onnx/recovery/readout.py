@@ -16,17 +16,17 @@ from snnc.compiler.ir.graph import Readout
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import ReadoutError, TimeMixingError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
+from snnc.frontends.onnx.flattening.node import Node, Shape
 from snnc.frontends.onnx.flattening.shaping import elementwise
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, Roller, StepClass
 from snnc.frontends.onnx.reroll.step import Result
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, extend, summands, unscaled, windowed
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, summands, unscaled, windowed
 
 _MAX_POST: Final = 40
 """Maximum number of operations after a stack of steps, or a reduction over time, that are searched."""
 
 
-def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Result:
+def roll_output(roller: Roller, name: str, output: Node) -> Result:
     """Roll up one output.
 
     Raises
@@ -40,17 +40,17 @@ def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Resu
     if output.value is not None:
         raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
     for axis in range(len(output.shape)):
-        window = windowed(pool, timeline, output, axis)
+        window = windowed(timeline, output, axis)
         if window is not None:
             rows = window.rows if len(window.rows) == timeline.steps else ()
             return _recorded(roller, name, "all", window, axis, window.rows[-1].shape, rows)
     _check_stack(timeline, name, output)
-    if summary := _summary(pool, timeline, output):
+    if summary := _summary(timeline, output):
         kind, window = summary
         return _recorded(roller, name, kind, window, None, output.shape)
     if added := _summed_without_time(roller, name, output):
         return added
-    value = roller.roll({timeline.steps - 1: _with_accumulations(pool, timeline, name, output)})
+    value = roller.roll({timeline.steps - 1: _with_accumulations(timeline, name, output)})
     return Result(name, value, "last", None, output.shape)
 
 
@@ -83,10 +83,10 @@ def _check_stack(timeline: GraphTimeline, name: str, output: Node) -> None:
 
 def _check_parts(timeline: GraphTimeline, name: str, output: Node, node: Node, after: list[Node]) -> None:
     """Refuse a stack of values that do not belong to consecutive steps."""
-    late, depths = [timeline.latest[n.id] for n in node.inputs], [n.depth for n in node.inputs]
+    late, depths = [timeline.latest(n) for n in node.inputs], [n.depth for n in node.inputs]
     distinct = len(set(late)) == len(late)
     one_by_one = len(late) == timeline.steps and (distinct or len(set(depths)) == len(depths))
-    strided = distinct and len(late) > 2 and timeline.latest[output.id] - min(late) >= len(late)
+    strided = distinct and len(late) > 2 and timeline.latest(output) - min(late) >= len(late)
     if not timeline.timed or not (one_by_one or strided) or len({n.signature for n in node.inputs}) > 1:
         return
     if late == list(range(timeline.steps)) and _joins(node, after):
@@ -121,11 +121,11 @@ def _joins(stack: Node, after: list[Node]) -> bool:
     return bool(joined)
 
 
-def _summary(pool: NodePool, timeline: GraphTimeline, output: Node) -> tuple[Readout, StepWindow] | None:
+def _summary(timeline: GraphTimeline, output: Node) -> tuple[Readout, StepWindow] | None:
     """Return the readout of an output and its range of steps; None if it is not a reduction over steps."""
     inner, scale = unscaled(output)
     node = inner.inputs[0] if inner.op == "reshape" else inner
-    found = _reduced(pool, timeline, node) if node.op == "reduce" else _folded_steps(timeline, node)
+    found = _reduced(timeline, node) if node.op == "reduce" else _folded_steps(timeline, node)
     if found is None:
         return None
     kind, window = found
@@ -135,22 +135,20 @@ def _summary(pool: NodePool, timeline: GraphTimeline, output: Node) -> tuple[Rea
         return kind, window
     if scale <= 0 and kind in ("max", "min"):
         return None
-    rows = tuple(elementwise(pool, "mul", row, pool.number(scale)) for row in window.rows)
-    extend(timeline, pool)
+    rows = tuple(elementwise(timeline.pool, "mul", row, timeline.pool.number(scale)) for row in window.rows)
     return kind, StepWindow(window.start, rows)
 
 
-def _reduced(pool: NodePool, timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
+def _reduced(timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
     """Match a reduction over time, and possibly over axes of the values of a step."""
     kind, axes = node.attrs
     source = node.inputs[0]
     for axis in axes:
-        window = windowed(pool, timeline, source, axis)
+        window = windowed(timeline, source, axis)
         if window is None:
             continue
         rest = tuple(a - (a > axis) for a in axes if a != axis)
-        rows = tuple(shaping.reduce(pool, row, kind, rest, True) for row in window.rows) if rest else window.rows
-        extend(timeline, pool)
+        rows = tuple(shaping.reduce(timeline.pool, row, kind, rest, True) for row in window.rows) if rest else window.rows
         return kind, StepWindow(window.start, rows)
     return None
 
@@ -166,48 +164,42 @@ def _folded_steps(timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWin
     parts: list[Node] = []
     rest, op = node, node.op
     while rest.op == op and len(rest.inputs) == 2 and all(n.value is None for n in rest.inputs):
-        earlier, now = sorted(rest.inputs, key=lambda n: latest[n.id])
+        earlier, now = sorted(rest.inputs, key=latest)
         first = parts[-1] if parts else now
-        if (
-            latest[earlier.id] != latest[now.id] - 1
-            or now.signature != first.signature
-            or (parts and latest[now.id] != latest[first.id] - 1)
-        ):
+        if latest(earlier) != latest(now) - 1 or now.signature != first.signature or (parts and latest(now) != latest(first) - 1):
             break
         parts.append(now)
         rest = earlier
-    if len(parts) < 2 or rest.signature != parts[0].signature or latest[rest.id] != latest[parts[-1].id] - 1:
+    if len(parts) < 2 or rest.signature != parts[0].signature or latest(rest) != latest(parts[-1]) - 1:
         return None
     rows = (rest, *reversed(parts))
     if op == "add" and len(rows) == timeline.steps:
         return None
-    return "sum" if op == "add" else "max" if op == "max" else "min", StepWindow(latest[rest.id], rows)
+    return "sum" if op == "add" else "max" if op == "max" else "min", StepWindow(latest(rest), rows)
 
 
-def _with_accumulations(pool: NodePool, timeline: GraphTimeline, name: str, output: Node) -> Node:
+def _with_accumulations(timeline: GraphTimeline, name: str, output: Node) -> Node:
     """Rewrite sums and means over all steps as step-by-step accumulations, if the output applies further operations to them."""
     known: dict[int, Node] = {}
 
     def walk(node: Node, depth: int) -> Node:
-        if node.value is not None or not timeline.timed or timeline.latest[node.id] < timeline.steps - 1:
+        if node.value is not None or not timeline.timed or timeline.latest(node) < timeline.steps - 1:
             return node
         if node.id not in known:
-            rewritten = _accumulation(pool, timeline, name, node) if node.op == "reduce" else None
+            rewritten = _accumulation(timeline, name, node) if node.op == "reduce" else None
             if rewritten is None and depth < _MAX_POST and node.op != "concat":
                 inputs = tuple(walk(n, depth + 1) for n in node.inputs)
                 changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
-                rewritten = pool.make(node.op, inputs, node.shape, node.attrs) if changed else node
+                rewritten = timeline.pool.make(node.op, inputs, node.shape, node.attrs) if changed else node
             known[node.id] = rewritten or node
         return known[node.id]
 
-    rewritten = walk(output, 0)
-    extend(timeline, pool)
-    return rewritten
+    return walk(output, 0)
 
 
-def _accumulation(pool: NodePool, timeline: GraphTimeline, name: str, node: Node) -> Node | None:
+def _accumulation(timeline: GraphTimeline, name: str, node: Node) -> Node | None:
     """Return the step-by-step accumulation for a sum or mean over all steps; None if `node` is something else."""
-    found = _reduced(pool, timeline, node)
+    found = _reduced(timeline, node)
     if found is None:
         return None
     kind, window = found
@@ -217,10 +209,10 @@ def _accumulation(pool: NodePool, timeline: GraphTimeline, name: str, node: Node
             f"the output '{name}' applies further operations to the {kind} {what}; snnc supports this only for the sum and mean over all "
             "steps. Return the values of all steps, or the reduction itself."
         )
-    total = functools.reduce(functools.partial(elementwise, pool, "add"), window.rows)
+    total = functools.reduce(functools.partial(elementwise, timeline.pool, "add"), window.rows)
     if kind == "mean":
-        total = elementwise(pool, "div", total, pool.number(timeline.steps))
-    return shaping.reshape(pool, total, node.shape)
+        total = elementwise(timeline.pool, "div", total, timeline.pool.number(timeline.steps))
+    return shaping.reshape(timeline.pool, total, node.shape)
 
 
 def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | None:

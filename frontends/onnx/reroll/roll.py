@@ -185,7 +185,7 @@ class Roller:
                 raise TimeMixingError(f"step {last_time} reads step {read[1]} of the input '{read[0]}'; snnc reads causal models only.")
             return InputRef(read[0], last_time - read[1], last.shape)
         if len(steps) == 1:
-            if self.timeline.timed and self.timeline.latest[last.id] < 0:
+            if self.timeline.timed and self.timeline.latest(last) < 0:
                 return self._static(last)
             if last.id not in self._where:
                 steps = trace_back(self.timeline, last_time, last)
@@ -221,9 +221,9 @@ class Roller:
         """Return the operand for a value that all steps share."""
         if node.op == "input":
             return InputRef(str(node.attrs[0]), 0, node.shape)
-        if self.timeline.latest[node.id] >= 0:
+        if self.timeline.latest(node) >= 0:
             raise TimeMixingError(
-                f"every step reads the same value of step {self.timeline.latest[node.id]}; snnc reads models that run step by step."
+                f"every step reads the same value of step {self.timeline.latest(node)}; snnc reads models that run step by step."
             )
         known = self._where.get(node.id)
         if known is not None:
@@ -241,11 +241,11 @@ class Roller:
     def _new(self, steps: Steps, last_time: int, last: Node) -> Ref:
         """Add a tuple as a new class, and return a reference to it."""
         delay = 0
-        latest = self.timeline.latest
-        if self.reading == "early" and self.timeline.timed and latest[last.id] >= 0:
-            delay = last_time - latest[last.id]
+        latest = self.timeline.latest(last)
+        if self.reading == "early" and self.timeline.timed and latest >= 0:
+            delay = last_time - latest
             if delay < 0:
-                raise TimeMixingError(f"step {last_time} depends on step {latest[last.id]} of the input; snnc reads causal models only.")
+                raise TimeMixingError(f"step {last_time} depends on step {latest} of the input; snnc reads causal models only.")
             if all(t in steps and steps[t].signature == last.signature for t in range(delay)):
                 delay = 0
         self.moved |= delay > 0
@@ -318,7 +318,7 @@ class Roller:
             known = step_class.initial.setdefault(t, [])
             if node not in known:
                 known.append(node)
-                if node.signature == step_class.signature and self.timeline.latest[node.id] < 0:
+                if node.signature == step_class.signature and self.timeline.latest(node) < 0:
                     self._checks.extend((o, t, node.inputs[k]) for k, o in enumerate(step_class.operands) if isinstance(o, Ref))
             return
         current = step_class.nodes.get(t)

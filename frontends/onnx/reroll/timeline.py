@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
@@ -18,23 +18,36 @@ _MAX_DEPTH: Final = 100
 """Maximum number of operations through which an axis is followed back."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GraphTimeline:
     """The time steps of one flattened graph.
 
     Parameters
     ----------
+    pool
+        The nodes of the graph.
     steps
         Number of steps.
     axes
         Time axis of each input that has one.
-    latest
-        Latest input step that each node, by id, depends on; -1 if none.
     """
 
+    pool: NodePool
     steps: int
     axes: Mapping[str, int]
-    latest: list[int]
+    _latest: list[int] = field(default_factory=list)
+
+    def latest(self, node: Node) -> int:
+        """Return the latest input step on which a node depends; -1 if there is none."""
+        for new in self.pool.nodes[len(self._latest) : node.id + 1]:
+            step = self.input_step(new)
+            if step is not None:
+                self._latest.append(step[1])
+            elif new.op == "input":
+                self._latest.append(self.steps - 1 if new.attrs[0] in self.axes else -1)
+            else:
+                self._latest.append(max((self._latest[n.id] for n in new.inputs), default=-1))
+        return self._latest[node.id]
 
     @property
     def timed(self) -> bool:
@@ -111,22 +124,7 @@ def input_timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> Graph
     if len(lengths) > 1:
         raise TimeMixingError(f"the inputs have different numbers of time steps: {sorted(lengths)}.")
     total = lengths.pop() if lengths else steps
-    timeline = GraphTimeline(total, axes, [])
-    extend(timeline, pool)
-    return timeline
-
-
-def extend(timeline: GraphTimeline, pool: NodePool) -> None:
-    """Add to the timeline the nodes created in the pool since the last call."""
-    latest = timeline.latest
-    for node in pool.nodes[len(latest) :]:
-        step = timeline.input_step(node)
-        if step is not None:
-            latest.append(step[1])
-        elif node.op == "input":
-            latest.append(timeline.steps - 1 if node.attrs[0] in timeline.axes else -1)
-        else:
-            latest.append(max((latest[n.id] for n in node.inputs), default=-1))
+    return GraphTimeline(pool, total, axes)
 
 
 @dataclass(frozen=True)
@@ -137,7 +135,7 @@ class StepWindow:
     rows: tuple[Node, ...]
 
 
-def stacked(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -> list[Node] | None:
+def stacked(timeline: GraphTimeline, output: Node, axis: int) -> list[Node] | None:
     """Return the values of all steps if `axis` of `output` is time; else None.
 
     If an input has a time axis, `axis` is time if no entry depends on an input step after its own, and if the latest input step increases
@@ -146,14 +144,12 @@ def stacked(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) ->
     """
     if output.shape[axis] != timeline.steps or output.value is not None:
         return None
-    first = shaping.at_index(pool, output, axis, 0)
-    extend(timeline, pool)
-    if timeline.latest[first.id] > 0:
+    first = shaping.at_index(timeline.pool, output, axis, 0)
+    if timeline.latest(first) > 0:
         return None
-    rows = [shaping.at_index(pool, output, axis, t) for t in range(timeline.steps)]
-    extend(timeline, pool)
+    rows = [shaping.at_index(timeline.pool, output, axis, t) for t in range(timeline.steps)]
     if timeline.timed:
-        latest = [timeline.latest[n.id] for n in rows]
+        latest = [timeline.latest(n) for n in rows]
         if any(step > t for t, step in enumerate(latest)) or latest[-1] < 0:
             return None
         consecutive = all(b - a == 1 for a, b in pairwise(latest[timeline.steps // 2 :]))
@@ -162,17 +158,16 @@ def stacked(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) ->
     return rows if all(b > a for a, b in pairwise(depths[1:])) and timeline.steps > 2 else None
 
 
-def windowed(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -> StepWindow | None:
+def windowed(timeline: GraphTimeline, output: Node, axis: int) -> StepWindow | None:
     """Return the steps along `axis` of `output`, which may be a range of consecutive steps; None if `axis` is not time."""
-    rows = stacked(pool, timeline, output, axis)
+    rows = stacked(timeline, output, axis)
     if rows is not None:
         return StepWindow(0, tuple(rows))
     count = output.shape[axis]
     if not 1 < count < timeline.steps or not timeline.timed or not _comes_from_stack(timeline, output, axis):
         return None
-    entries = tuple(shaping.at_index(pool, output, axis, t) for t in range(count))
-    extend(timeline, pool)
-    latest = [timeline.latest[n.id] for n in entries]
+    entries = tuple(shaping.at_index(timeline.pool, output, axis, t) for t in range(count))
+    latest = [timeline.latest(n) for n in entries]
     if latest[0] < 0 or any(b - a != 1 for a, b in pairwise(latest)):
         return None
     return StepWindow(latest[0], entries)
@@ -184,7 +179,7 @@ def _comes_from_stack(timeline: GraphTimeline, node: Node, axis: int) -> bool:
         if node.value is not None:
             return False
         if node.op == "concat" and node.attrs[0] == axis:
-            return timeline.latest[node.inputs[0].id] < timeline.latest[node.inputs[-1].id]
+            return timeline.latest(node.inputs[0]) < timeline.latest(node.inputs[-1])
         source = _source_axis(node, axis)
         if source is None:
             return False
@@ -234,7 +229,7 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
                 if size < 2:
                     continue
                 timeline = input_timeline(pool, {}, size)
-                if stacked(pool, timeline, value, axis) is not None:
+                if stacked(timeline, value, axis) is not None:
                     return timeline
     for node in outputs.values():
         if parts := summands(node)[0]:
@@ -318,7 +313,7 @@ def _candidates(timeline: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]
             if operand.id in seen or operand.value is not None:
                 continue
             seen.add(operand.id)
-            if _is_same_value(operand, node) and timeline.latest[operand.id] == timeline.latest[node.id] - 1:
+            if _is_same_value(operand, node) and timeline.latest(operand) == timeline.latest(node) - 1:
                 yield (*path, k)
             queue.append((operand, (*path, k)))
 
@@ -333,7 +328,7 @@ def _follow(timeline: GraphTimeline, time: int, node: Node, path: tuple[int, ...
             if k >= len(earlier.inputs):
                 return chain
             earlier = earlier.inputs[k]
-        if earlier.value is None and (timeline.latest[earlier.id] != timeline.latest[current.id] - 1 or _constants_differ(earlier, node)):
+        if earlier.value is None and (timeline.latest(earlier) != timeline.latest(current) - 1 or _constants_differ(earlier, node)):
             return chain
         time -= 1
         chain[time] = earlier
