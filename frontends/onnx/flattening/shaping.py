@@ -289,7 +289,8 @@ def evaluate_layer(op: str, attrs: tuple[Any, ...], arrays: list[Array]) -> Arra
     """Evaluate a "linear", "conv" or "pool"."""
     if op == "pool":
         return windows.pool(arrays[0], *attrs)
-    x, weight, bias = arrays if len(arrays) > 2 else (*arrays, None)
+    x, weight, *rest = arrays
+    bias = rest[0] if rest else None
     if op == "conv":
         return windows.convolve(x, weight, bias, *attrs)
     product = x @ weight.T

@@ -89,11 +89,9 @@ def _states(draft: EquationsDraft, states: States, fires: Mapping[str, Expressio
     def reach(start: str) -> set[str]:
         seen, stack = set[str](), [start]
         while stack:
-            for s in symbols(values[stack.pop()]):
-                if s not in seen:
-                    seen.add(s)
-                    if s in values:
-                        stack.append(s)
+            new = set(symbols(values[stack.pop()])) - seen
+            seen |= new
+            stack.extend(new & values.keys())
         return seen
 
     compared = {s for value in fires.values() for s in symbols(value)}
@@ -142,10 +140,8 @@ def _parameters(
     roles: dict[str, str] = {}
     for target, call in ((line.target, call) for line in draft.lines for call in calls(line.value)):
         for position, argument in enumerate(call.args):
-            if isinstance(argument, Symbol) and argument.name in draft.constants and argument.name not in roles:
-                role = _role(call, position, target, states, fires, draft)
-                if role:
-                    roles[argument.name] = role
+            if isinstance(argument, Symbol) and argument.name in draft.constants and not roles.get(argument.name):
+                roles[argument.name] = _role(call, position, target, states, fires, draft)
     thresholds = [draft.constants[k] for k, r in roles.items() if r == "threshold"]
     found: dict[str, Array] = {}
     for k, value in draft.constants.items():
@@ -159,9 +155,8 @@ def _parameters(
             continue
         role = role or "k1"
         match = next((n for n, v in found.items() if n.rstrip("0123456789") == role.rstrip("1") and np.array_equal(v, value)), None)
-        if match is None:
-            match = _unused_name(role, reserved)
-            found[match] = value
+        match = match or _unused_name(role, reserved)
+        found.setdefault(match, value)
         final[k] = Symbol(match)
     used = {s for line in draft.lines for s in symbols(substitute(line.value, final))}
     return {n: v for n, v in {**found, **learned}.items() if n in used}
