@@ -25,8 +25,7 @@ from snnc.frontends.onnx.flattening.flatten import Run
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
 from snnc.frontends.onnx.flattening.operation import Subgraph, parse
 from snnc.frontends.onnx.flattening.shaping import slice_axis
-from snnc.frontends.onnx.reading.guard import refusing
-from snnc.frontends.onnx.reading.reader import opset_of, read_model
+from snnc.frontends.onnx.reading.reader import read_model, refusing
 
 _BATCHES: Final = (3, 1)
 """Numbers of samples tried in turn if the file leaves it open: 1 is for files whose constants only fit one sample."""
@@ -90,7 +89,7 @@ _ReadRelu: TypeAlias = tuple[ReluNetwork, NodePool, dict[str, Node]]
 
 def _recognised(model: ModelProto, title: str) -> _ReadRelu:
     """Build the network, with the first of :data:`_BATCHES` that fits if the number of samples is open."""
-    parsed = parse(model.graph, opset_of(model))
+    parsed = parse(model.graph)
     declared = _declared(model)
     open_axes = [n for n, shape in declared.items() if shape[0] is None]
     failure: SnncError | None = None
