@@ -22,6 +22,7 @@ import numpy as np
 from sparse_data import KINDS, SECONDS, WORDS, strokes, write_words
 
 import snnc
+from snnc.initialising.incoming import incoming_weights, scale_weights
 
 STEPS, BATCH, TEST = 50, 48, 480
 HIDDEN = ("hidden1", "hidden2", "hidden3")
@@ -77,6 +78,10 @@ class Setting:
     samples: int = 960
     balanced: bool = False
     """Whether all hidden layers have the same capacity in spikes, with an unchanged total; otherwise in shares of their neurons."""
+    gains: tuple[float, ...] = (1.0, 1.0, 1.0)
+    """Factors of the fluctuation-driven weights into the hidden layers."""
+    falling: tuple[float, int] | None = None
+    """Capacity in % at the start, and the number of epochs in which it falls linearly to that of the training; None: constant."""
     average: int = 0
     """Number of last epochs; the mean of the weights after them is also tested (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
 
@@ -130,16 +135,30 @@ def shares_of(share: float, setting: Setting) -> dict[str, float]:
     return {name: each / width if setting.balanced else share for name, width in zip(HIDDEN, setting.widths, strict=True)}
 
 
+def initial(data: Data, seed: int, setting: Setting) -> Any:
+    """Return a network with fluctuation-driven weights, those into each hidden layer multiplied by its gain."""
+    net = network(data.x.shape[2], data.classes, seed, setting.widths)
+    graph = snnc.initialise(net, snnc.FluctuationDriven(rate=0.01, xi=2, steps=STEPS), data=data.x[:BATCH].swapaxes(0, 1), seed=seed)
+    weights = incoming_weights(graph)
+    for layer, gain in zip(HIDDEN, setting.gains, strict=True):
+        for one in weights[layer]:
+            scale_weights(graph, one.name, gain)
+    return graph
+
+
 def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[str, Any]:
     """Return the test accuracy after each epoch, and the mean number of dropped spikes per sample and step, in training and tests."""
-    net: Any = network(data.x.shape[2], data.classes, seed, setting.widths)
-    if training.fluctuating:
-        net = snnc.initialise(net, snnc.FluctuationDriven(rate=0.01, xi=2, steps=STEPS), data=data.x[:BATCH].swapaxes(0, 1), seed=seed)
+    net = initial(data, seed, setting) if training.fluctuating else network(data.x.shape[2], data.classes, seed, setting.widths)
     loss, share = snnc.losses.CrossEntropy("mean membrane"), training.share
     limits: dict[str, Any] = {}
+    schedule = None
     if share is not None:
         shares = shares_of(share, setting)
         capacity = {name: snnc.Share(100 * own) for name, own in shares.items()}
+        if setting.falling is not None:
+            largest, epochs = setting.falling
+            schedule = {name: snnc.Share(snnc.Linear(largest, 100 * own, epochs=epochs)) for name, own in shares.items()}
+            capacity = {name: snnc.Share(largest) for name in shares}
         limits = {"mode": "drop", "capacity": capacity, "gradient_window": WIDE}
         for (name, own), pressure in zip(shares.items(), pressures_of(setting), strict=True):
             loss = loss + (pressure / own) * snnc.losses.Upper(own, name)
@@ -160,6 +179,7 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
             batch=BATCH,
             seed=seed,
             gradient_window=window,
+            capacity=schedule,
             learning_rate=setting.rate,
             on_epoch=measured,
         )
@@ -188,6 +208,8 @@ def setting_of(stored: dict[str, Any]) -> Setting:
         Setting(**stored),
         widths=tuple(stored.get("widths", Setting.widths)),
         pressure=tuple(pressure) if isinstance(pressure, list) else pressure,
+        gains=tuple(stored.get("gains", Setting.gains)),
+        falling=tuple(stored["falling"]) if stored.get("falling") is not None else None,
     )
 
 
@@ -231,6 +253,10 @@ def main() -> None:
     parser.add_argument("--balanced", action="store_true", help="give all hidden layers the same capacity in spikes, not in shares")
     parser.add_argument("--validation", action="store_true", help="measure on validation instead of test samples, to choose settings")
     parser.add_argument("--average", type=int, default=0, metavar="EPOCHS", help="also test the mean weights of the last EPOCHS epochs")
+    parser.add_argument("--gains", type=float, nargs=3, default=list(Setting.gains), help="factors of the weights into the hidden layers")
+    parser.add_argument(
+        "--falling", type=float, nargs=2, metavar=("PERCENT", "EPOCHS"), help="let the capacity fall from PERCENT in EPOCHS epochs"
+    )
     parser.add_argument("--results", type=Path)
     parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()
@@ -238,8 +264,18 @@ def main() -> None:
     if len(chosen.pressure) not in (1, len(HIDDEN)):
         parser.error(f"--pressure needs 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
     pressure = tuple(chosen.pressure) if len(chosen.pressure) > 1 else chosen.pressure[0]
+    falling = None if chosen.falling is None else (chosen.falling[0], int(chosen.falling[1]))
     setting = Setting(
-        chosen.epochs, pressure, chosen.rate, chosen.validation, widths, chosen.samples, chosen.balanced, chosen.average
+        epochs=chosen.epochs,
+        pressure=pressure,
+        rate=chosen.rate,
+        validation=chosen.validation,
+        widths=widths,
+        samples=chosen.samples,
+        balanced=chosen.balanced,
+        gains=tuple(chosen.gains),
+        falling=falling,
+        average=chosen.average,
     )
     done = runs(chosen.results)
     data = data_of(chosen.data, chosen.samples, 3 if chosen.validation else 2)

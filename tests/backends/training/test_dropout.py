@@ -5,7 +5,6 @@ import pytest
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
-from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 from snnc.backends.runtime.errors import UnsharedTargetError
 from snnc.backends.training.updates.masks import check_alone, masks_of, uniform
 from snnc.compiler.errors import NeuronDefinitionError
@@ -178,11 +177,6 @@ def test_a_module_of_pytorch_drops_in_the_mode_train_only(target):
     (first,) = torch.autograd.grad(trained[0].sum(), weight)  # runs again, with the masks of that run
     (again,) = torch.autograd.grad(trained[1].sum(), weight)
     assert not torch.equal(first, again)
-
-
-def test_a_package_for_poptorch_with_dropout_is_refused():
-    with pytest.raises(UnsupportedOnPopTorchError, match="SNNC-E430: 'dropout' drops neurons"):
-        compiled("poptorch")
 
 
 def test_processes_that_share_batches_refuse_dropout():
