@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.runtime.engine import Array, Initial
-from snnc.backends.runtime.errors import UnsharedTargetError
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.neurons.library.dropout import MASK, is_dropout
@@ -77,22 +76,6 @@ def masks_of(program: StepProgram) -> Masks:
             (state,) = (s for s in kernel.states if kernel.labels[s] == MASK)
             layers.append(DropoutLayer(len(layers), info.id, state, parameters["rate"], parameters["seed"], math.prod(info.shape)))
     return Masks(tuple(layers))
-
-
-def check_alone(program: StepProgram) -> None:
-    """Raise an error if the program has a dropout layer; to be called if several processes share each batch.
-
-    Raises
-    ------
-    UnsharedTargetError
-        The program has a dropout layer.
-    """
-    dropped = [info.label for info in program.populations if is_dropout(info.model)]
-    if dropped:
-        raise UnsharedTargetError(
-            f"processes that train together would draw the same masks of the dropout layer {dropped[0]!r} for different samples; train in "
-            "one process, or remove the dropout layer."
-        )
 
 
 def uniform(key: tuple[int, ...], first: int, rows: int, columns: int) -> npt.NDArray[np.float64]:

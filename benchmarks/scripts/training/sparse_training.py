@@ -6,7 +6,8 @@ without a capacity, and in two settings with a second threshold of 0.1 below the
 regulariser penalises rates of hidden neurons above it. The data are those of ``sparse_data.py``. The networks are trained on the CPU.
 
 The script prints a Markdown table of the test accuracy after each epoch, mean and range over seeds. With ``--results`` each run is stored
-as a line of JSON with its setting. Stored runs are not repeated, so several processes can share the work (``--only``).
+as a line of JSON with its setting. Stored runs are not repeated, so several processes can share the work (``--only``). ``--recipe words``
+runs one of the recipes and its dense training, and also prints the difference of their accuracies.
 """
 
 from __future__ import annotations
@@ -84,6 +85,29 @@ class Setting:
     """Capacity in % at the start, and the number of epochs in which it falls linearly to that of the training; None: constant."""
     average: int = 0
     """Number of last epochs; the mean of the weights after them is also tested (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A training with a capacity, and the dense training with which it is compared."""
+
+    data: str
+    training: str
+    setting: Setting
+    dense: Setting
+
+
+WIDTHS = (1472, 1024, 512)
+"""Numbers of neurons of wide hidden layers, as in the published networks."""
+RECIPES = {
+    "words": Recipe(
+        data="words",
+        training="1 %",
+        setting=Setting(pressure=2.0, rate="linear:0.004,0,epochs=10", widths=WIDTHS),
+        dense=Setting(pressure=1.0, rate="linear:0.002,0,epochs=10", widths=WIDTHS),
+    ),
+}
+"""Recipes by name; ``examples/papers/sparse_words.toml`` has the same settings as "words"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,13 +264,17 @@ def drawn(curves: dict[str, np.ndarray]) -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
-def main() -> None:
+def arguments() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--recipe", choices=tuple(RECIPES), help="run a recipe and its dense training; replaces the settings below --seeds")
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--data", choices=("strokes", "words"), default="strokes")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--pressure", type=float, nargs="+", default=[3.0], help="factor of the regulariser times the share (one or three)")
     parser.add_argument("--rate", default="0.001", help="learning rate of Adam, or a schedule: linear:0.002,0,epochs=10")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--samples", type=int, default=960)
     parser.add_argument("--widths", type=int, nargs=3, default=list(Setting.widths), help="numbers of neurons of the hidden layers")
     parser.add_argument("--only", choices=tuple(TRAININGS), nargs="+", default=list(TRAININGS))
@@ -257,51 +285,85 @@ def main() -> None:
     parser.add_argument(
         "--falling", type=float, nargs=2, metavar=("PERCENT", "EPOCHS"), help="let the capacity fall from PERCENT in EPOCHS epochs"
     )
-    parser.add_argument("--results", type=Path)
-    parser.add_argument("--plot", type=Path)
-    chosen = parser.parse_args()
-    widths = tuple(chosen.widths)
+    return parser
+
+
+def chosen_setting(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> Setting:
+    """Return the setting of the command line."""
     if len(chosen.pressure) not in (1, len(HIDDEN)):
         parser.error(f"--pressure needs 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
-    pressure = tuple(chosen.pressure) if len(chosen.pressure) > 1 else chosen.pressure[0]
-    falling = None if chosen.falling is None else (chosen.falling[0], int(chosen.falling[1]))
-    setting = Setting(
+    return Setting(
         epochs=chosen.epochs,
-        pressure=pressure,
+        pressure=tuple(chosen.pressure) if len(chosen.pressure) > 1 else chosen.pressure[0],
         rate=chosen.rate,
         validation=chosen.validation,
-        widths=widths,
+        widths=tuple(chosen.widths),
         samples=chosen.samples,
         balanced=chosen.balanced,
         gains=tuple(chosen.gains),
-        falling=falling,
+        falling=None if chosen.falling is None else (chosen.falling[0], int(chosen.falling[1])),
         average=chosen.average,
     )
-    done = runs(chosen.results)
-    data = data_of(chosen.data, chosen.samples, 3 if chosen.validation else 2)
-    for seed in chosen.seeds:
-        for name in chosen.only:
-            done |= runs(chosen.results)
-            key = chosen.data, name, seed, setting
-            if key not in done:
-                done[key] = {"data": chosen.data, "training": name, "seed": seed, "setting": asdict(setting)}
-                done[key] |= train(TRAININGS[name], seed, data, setting)
-                if chosen.results is not None:
-                    with chosen.results.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(done[key]) + "\n")
-    epochs = " | ".join(f"epoch {e + 1}" for e in range(chosen.epochs))
+
+
+def trained(kind: str, settings: dict[str, Setting], seeds: list[int], results: Path | None) -> dict[str, dict[int, dict[str, Any]]]:
+    """Return the runs of each training by seed; those that `results` lacks are run and added to it."""
+    found: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in settings}
+    data: Data | None = None
+    for seed in seeds:
+        for name, setting in settings.items():
+            done = runs(results).get((kind, name, seed, setting))
+            if done is None:
+                data = data or data_of(kind, setting.samples, 3 if setting.validation else 2)
+                done = {"data": kind, "training": name, "seed": seed, "setting": asdict(setting)}
+                done |= train(TRAININGS[name], seed, data, setting)
+                if results is not None:
+                    with results.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(done) + "\n")
+            found[name][seed] = done
+    return found
+
+
+def below(sparse: dict[int, dict[str, Any]], dense: dict[int, dict[str, Any]]) -> str:
+    """Return by how many points sparse training ends below dense training: mean over the seeds of both, and standard error."""
+
+    def means(run: dict[str, Any]) -> np.ndarray:
+        return 100 * np.array([run["accuracy"][-1], np.mean(run["accuracy"][-3:])])
+
+    points = np.array([means(dense[seed]) - means(sparse[seed]) for seed in sparse if seed in dense])
+    errors = points.std(axis=0, ddof=1) / np.sqrt(len(points)) if len(points) > 1 else np.full(2, np.nan)
+    of_end, of_last = (f"{mean:.1f} (standard error {error:.1f})" for mean, error in zip(points.mean(axis=0), errors, strict=True))
+    return f"{of_end} points below dense training at the last epoch, {of_last} in the mean of the last three, {len(points)} seeds"
+
+
+def printed(name: str, found: list[dict[str, Any]], average: int) -> None:
+    """Print a row of the table, after the accuracies with mean weights, if any."""
+    cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * np.array([run["accuracy"] for run in found]).T]
+    if average:
+        means = 100 * np.array([run["averaged"] for run in found])
+        print(f"{name}: {means.mean():.1f} ({means.min():.1f}-{means.max():.1f}) with the mean weights of {average} epochs")
+    print(f"| {name} | {len(found)} | {' | '.join(cells)} | {np.mean([run['dropped'] for run in found]):.1f} |", flush=True)
+
+
+def main() -> None:
+    parser = arguments()
+    chosen = parser.parse_args()
+    if chosen.recipe is None:
+        setting = chosen_setting(parser, chosen)
+        kind, settings = chosen.data, dict.fromkeys(chosen.only, setting)
+    else:
+        recipe = RECIPES[chosen.recipe]
+        kind, settings, setting = recipe.data, {"dense": recipe.dense, recipe.training: recipe.setting}, recipe.setting
+    found = trained(kind, settings, chosen.seeds, chosen.results)
+    epochs = " | ".join(f"epoch {e + 1}" for e in range(setting.epochs))
     print(f"| training | seeds | test accuracy after {epochs} | dropped spikes per sample and step |")
-    print("|---|" + "---|" * (chosen.epochs + 2))
-    curves = {}
-    for name in chosen.only:
-        own = [run for (kind, training, _, of), run in done.items() if (kind, training, of) == (chosen.data, name, setting)]
-        found = curves[name] = np.array([run["accuracy"] for run in own])
-        cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * found.T]
-        if chosen.average:
-            means = 100 * np.array([run["averaged"] for run in own])
-            print(f"{name}: {means.mean():.1f} ({means.min():.1f}-{means.max():.1f}) with the mean weights of {chosen.average} epochs")
-        print(f"| {name} | {len(own)} | {' | '.join(cells)} | {np.mean([run['dropped'] for run in own]):.1f} |", flush=True)
+    print("|---|" + "---|" * (setting.epochs + 2))
+    for name, by_seed in found.items():
+        printed(name, list(by_seed.values()), setting.average)
+    if chosen.recipe is not None:
+        print(f"{recipe.training}: {below(found[recipe.training], found['dense'])}")
     if chosen.plot is not None:
+        curves = {name: np.array([run["accuracy"] for run in by_seed.values()]) for name, by_seed in found.items()}
         chosen.plot.write_text(drawn(curves), encoding="utf-8")
 
 
