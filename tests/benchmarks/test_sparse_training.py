@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import snnc
+from snnc.compiler.lowering.lower import lower
+from snnc.driver.activity import measure_activity
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "benchmarks" / "scripts" / "training"
@@ -110,3 +112,19 @@ def test_the_recipe_of_the_words_gives_the_figures_of_the_page_and_is_the_recipe
     assert (recipe["epochs"], recipe["batch"], recipe["learning_rate"]) == (setting.epochs, script.BATCH, setting.rate)
     assert recipe["gradient_window"] == f"exponential:{script.WIDE:g},{script.NARROW:g}"
     assert recipe["data"]["duration"] == script.SECONDS
+
+
+def test_the_spikes_at_the_start_are_those_of_the_reference(scripts, monkeypatch):
+    script, made = scripts
+    monkeypatch.setattr(script, "BATCH", 16)
+    x, y = made.strokes(16, 1, steps=20)
+    data = script.Data(x, y, x, y, made.KINDS)
+    setting = script.Setting(widths=(40, 30, 20), gains=(1, 1.5, 1.5))
+    program = lower(script.initial(data, 0, setting))
+    found = measure_activity(program, {"x0": x.swapaxes(0, 1).astype(np.float32)}, "the strokes").mean
+    fired = script.firing(script.TRAININGS["dense"], 0, data, setting)
+    for number, (width, (spikes, sent)) in enumerate(zip(setting.widths, fired, strict=True)):
+        assert sent == spikes > 0
+        assert spikes == pytest.approx(width * found[f"p{number}_o0"], rel=1e-5)
+    (spikes, sent), *_ = script.firing(script.TRAININGS["1 %"], 0, data, setting)
+    assert spikes == fired[0][0] > sent > 0

@@ -26,6 +26,7 @@ import snnc
 from snnc.initialising.incoming import incoming_weights, scale_weights
 
 STEPS, BATCH, TEST = 50, 48, 480
+BETA = 0.95
 HIDDEN = ("hidden1", "hidden2", "hidden3")
 COLOURS = ("#222222", "#1b6ca8", "#2a9d5c", "#d07a1c", "#b3263b", "#8a5fb0")
 WIDE, NARROW = -99.0, -0.1
@@ -141,7 +142,7 @@ def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> sn
     net = snnc.Network("sparse", seed=seed)
     before = net.input(inputs)
     for name, width in zip(HIDDEN, widths, strict=True):
-        layer = net.population(width, snnc.LIF(0.95, reset="zero"), name=name)
+        layer = net.population(width, snnc.LIF(BETA, reset="zero"), name=name)
         net.connect(before, layer, snnc.Dense())
         before = layer
     net.connect(before, net.population(classes, snnc.LI(0.95), name="readout"), snnc.Dense())
@@ -168,6 +169,23 @@ def initial(data: Data, seed: int, setting: Setting) -> Any:
         for one in weights[layer]:
             scale_weights(graph, one.name, gain)
     return graph
+
+
+def firing(training: Training, seed: int, data: Data, setting: Setting) -> list[tuple[float, float]]:
+    """Return the mean numbers of spikes that each hidden layer fires and sends in a step before training, for one batch."""
+    graph, share = initial(data, seed, setting), training.share
+    weights = [incoming_weights(graph)[layer][0].operation.weight for layer in HIDDEN]
+    capacity = [snnc.Share(100 * own).of(w) for own, w in zip(shares_of(share or 1.0, setting).values(), setting.widths, strict=True)]
+    potential, fired = ([np.zeros((BATCH, width), np.float32) for width in setting.widths] for _ in range(2))
+    sums = np.zeros((len(HIDDEN), 2))
+    for step in range(data.x.shape[1]):
+        sent = data.x[:BATCH, step].astype(np.float32)
+        for n, weight in enumerate(weights):
+            potential[n] = BETA * potential[n] * (1 - fired[n]) + sent @ weight.T
+            fired[n] = (potential[n] > 1).astype(np.float32)
+            sent = fired[n] * (fired[n].cumsum(axis=1) <= capacity[n])
+            sums[n] += fired[n].sum(), sent.sum()
+    return [(float(f), float(s)) for f, s in sums / (BATCH * data.x.shape[1])]
 
 
 def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[str, Any]:
@@ -285,6 +303,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--falling", type=float, nargs=2, metavar=("PERCENT", "EPOCHS"), help="let the capacity fall from PERCENT in EPOCHS epochs"
     )
+    parser.add_argument(
+        "--start", action="store_true", help="print the spikes of a step that the hidden layers fire and send before training"
+    )
     return parser
 
 
@@ -354,6 +375,12 @@ def main() -> None:
     else:
         recipe = RECIPES[chosen.recipe]
         kind, settings, setting = recipe.data, {"dense": recipe.dense, recipe.training: recipe.setting}, recipe.setting
+    if chosen.start:
+        data = data_of(kind, setting.samples, 3 if setting.validation else 2)
+        for name, of in settings.items():
+            spikes = firing(TRAININGS[name], chosen.seeds[0], data, of)
+            print(f"{name}: fired / sent", *(f"{fired:.2f} / {sent:.2f}" for fired, sent in spikes))
+        return
     found = trained(kind, settings, chosen.seeds, chosen.results)
     epochs = " | ".join(f"epoch {e + 1}" for e in range(setting.epochs))
     print(f"| training | seeds | test accuracy after {epochs} | dropped spikes per sample and step |")
