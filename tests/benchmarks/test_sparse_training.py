@@ -55,7 +55,7 @@ def test_a_bound_on_rates_leaves_fewer_spikes_to_drop(scripts, monkeypatch):
 
 def test_curves_are_drawn_and_finished_runs_are_kept(scripts, tmp_path):
     script, _ = scripts
-    text = script.drawn({"dense": np.array([[0.1, 0.5], [0.2, 0.7]]), "1 %": np.array([[0.1, 0.2]])})
+    text = script.drawn({"dense": np.array([[0.1, 0.5], [0.2, 0.7]]), "1 %": np.array([[0.1, 0.2, 0.3]])})
     assert text.count("<polyline") == 2
     of = '{"data": "words", "training": "dense", "seed": 3, '
     settings = "", '"setting": {"epochs": 15, "rate": "0.002"}, '

@@ -107,8 +107,17 @@ RECIPES = {
         setting=Setting(pressure=2.0, rate="linear:0.004,0,epochs=10", widths=WIDTHS),
         dense=Setting(pressure=1.0, rate="linear:0.002,0,epochs=10", widths=WIDTHS),
     ),
+    "strokes": Recipe(
+        data="strokes",
+        training="1 %",
+        setting=Setting(epochs=6, pressure=2.0, rate="linear:0.004,0,epochs=6", widths=WIDTHS),
+        dense=Setting(),
+    ),
 }
-"""Recipes by name; ``examples/papers/sparse_words.toml`` has the same settings as "words"."""
+"""Recipes by name; ``examples/papers/sparse_words.toml`` has the same settings as "words".
+
+The strokes are compared with the dense training of their first table, whose hidden layers are narrower and which takes ten epochs.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +266,7 @@ def setting_of(stored: dict[str, Any]) -> Setting:
 
 def drawn(curves: dict[str, np.ndarray]) -> str:
     """Return the curves [seeds, epochs] as SVG: the mean of each, and the range of its seeds."""
-    epochs = next(iter(curves.values())).shape[1]
+    epochs = max(found.shape[1] for found in curves.values())
     left, top, wide, high = 52, 14, 420, 230
 
     def place(epoch: float, accuracy: float) -> str:
@@ -269,10 +278,10 @@ def drawn(curves: dict[str, np.ndarray]) -> str:
         lines.append(f'<path d="M{left} {y:.1f}h{wide}" stroke="#dddddd"/>')
         lines.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{100 * tick:.0f} %</text>')
     for number, (name, found) in enumerate(curves.items()):
-        colour = COLOURS[number]
-        ends = [place(e, found[:, e].max()) for e in range(epochs)] + [place(e, found[:, e].min()) for e in reversed(range(epochs))]
+        colour, own = COLOURS[number], range(found.shape[1])
+        ends = [place(e, found[:, e].max()) for e in own] + [place(e, found[:, e].min()) for e in reversed(own)]
         lines.append(f'<polygon points="{" ".join(ends)}" fill="{colour}" opacity="0.15"/>')
-        means = " ".join(place(e, found[:, e].mean()) for e in range(epochs))
+        means = " ".join(place(e, found[:, e].mean()) for e in own)
         lines.append(f'<polyline points="{means}" fill="none" stroke="{colour}" stroke-width="2"/>')
         lines.append(f'<text x="{left + wide + 14}" y="{top + 16 + 20 * number}" fill="{colour}">{name}</text>')
     lines.append(f'<text x="{left + wide / 2}" y="{top + high + 34}" text-anchor="middle">epoch</text>')
@@ -357,9 +366,10 @@ def below(sparse: dict[int, dict[str, Any]], dense: dict[int, dict[str, Any]]) -
     return f"{of_end} points below dense training at the last epoch, {of_last} in the mean of the last three, {len(points)} seeds"
 
 
-def printed(name: str, found: list[dict[str, Any]], average: int) -> None:
-    """Print a row of the table, after the accuracies with mean weights, if any."""
+def printed(name: str, found: list[dict[str, Any]], average: int, epochs: int) -> None:
+    """Print a row of a table of `epochs` epochs, after the accuracies with mean weights, if any."""
     cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * np.array([run["accuracy"] for run in found]).T]
+    cells += [""] * (epochs - len(cells))
     if average:
         means = 100 * np.array([run["averaged"] for run in found])
         print(f"{name}: {means.mean():.1f} ({means.min():.1f}-{means.max():.1f}) with the mean weights of {average} epochs")
@@ -382,11 +392,12 @@ def main() -> None:
             print(f"{name}: fired / sent", *(f"{fired:.2f} / {sent:.2f}" for fired, sent in spikes))
         return
     found = trained(kind, settings, chosen.seeds, chosen.results)
-    epochs = " | ".join(f"epoch {e + 1}" for e in range(setting.epochs))
+    most = max(of.epochs for of in settings.values())
+    epochs = " | ".join(f"epoch {e + 1}" for e in range(most))
     print(f"| training | seeds | test accuracy after {epochs} | dropped spikes per sample and step |")
-    print("|---|" + "---|" * (setting.epochs + 2))
+    print("|---|" + "---|" * (most + 2))
     for name, by_seed in found.items():
-        printed(name, list(by_seed.values()), setting.average)
+        printed(name, list(by_seed.values()), setting.average, most)
     if chosen.recipe is not None:
         print(f"{recipe.training}: {below(found[recipe.training], found['dense'])}")
     if chosen.plot is not None:
