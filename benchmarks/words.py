@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import h5py
+import h5py  # type: ignore[import-untyped]
 import numpy as np
 
 CHANNELS: Final = 700
