@@ -72,13 +72,11 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         NormalisationError
             The program trains batch normalisations with statistics of each step, or with a gain or bias that is not trained.
         UnsupportedOnPopTorchError
-            Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout in training, or a random choice of the spikes
-            of a static input.
+            Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, or a random choice of the spikes of a static input.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
         from snnc.backends.poptorch.statistics import check_packaged
         from snnc.compiler.errors import HalfTargetError
-        from snnc.compiler.neurons.library.dropout import is_dropout
 
         if options.half is not None and options.half.weights is not None:
             raise HalfTargetError(
@@ -97,12 +95,6 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
             raise UnsupportedOnPopTorchError(
                 f"the input {varying[0]!r} is the same at every step, but a random choice of its spikes differs from step to step; a "
                 "package gets such an input only once. Give drop='lowest', or compile for the machine itself."
-            )
-        dropped = [info.label for info in program.populations if is_dropout(info.model)]
-        if optimizer is not None and dropped:
-            raise UnsupportedOnPopTorchError(
-                f"{dropped[0]!r} drops neurons in training, but train.py of the package draws no masks; compile for the machine itself, "
-                "whose session does, or remove the dropout layer."
             )
         check_packaged(program, (options.steps or 0) * (options.batch or 0))
         super().check(program, options)
