@@ -157,7 +157,7 @@ class Network:
         return grouped(self, nodes, name)
 
     def shape_after(self, source: NetworkNode, connection: Connection | Sequence[Connection]) -> Shape:
-        """Return the shape of the result of `connection` for `source`, which a population that follows must have.
+        """Return the shape of the result of `connection` for `source`; a population that reads it must have this shape.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from snnc.frontends.dsl.nodes import NetworkNode, NodeGroup, View
 
 @dataclass(frozen=True)
 class Stage:
-    """A connection of a list of connections as operations of a graph: its kind, and branches, whose results are summed."""
+    """One connection of a list, as operations of a graph: its kind, and branches, whose results are summed."""
 
     kind: str
     branches: tuple[Branch, ...]
@@ -27,7 +27,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Tap:
-    """A port of a graph node, of which the value of `delay` steps ago is read."""
+    """A port of a graph node, and the delay in steps with which it is read."""
 
     name: str
     port: str = ""
@@ -50,7 +50,7 @@ class Wiring:
         self._finish(tap, stages[-1].branches, names[-1], *target)
 
     def _names(self, stages: Sequence[Stage]) -> list[str]:
-        """Return the name of each stage: the label, followed by the kind if there are several stages."""
+        """Return the name of each stage: the label; if there are several stages, followed by the kind, numbered if it occurs again."""
         if len(stages) == 1:
             return [self.label]
         before = [sum(other.kind == stage.kind for other in stages[:number]) for number, stage in enumerate(stages)]
@@ -143,7 +143,8 @@ def part_text(where: str, chain: Sequence[Connection], number: int) -> str:
 def split_rows(branches: Sequence[Branch], ranges: Sequence[tuple[int, int]]) -> list[tuple[Branch, ...]] | None:
     """Divide the outputs of `branches` along the first axis into `ranges`, and return the branches of each range.
 
-    None if the weight of a branch cannot be divided in this way, or if a range, or its part of a branch with a bias, would have no weights.
+    Return None if the weight of a branch cannot be divided in this way, if a range would have no weights, or if a branch with a bias would
+    have no weights in a range.
     """
     found = []
     for start, stop in ranges:

@@ -21,7 +21,7 @@ class Dialect:
     reset: Literal["value", "subtract"] = "value"
     """Effect of a spike on the membrane potential: set to v_reset in the same step, or lowered by the threshold in the next step."""
     strict: bool = True  # whether neurons fire only above the threshold, and not at it
-    unit_gain: bool = False  # whether currents enter membranes and synapses unscaled, regardless of r and w_in
+    unit_gain: bool = False  # whether currents enter membranes and synapses unscaled, regardless of dt, r and w_in
     plain_if: bool = False  # whether IF and I add ``r*i`` per step, regardless of dt
     plain_synapse: bool = False  # whether a synaptic current jumps by ``w_in*i``, regardless of dt
     late_output: bool = False  # whether spikes leave a neuron one step after they occur

@@ -1,7 +1,7 @@
 """Convert NIR's neurons to populations whose equations are one forward-Euler step.
 
-A neuron whose current has gain 1 and whose v_leak is 0 becomes a library neuron (``v = beta*v + i`` with ``beta = 1 - dt/tau``); others
-keep the equations of the standard, ``v = v + (dt/tau)*((v_leak - v) + r*i)``.
+A neuron whose current has gain 1 and whose v_leak is 0 gets the equations of snnc's library (for LIF, ``v = beta*v + i`` with
+``beta = 1 - dt/tau``); others keep those of the standard (for LIF, ``v = v + (dt/tau)*((v_leak - v) + r*i)``).
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ CUBA_LI: Final = neuron(
 SYNAPSE: Final = "syn = syn + (dt/tau_syn)*(w_in*i - syn)"
 """Synaptic current of the standard."""
 PLAIN_SYNAPSE: Final = "syn = syn - (dt/tau_syn)*syn + w_in*i"
-"""Synaptic current that jumps by the full input."""
+"""Synaptic current to which each step adds ``w_in*i``, regardless of dt."""
 UPDATES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "I": ("{v} + dt*r*i", ("dt", "r")),
     "LI": ("{v} + (dt/tau)*((v_leak - {v}) + r*i)", ("dt", "tau", "v_leak", "r")),
@@ -155,7 +155,7 @@ def _firing(update: str, firing: Firing) -> str:
 
 
 def library(kind: str, firing: Firing | None) -> NeuronModel:
-    """Return the library neuron for a NIR neuron with gain 1 and v_leak 0."""
+    """Return the library neuron (for CubaLI, :data:`CUBA_LI`) for a NIR neuron with gain 1 and v_leak 0."""
     if firing is None:
         return {"I": I(), "LI": LI(), "CubaLI": CUBA_LI}[kind]
     make: Callable[..., NeuronModel] = {"IF": IF, "LIF": LIF, "CubaLIF": CubaLIF}[kind]  # type: ignore[assignment]

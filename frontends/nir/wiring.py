@@ -27,7 +27,7 @@ def dissolve(links: Iterable[DelayedEdge], passing: Iterable[str]) -> tuple[list
     """Remove nodes in `passing`, which pass on the sum of their inputs; return the remaining links and the removed nodes.
 
     The sources of a removed node are connected to its targets. A node with several sources and several targets is kept, so that the number
-    of links never grows; so is a node with an edge to itself.
+    of links never grows; so is a node without sources or targets, or with an edge to itself.
     """
     into: defaultdict[str, list[DelayedEdge]] = defaultdict(list)
     out_of: defaultdict[str, list[DelayedEdge]] = defaultdict(list)
@@ -57,7 +57,7 @@ def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
 
     The graph is traversed depth first from its inputs, in the order in which the file lists edges; an edge back to a node on the current
     path closes a cycle. If a single path leads from a neuron to this edge, the delay moves to the neuron's output, so that the nodes
-    between, such as a bias, act from step 0 on. A cycle without neuron and delay raises a NirCycleError.
+    between, such as an Affine with a bias, act from step 0 on. A cycle without neuron and delay raises a NirCycleError.
     """
     immediate = {name: [t for t in flat.out_of(name) if not delayed.get((name, t))] for name in flat.nodes}
     _check_cycles(flat, immediate)

@@ -61,8 +61,8 @@ def read_onnx(
     path
         The file.
     shapes
-        Shapes of the input arrays, in the graph's layout. If given, the file is read for these shapes only, and the graph is not compared
-        with the file. Otherwise, it is read for several shapes and compared.
+        Shapes of the input arrays, in the graph's layout. If given, the file is read for these shapes only, and a graph recovered from
+        the file's nodes is not compared with the file. Otherwise, it is compared, and also recovered with other numbers for dynamic sizes.
     detach, marked
         See :func:`load_onnx`.
 

@@ -57,8 +57,8 @@ class ParsedFile:
     graph: Subgraph
     inputs: Mapping[str, tuple[int | str, ...]]
     array_shapes: Mapping[str, Shape] | None = None
-    """Shapes of the input arrays, with a time axis even for a single step. If given, the file is read for these shapes only, and not
-    compared with the network."""
+    """Shapes of the input arrays, with a time axis even for a single step. If given, the file is read for these shapes only, and the
+    recovered network is not compared with it."""
 
     detach: Detach | None = DEFAULT
     """Rule for where gradients stop; None if the nodes carry marks."""

@@ -21,7 +21,7 @@ from snnc.frontends.onnx.writer.errors import TorchExportError, TorchModuleError
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EXPORTERS: Final = ("TorchScript", "dynamo")
-"""PyTorch's exporters in the order of attempts; the first is ten times as fast."""
+"""PyTorch's exporters in the default order of attempts, the faster one first."""
 OPSET: Final = 17
 """Opset of files from the TorchScript exporter."""
 _OPSET: Final = {"TorchScript": OPSET, "dynamo": 18}
@@ -69,7 +69,7 @@ def export(call: ExportedCall, file: Path) -> None:
         for name in call.exporters:
             dynamo = name == "dynamo"
             try:
-                # The newer exporter does not support a module that changes the gradient mode.
+                # The dynamo exporter does not support a module that changes the gradient mode.
                 with torch.set_grad_enabled(dynamo), _without_messages(), nullcontext() if dynamo else _as_torch_operations():
                     _call_exporter(torch, copy.deepcopy(call.module), call.arguments, file, names, dynamo, _OPSET[name])
             except Exception as error:  # exporters may raise any exception

@@ -1,4 +1,4 @@
-"""Forms in which a network stores tensors of a module: transposed, transformed by a function, or as blocks of rows."""
+"""Forms in which a network stores tensors of a module: unchanged, transposed, transformed by a function, or as blocks of rows."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bo
     internally (SpikingJelly's step mode "s", snnTorch's ``init_hidden``), or it accepts and returns one ``state`` (Norse).
 
     A layer whose weight requires no gradient in the module is not learnable in the graph. A neuron parameter is learnable if the
-    module has a trainable parameter with that name and value (``lif1.beta``), or SpikingJelly's ``w`` whose sigmoid has that value.
+    module has a trainable parameter with that name and value (``lif1.beta``), or SpikingJelly's ``w`` if its sigmoid, or 1
+    minus it, is that value.
 
     Parameters
     ----------
@@ -48,7 +49,8 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bo
     example
         One argument of ``forward``, or a tuple of them: tensors, arrays, or states of several tensors. Give a sequence, [steps, batch, …],
         or a single step if the states are arguments, too. The values do not matter, but the number of steps costs time, because a
-        loop in ``forward`` is exported step by step. Four to ten steps are enough.
+        loop in ``forward`` is exported step by step. Four to ten steps are enough, unless signals take more steps
+        to return to a neuron.
     steps
         Number of time steps of the graph; by default that of the example. A single-step module without `steps` runs for any number.
     train

@@ -104,7 +104,7 @@ def _define(torch: Any) -> None:
 
 
 def translations(torch: Any) -> dict[Any, Any]:
-    """Return the translation of ``snnc::detach`` for PyTorch's newer exporter, which does not support parameter labels."""
+    """Return the translation of ``snnc::detach`` for PyTorch's dynamo exporter, which does not support parameter labels."""
     import onnx
     import onnxscript
 

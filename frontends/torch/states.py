@@ -1,8 +1,8 @@
 """Turn modules that store or return their neurons' states into functions of a whole sequence.
 
 Neurons of SpikingJelly, and of snnTorch if no membrane potential is passed, store their states as attributes between calls. Norse's cells
-return their states, and start from rest if no state is passed. A module whose neurons run one step per call is called once per step of the
-example, from rest, and its states are carried over. A module that loops over time itself is only reset before the call.
+return their states, and start from rest if no state is passed. A module whose neurons run one step per call is exported as :data:`STEPS`
+calls, from rest, and its states are carried over. A module that loops over time itself is only reset before the call.
 """
 
 from __future__ import annotations

@@ -201,7 +201,10 @@ class SumPoolConnection(Connection):
 
 @dataclass(frozen=True, repr=False)
 class MaxPoolConnection(SumPoolConnection):
-    """Maximum of each window, for spikes 1 if the window contains one; parameters as in :class:`snnc.SumPool`."""
+    """Maximum of each window, for spikes 1 if the window contains one; parameters as in :class:`snnc.SumPool`.
+
+    Padding is never the maximum.
+    """
 
     kind: ClassVar[PoolKind] = "max"
 

@@ -21,9 +21,10 @@ _WINDOWS: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
 def entering_shapes(unfolded: Unfolded) -> dict[str, Shape]:
     """Return the input shape of each node; a shape that cannot be determined raises a NirSimulationError.
 
-    If the fields of a node do not fix its input shape, it is the output shape of the source with the most axes; without a source of known
-    shape, it is the shape of the fields. Leading axes of size 1 that an Input declares (the exporter's batch) are removed if its targets
-    agree on the other axes.
+    A weight matrix, or the shape that an Input declares, fixes the shape of its node. An Input that declares none gets the shape of its
+    first target with a known shape. Any other node gets the output shape of its source with the most axes or, without a source of known
+    shape, the shape of its largest field (a convolution: its declared input shape). Leading axes of size 1 that an Input declares (the
+    exporter's batch) are removed if its targets agree on the other axes.
     """
     sources, targets = unfolded.sources(), unfolded.targets()
     found: dict[str, Shape] = {}

@@ -1,8 +1,8 @@
 """snnc's description of a graph in a NIR file, which restores what NIR nodes cannot store.
 
 The description is text in the file's metadata (:mod:`snnc.frontends.common.notes`). Its graph is used only if it computes the same values
-as the file's nodes on random inputs. Weights and time constants always come from the nodes: the description refers to arrays of the graph
-that is built from the nodes, by ``[node, field, shape]``.
+as the file's nodes on random inputs. The description refers to arrays of the graph that is built from the nodes by
+``[node, field, shape]``, so that changed weights in the file take effect; it contains only arrays that this graph lacks.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from snnc.frontends.nir.dialects import Dialect
 from snnc.frontends.nir.errors import NirDescriptionError
 
 _NAME: Final = ""
-"""Key of the name of a node in the file, among the names of its ports."""
+"""Key, in place of a port, under which the description stores the name of a node in the file."""
 _BATCH: Final = 2
 """Number of samples of the comparison."""
 _STEPS: Final = 16
 """Number of steps of the comparison, without those for delays."""
 _DELAYS: Final = 48
-"""Maximum number of additional steps, so that delayed values arrive."""
+"""Maximum number of steps added so that delayed values arrive."""
 _ROUNDS: Final = 3
 """Number of random inputs in the comparison of a small network."""
 _SMALL_WORK: Final = 1e7

@@ -33,7 +33,7 @@ TYPES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 IGNORED: Final = frozenset({"type", "metadata", "input_type", "output_type"})
 """Members of a node that are not read as fields."""
 NEURONS: Final = frozenset({"I", "IF", "LI", "LIF", "CubaLI", "CubaLIF"})
-"""Types with a state; a cycle through one of them is well defined."""
+"""Types with a membrane potential; a cycle through one of them is well defined."""
 ELEMENTWISE: Final = NEURONS | {"Threshold", "Scale", "Delay"}
 """Types whose fields contain one value per neuron, or a single value for all."""
 FIRING: Final = frozenset({"IF", "LIF", "CubaLIF"})

@@ -42,7 +42,8 @@ class Flat:
 def flatten(graph: NirGraph) -> Flat:
     """Inline nested graphs; an edge to a nested graph enters its only Input, an edge from it leaves its only Output.
 
-    Raises a NirError if an edge is invalid, a nested graph with edges does not have one Input and one Output, or a node is not connected.
+    Raises a NirError if an edge is invalid, a nested graph does not have exactly one Input or Output for its edges, or a node is not
+    connected.
     """
     flat = Flat()
     _inline(graph, flat, outermost=True)
@@ -70,7 +71,7 @@ def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[
 
 
 def _only(graph: NirGraph, kind: Literal["Input", "Output"], ends: dict[str, tuple[str, str]], side: int) -> str:
-    """Return the path at which edges enter (side 0) or leave (side 1) the graph's only Input or Output; empty if it has no or several."""
+    """Return the path at which edges enter (side 0) or leave (side 1) the graph's only Input or Output; empty if it has none or several."""
     found = [name for name, node in graph.nodes.items() if isinstance(node, NirNode) and node.type == kind]
     return ends[found[0]][side] if len(found) == 1 else ""
 

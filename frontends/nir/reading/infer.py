@@ -74,7 +74,7 @@ def _infer_node(name: str, flat: Flat, shapes: Shapes, *, wait: bool) -> bool:
 
 
 def _entering(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shapes: Shapes) -> Shape | None:
-    """Return the input shape of `node`, from its fields or its inputs; None if it is unknown so far."""
+    """Return the input shape of `node`, from its fields or its neighbours; None if it is unknown so far."""
     if node.type in ("Affine", "Linear"):
         return _columns(node)
     if node.type in ELEMENTWISE:

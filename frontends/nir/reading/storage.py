@@ -207,8 +207,9 @@ _HEAD: Final = 16
 def check_heaps(path: Path) -> None:
     """Refuse a file with an endless heap of variable-length text, which the HDF5 library would read forever.
 
-    A heap is ``GCOL``, a version, its size in 8 bytes, then objects: a number (0 for free space) in 2 bytes, 6 bytes, a size in 8 bytes,
-    and the data in multiples of 8 bytes (HDF5 file format specification, "Global Heap").
+    A heap is ``GCOL``, a version in 1 byte, 3 reserved bytes, its size in 8 bytes, then objects. An object is a number in 2 bytes, 6 other
+    bytes, the size of its data in 8 bytes, and the data, padded to a multiple of 8 bytes. Number 0 is free space, whose size includes these
+    first 16 bytes (HDF5 file format specification, "Global Heap").
     """
     with path.open("rb") as file:
         if not path.stat().st_size:

@@ -26,7 +26,7 @@ Fields: TypeAlias = dict[str, Array]
 
 @dataclass(frozen=True)
 class _Form:
-    """A neuron model that NIR can express, and its node type."""
+    """A neuron model whose equations are those of a NIR node, and the type of the node."""
 
     kind: str
     has_factors: bool  # whether the equations contain the library's factors per step, instead of dt, tau and r as in the standard
@@ -55,7 +55,7 @@ def nir_fields(name: str, population: Population, dt: float) -> tuple[str, Field
 
 
 def _forms() -> Iterator[_Form]:
-    """Yield every neuron model that NIR can express."""
+    """Yield the neuron models whose equations are those of a NIR node; :func:`_recognised` handles equivalent ones."""
     yield _Form("Threshold", False, Threshold())
     for kind in UPDATES:
         yield _Form(kind, True, library(kind, None))
@@ -73,7 +73,7 @@ def _same(one: NeuronModel, other: NeuronModel) -> bool:
 
 
 def _standard(kind: str, values: Mapping[str, Array], dt: float) -> Fields:
-    """Return the fields for equations with dt, tau and r; time constants are scaled if the population's own dt differs from `dt`."""
+    """Return the fields for equations with dt, tau and r, converted if the population's own dt differs from `dt`."""
     own_dt = values["dt"]
     scale = np.asarray(1.0) if (own_dt.astype(np.float32) == np.float32(dt)).all() else dt / own_dt
     fields = {k: v for k, v in values.items() if k not in ("dt", "threshold", "v_reset")}
@@ -112,7 +112,7 @@ def _tau(factor: Array, dt: float, where: str) -> Array:
 
 
 _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b11011)
-"""Patterns of spikes, which :class:`Oracle` explains, for which two neurons are compared."""
+"""Patterns of spikes (see :class:`Oracle`) for which two neurons are compared."""
 
 
 def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fields]:

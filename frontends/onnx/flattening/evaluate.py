@@ -31,7 +31,10 @@ class Evaluator:
         return self._draw(name, shape, -1)
 
     def step(self, name: str, shape: tuple[int, ...], t: int, axis: int | None) -> Array:
-        """Return one step of an input, whose time axis `axis` has size 1 in `shape`; zeros before step 0."""
+        """Return one step of an input, whose time axis `axis` has size 1 in `shape`; zeros before step 0.
+
+        Without time axis, return the whole input.
+        """
         if axis is not None and t < 0:
             return np.zeros(shape)
         return self._draw(name, shape, t if axis is not None else -1)

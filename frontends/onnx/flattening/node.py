@@ -5,8 +5,9 @@
     op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
          | reduce | write_slice | gather | floor | ceil | round | parameter | softmax
 
-Exporters fold constants, mostly in the first time step. So a constant computed by an elementwise operation, `linear`, `conv`
-or `pool` keeps its operation and operands in addition to its value, and the first step still matches the others.
+Exporters fold constants, mostly in the first time step. So a floating-point constant computed by an elementwise operation, `linear`,
+`conv` or `pool`, or reshaped from one, keeps its operation and operands in addition to its value, and the first step still matches the
+others.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class NodePool:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.folded = False
-        """Whether weights were multiplied by other constants, so that rounding differs from the file's."""
+        """Whether constants were combined in advance, as for a batch normalisation, so that rounding differs from the file's."""
         self.slices: dict[tuple[int, int, int, int], Node] = {}
         """Slices by (id of the node, axis, start, size)."""
         self.tensors: dict[int, Tensor] = {}

@@ -149,7 +149,7 @@ def reduce(pool: NodePool, x: Node, kind: str, axes: tuple[int, ...], keep: bool
 
 
 def slice_axis(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int = 0) -> Node:
-    """Return ``x[start:start+size]`` along `axis`, pushed towards the inputs as far as possible."""
+    """Return ``x[start:start+size]`` along `axis`, pushed towards the inputs through up to `_MAX_PUSH` operations."""
     if start == 0 and size == x.shape[axis]:
         return x
     shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
@@ -197,7 +197,10 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
 
 
 def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    """Exchange two slices on different axes if that brings the outer one closer to the input."""
+    """Exchange two slices on different axes if that brings the outer one closer to the input.
+
+    A slice of one index of an input, such as a step, is also brought to the input if the other slice has several indices.
+    """
     source = x.inputs[0]
     source_axis, source_start = x.attrs
     single = source.op == "input" and size == 1 and x.shape[source_axis] != 1

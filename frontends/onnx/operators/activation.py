@@ -126,7 +126,7 @@ def _range(x: Node) -> tuple[float, float]:
 
 
 def clipped_round(call: OperatorCall, x: Node, low: Node | None, high: Node | None) -> Node | None:
-    """Return a rounded value, clipped to integers, as a sum of comparisons; None if `x` is not rounded or a bound is not an integer."""
+    """Return a rounded value, clipped to integers, as a sum of comparisons; None if `x` is not rounded, or not between two integers."""
     kind = x.op.capitalize()
     bounds = [float(n.value.item()) for n in (low, high) if n is not None and n.value is not None and n.value.size == 1]
     if kind not in _ROUNDING or len(bounds) < 2 or not all(b.is_integer() for b in bounds):

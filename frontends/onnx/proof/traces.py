@@ -77,7 +77,7 @@ class Imported:
     pool
         The flattened file.
     fixed
-        Number of each size that the file declares as dynamic but that its constants fix.
+        Value, by name, of each size that the file declares as dynamic but that its constants fix.
     declared
         Shapes of the inputs as declared in the file; names are dynamic sizes.
     carried

@@ -79,7 +79,7 @@ def size_of(path: Path) -> int:
     UnreadableFileError
         The path is not a regular file; reading it could never end.
     OSError
-        The file does not exist.
+        The file does not exist or cannot be accessed.
     """
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
@@ -341,7 +341,7 @@ def _check_tensor(tensor: TensorProto, name: str) -> None:
 
 
 def structure(model: ModelProto) -> str:
-    """Return a digest of nodes, functions, and names of inputs and outputs; initializers, shapes and names of nodes do not change it."""
+    """Return a digest of opsets, nodes, functions, and names of inputs and outputs; it ignores initializers, shapes and names of nodes."""
     digest = hashlib.sha256()
     for part in _model_parts(model):
         digest.update(repr(part).encode("utf-8", "surrogatepass"))

@@ -181,7 +181,10 @@ class _Marker:
         return {name: None for f in known for name in f}
 
     def _cut_in(self, e: Expression, gates: set[str]) -> Expression:
-        """Return an expression that also contains other values, with spikes detached; add spikes that multiply such values to `gates`."""
+        """Return an expression of spikes and other values, with spikes detached by the rule.
+
+        Spikes that multiply other values are added to `gates`.
+        """
         if not isinstance(e, Call):
             gates |= self._gates.get(e.name, set()) if isinstance(e, Symbol) else set()
             return e

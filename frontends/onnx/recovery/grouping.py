@@ -121,7 +121,7 @@ def _cores(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
 
 
 def _followers(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
-    """Add to each group the classes that only read this group."""
+    """Add to each group the classes that only read this group, in their own shape."""
     for cls in ungrouped:
         if cls in groups.group or cls in groups.sums:
             continue
@@ -132,7 +132,7 @@ def _followers(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> N
 
 
 def _feeders(step: RecoveredStep, groups: Grouping, ungrouped: list[int], uses: dict[int, list[tuple[int, int]]]) -> None:
-    """Add to each group the classes that only this group reads."""
+    """Add to each group the classes that only this group reads, in their own shape and without delay."""
     for cls in reversed(ungrouped):
         if cls in groups.group or cls in groups.sums:
             continue

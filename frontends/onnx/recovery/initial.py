@@ -188,7 +188,7 @@ def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States
 def _searched(
     step: RecoveredStep, groups: Grouping, states: Mapping[int, States], start: Start, faults: Callable[[Start], list[_Fault]]
 ) -> Start:
-    """Add initial states to `start`, population by population, until no values differ from the file."""
+    """Add initial states to `start`, population by population, until no values differ from the file or all populations were tried."""
     best = faults(start)
     max_candidates = max(_MIN_CANDIDATES, min(_MAX_CANDIDATES, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
     for group in groups.groups:

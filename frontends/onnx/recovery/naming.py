@@ -82,7 +82,7 @@ def _unused_name(base: str, reserved: set[str]) -> str:
 
 
 def _states(draft: EquationsDraft, states: States, fires: Mapping[str, Expression], visible: set[int]) -> dict[int, str]:
-    """Name the states: v for the membrane potential, i_syn for a state fed only by inputs, s for spikes, x for others."""
+    """Name the states: v for the membrane potential, i_syn for a state that inputs affect and v does not, s for spikes, x for others."""
     values = {line.target: line.value for line in draft.lines}
     stored = list(states.stored)
 

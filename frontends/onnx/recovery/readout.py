@@ -154,7 +154,7 @@ def _reduced(timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] 
 
 
 def _folded_steps(timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
-    """Match a reduction that is written as nested sums or comparisons of steps, such as ``max(max(a0, a1), a2)``.
+    """Match a reduction that is written as nested sums, maxima or minima of steps, such as ``max(max(a0, a1), a2)``.
 
     A sum over all steps is not matched; it becomes a state.
     """
@@ -216,7 +216,7 @@ def _accumulation(timeline: GraphTimeline, name: str, node: Node) -> Node | None
 
 
 def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | None:
-    """Roll up an output that sums values of its steps, in a file whose inputs have no time axis; None for other outputs."""
+    """Roll up an output that is the sum or mean of a value over the steps, in a file whose inputs have no time axis; else return None."""
     steps = roller.timeline.steps
     parts, scale = summands(output)
     kind: Readout | None = "sum" if scale == 1.0 else "mean" if np.isclose(scale * steps, 1, rtol=1e-5) else None

@@ -30,9 +30,9 @@ _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "gath
 def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     """Return the graph of a step.
 
-    The delay of a matrix product is first placed before the product, which then reads zeros before step 0. If this contradicts the
-    first steps of the file, the delay is placed after the product, so that step 0 receives nothing from it. Initial states that the file
-    contains are tried first; others are searched at the end.
+    The delay of a matrix product or convolution (*product* in this module) is first placed before the product, which then reads zeros
+    before step 0. If this contradicts the first steps of the file, the delay is placed after the product, so that step 0 receives nothing
+    from it. Initial states that the file contains are tried first; others are searched at the end.
 
     Raises
     ------

@@ -84,7 +84,7 @@ def shift(step_class: StepClass, lead: int) -> None:
 
 
 def delay_products(step: RecoveredStep) -> RecoveredStep | None:
-    """Move matrix products to the next step if only later steps read their results; return None if there are none.
+    """Move matrix products and convolutions to the next step if only later steps read their results; return None if there are none.
 
     For example, compartments that are coupled after they fire (``v = v + G v``) read their own population in the same step, through the
     product. If only the next step reads the result, the product and everything computed from it in the same step can move to the start of
@@ -118,7 +118,7 @@ def _users(step: RecoveredStep) -> dict[int, list[tuple[int, int]]]:
 
 
 def _slack(step: RecoveredStep, users: dict[int, list[tuple[int, int]]]) -> list[float]:
-    """Return the number of steps until each class's value is first used."""
+    """Return the number of steps until the value of each class first affects a result; infinity if it affects none."""
     slack = [math.inf] * len(step.classes)
     for result in step.results:
         if isinstance(result.value, Ref):

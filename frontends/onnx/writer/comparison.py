@@ -155,7 +155,7 @@ def random_arrays(
 ) -> dict[str, Array]:
     """Draw inputs: 0 and 1 in even samples, normally distributed values in odd ones, with standard deviations 1 and 3 in turn.
 
-    A single sample alternates between the two from step to step.
+    A single sample alternates in the same way from step to step.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ class ScanBody:
         return self.lines[edge.source, edge.source_port][edge.delay - 1]
 
     def _delay_lines(self) -> Iterator[tuple[tuple[str, str], list[StepTensor]]]:
-        """Yield each port with the names of its loop variables, which contain its values 1, 2, … steps ago."""
+        """Yield each port with its loop variables, which contain its values 1, 2, … steps ago."""
         longest: dict[tuple[str, str], int] = {}
         for edge in self.graph.edges:
             key = (edge.source, edge.source_port)
