@@ -28,7 +28,7 @@ def gather(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
         There are too many slices.
     """
     ends = [0, *(np.flatnonzero(np.diff(index) != 1) + 1).tolist(), len(index)]
-    if len(ends) > _MAX_PIECES:
+    if len(ends) - 1 > _MAX_PIECES:
         raise OnnxLimitError(f"{len(ends) - 1} separate pieces of an axis of {x.shape[axis]} are joined; snnc reads at most {_MAX_PIECES}.")
     parts = tuple(shaping.slice_axis(pool, x, axis, int(index[a]), b - a) for a, b in pairwise(ends))
     return shaping.concat(pool, parts, axis)

@@ -77,8 +77,9 @@ def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trac
     """
     limit: int | None = None
     work = _work([n for o in outputs for n in o.nodes(None)])
-    if work > MAX_WORK:
-        limit = max(_MIN_CHECKED, int(MAX_WORK / work * inputs.steps))
+    affordable = max(_MIN_CHECKED, int(MAX_WORK / work * inputs.steps)) if work > MAX_WORK else inputs.steps
+    if affordable < inputs.steps:
+        limit = affordable
         outputs = [o for o in outputs if o.rows]
     failure: SelfCheckError | None = None
     for seed in range(_SEEDS if folded else _ROUNDS if work < _SMALL_WORK else 1):
