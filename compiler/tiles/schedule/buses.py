@@ -98,7 +98,7 @@ def bit_words(width: int) -> int:
 
 
 ASSUMED_ACTIVITY: Final = 0.05
-"""Assumed spikes per value and step without measurements (the middle of the published benchmark grid)."""
+"""Assumed spikes per value and step without measurements."""
 SUPPORT_RATIO: Final = 2.0
 """Assumed ratio of neurons that receive a gradient to neurons that spike, without measurements (in published runs with windows of 10 % of
 all neurons, the ratio was 1.5 to 1.9)."""
