@@ -6,7 +6,7 @@ to the copies that sources store, and replicas exchange gradients and new weight
 
 Flags, losses, and data that a tile reads from its own memory do not count. On a chip, every tile that reads a piece of data counts. Between
 chips, a piece counts once for each chip that reads it. Windowed gradients, and the deltas of indexed connections, count as deltas of all
-neurons of the target. A copy of weights that are not dense counts as at most one weight per neuron of the source.
+neurons of the target. Copies of the weights of indexed connections do not count.
 """
 
 from __future__ import annotations
