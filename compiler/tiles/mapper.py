@@ -260,7 +260,10 @@ def _refine_all(candidates: Sequence[Search], effort: int) -> Search:
 
 
 def _with_fused(searches: Iterable[Search], request: MappingRequest) -> list[Search]:
-    """Add variants of the searches in which relays and neurons share a superstep, or replace the searches if the request says so."""
+    """Return the searches and, if allowed, variants in which relays and neurons share a superstep.
+
+    If the request requires such a variant, it replaces its search, unless it does not fit.
+    """
     both: list[Search] = []
     for search in searches:
         fused = list(_fused(search)) if request.fused is not False else []

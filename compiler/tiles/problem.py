@@ -105,7 +105,7 @@ class MappingProblem:
         return link.source in self.windowed and link.input_gradient and link.dense
 
     def copies(self, link: Link) -> bool:
-        """Return whether the source of `link` stores a copy of the weights and computes its gradient from all deltas."""
+        """Return whether the source of `link` stores a copy of the weights, and computes its gradient from the deltas."""
         return link.input_gradient and not self.returns(link)
 
     @property

@@ -136,7 +136,7 @@ class _Tries:
                 yield found
 
     def together(self) -> Iterator[TriedRemedy]:
-        """Combine options until the network fits: a larger machine, dropping, no moments, fewer samples, fewer steps."""
+        """Combine options until the network fits: a larger machine, dropped events, SGD without moments, fewer samples and steps."""
         request, options = self.request, list[tuple[str, str]]()
         machines = larger_targets(request.target)
         if machines:

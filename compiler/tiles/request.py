@@ -85,7 +85,7 @@ class MappingRequest:
     def streaming_choices(self) -> tuple[Streamed, ...]:
         """Return the sets of data that may be stored outside the tiles if nothing fits otherwise, the smallest set first.
 
-        Stored histories need no recomputation. Data in streaming memory needs a machine that defines its rate.
+        Stored histories are possible without recomputation. Data in streaming memory need a machine that defines its rate.
         """
         has_streaming, has_inputs = self.target.streaming is not None, any(not source.static for source in self.network.inputs)
         able: dict[Streamed, bool] = {

@@ -201,7 +201,7 @@ def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search |
 
 
 def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
-    """Yield the problem with bits where they save time, then with bits wherever they are smaller than ids.
+    """Yield the problem with bits where they save time or ids need too much memory, then with bits wherever they are smaller than ids.
 
     Sources whose gradients return in windows keep ids, because relays also need the ids of neurons near the threshold. Populations in mode
     "drop" keep ids, because each run chooses which of their spikes to drop.

@@ -15,8 +15,8 @@ Add, Concat                        the scale of the nodes that read it; operands
                                    by a factor
 =================================  ==========================================================================
 
-If the nodes that read a node have different scales, its scale is 1. Edges from populations carry binary spikes, all thresholds are 1, and
-biases are constant currents.
+If the nodes that read a Linear, Conv, Scale, Add or Concat need different scales, its scale is 1. ReLU units become neurons with threshold
+1 and binary spikes, and biases become constant currents.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from snnc.compiler.neurons.surrogates.library import straight_through
 from snnc.compiler.passes.edit import fresh_name
 
 _THRESHOLD: Final = 1.0
-"""Threshold of all neurons; the weights of each layer are scaled to it."""
+"""Threshold of the neurons that replace ReLU units; the weights of each layer are scaled to it."""
 _START: Final = 0.5
 """Initial membrane potential, half the threshold, so that rates are rounded to nearest and not down (Deng & Gu 2021; Bu et al. 2022)."""
 _GROWTH: Final[NeuronModel] = neuron("Increment", states={"m": 0.0}, equations="y = i - m\nm = i", output="y")

@@ -2,8 +2,8 @@
 
 Responses do not depend on the choice of states, so two models can be compared by them. A model runs for a few steps from rest on
 symbolic currents ``i0, i1, …``. Every value is linear in the currents, with one set of coefficients per neuron. An :class:`Oracle`
-decides whether a neuron spikes, with equal decisions for equal arguments. Two models are equivalent if all outputs have equal
-coefficients for every pattern of spikes that the oracle can choose.
+decides whether a neuron spikes, with equal decisions for equal arguments. Two models count as equivalent if their membrane potentials (for
+integrators: their outputs) have equal coefficients for several patterns of spikes that the oracle chooses.
 """
 
 from __future__ import annotations

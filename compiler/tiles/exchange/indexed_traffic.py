@@ -24,8 +24,8 @@ from snnc.compiler.tiles.mapped.network import Layer, Link
 def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
     """Add, before B1, the deltas that tiles of sources read from targets.
 
-    A row contains the deltas of one target neuron. A tile receives a row once for all its vertices: connections between the same
-    populations share rows, and rows that a dense connection reads anyway, as float32, cost nothing.
+    A row contains the deltas of one target neuron. A tile receives a row once for all its vertices: connections to the same port of
+    a target share rows, and rows that a dense connection reads anyway, as float32, cost nothing.
     """
     problem = layout.problem
     for layer in problem.network.layers:
@@ -40,7 +40,7 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
                 for link in links:
                     _estimate_rows(layout, traffic, link, layer, target in whole)
                 continue
-            # A maximum also reads the indices of the entries that it chose.
+            # For a maximum, the source also reads which entries were chosen.
             for some in ([links] if target not in whole else []) + [[link] for link in links if link.chooses]:
                 _read_rows(layout, traffic, some, reader)
 
@@ -174,7 +174,7 @@ class OwnedWork(NamedTuple):
 def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
     """Yield the work of the owners of each learned indexed connection to `layers`, separately for float16 and float32 elements.
 
-    If tables are only estimated, all owners are assumed to sum the same number of pieces, and all elements are assumed to be weights.
+    If tables are only estimated, all owners are assumed to sum the same number of pieces, and biases count as weights.
     """
     random = layout.problem.network.rounding == "stochastic"
     if not layout.exact:

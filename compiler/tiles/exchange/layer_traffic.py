@@ -4,9 +4,9 @@ The counts follow the program of docs/decisions/0001-poplar-program.md: spikes m
 every tile that reads them, deltas to every tile of the source, records to the tiles of the loss, and their adjoints back. New weights move
 to the copies that sources store, and replicas exchange gradients and new weights.
 
-Data that a tile reads from its own memory, flags and losses do not count. On a chip, every tile that reads a piece of data counts. Between
-chips, a piece counts once for each chip that reads it. Windowed gradients and indexed connections count as if they were dense: as deltas of
-all neurons, and with copies of weights.
+Flags, losses, and data that a tile reads from its own memory do not count. On a chip, every tile that reads a piece of data counts. Between
+chips, a piece counts once for each chip that reads it. Windowed gradients, and the deltas of indexed connections, count as deltas of all
+neurons of the target. Copies of the weights of indexed connections do not count.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def records_or_adjoints(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
         return traffic
     where = layout.ranges[problem.network.loss_layer]
     size, groups = problem.steps * FLOAT * where.tile_neurons, column_groups(where.tile_neurons, where.columns)
-    # Records lie group by group, so those of a sample are adjacent only on tiles with one sample.
+    # Records lie group by group: if a tile has several samples, those of one sample are one piece per group.
     pieces = np.where(where.tile_samples == 1, np.minimum(groups, 1), groups)
     losses, replica = np.array(layout.loss_tiles, dtype=np.int64), np.repeat(np.arange(where.replicas), [n for _, n in where.samples])
     here, local = where.contains(losses)[np.arange(len(losses)), replica], np.zeros((2, problem.target.tiles), dtype=np.int64)

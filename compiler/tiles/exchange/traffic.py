@@ -319,7 +319,7 @@ def _over_links(layout: Layout, traffic: ExchangeTraffic, origins: Iterable[Orig
 
 
 def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before B1: tiles of a source read, for their samples, all deltas of targets of connections not indexed."""
+    """Return the exchange before B1: tiles of sources read all deltas of their samples, except over indexed and windowed connections."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:
@@ -372,7 +372,7 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool, size: int = FLOAT) -> None:
-    """Add the shares of one parameter that each replica receives from all others, or sends if not `gathers`; a value has `size` bytes."""
+    """Add the shares of a parameter that replicas receive from all others, or send to them if not `gathers`; a value has `size` bytes."""
     if where.replicas == 1:
         return
     joined = np.zeros((where.replicas, where.width), dtype=bool)

@@ -1,7 +1,8 @@
 """Copies of parameters after an update: to other replicas, to tiles that read shared values, and to sources of connections.
 
 In the backward pass, a source computes its gradient with a copy of the weights. It reads these from the target: one or two pieces from each
-column group (a part of the neurons of a tile), or one piece from each bundle of tiles (:mod:`snnc.compiler.tiles.gradients.packing`).
+column group (a part of the neurons of a tile), fewer if the source has a single tile, or one piece from each bundle of tiles
+(:mod:`snnc.compiler.tiles.gradients.packing`).
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
 
 
 def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the update: each column group updates its share of a parameter; one tile updates the scalar parameters."""
+    """Add the update: column groups update their shares of parameters, the first tile of a population its scalars, owners their weights."""
     vertex = update(layout.problem.costs, layout.problem.network.moments)
     network = layout.problem.network
     _add_shares(layout, layers, load, vertex, sums=not (network.square or network.passes))
@@ -305,7 +305,7 @@ def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:
 
 
 def norm_bytes(layout: Layout, shares: Ints) -> Ints:
-    """Return the bytes that each tile needs for the norm: sums of squares of workers and shares, tiles and chips, and the factor."""
+    """Return the bytes for the norm on each tile: sums of squares (of each worker for each share, of tile and chip), and the factor."""
     found: Ints = FLOAT * (shares * layout.problem.target.workers + (shares > 0))
     found[0] += FLOAT
     if layout.several_chips:

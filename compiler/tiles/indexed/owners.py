@@ -15,7 +15,7 @@ from snnc.compiler.tiles.blocks.grouping import Bools, Ints
 from snnc.compiler.tiles.indexed.tables import Pieces
 
 GRAIN: Final = 4
-"""Minimum number of shared weights per owner, if there are several: an owner of few weights receives as many fragments as one of many."""
+"""Minimum number of shared weights per owner, if there are several owners: one with few weights receives as many fragments as others."""
 
 
 @dataclass(frozen=True, eq=False)

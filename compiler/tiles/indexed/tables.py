@@ -1,7 +1,7 @@
 """Cut indexed maps along groups of neurons, and build the tables of each group.
 
-An *entry* of a map connects a source value to a target neuron with a weight. A *group* is a range of neurons of a population that share
-weights on a tile. On the target's side, a group's tables contain the entries that lead to its neurons, with a row for each source. On the
+An *entry* of a map connects a source value to a target neuron with a weight. A *group* is a column group: a range of neurons on one
+tile. On the target's side, a group's tables contain the entries that lead to its neurons, with a row for each source. On the
 source's side, they contain the entries that start from its neurons, with a row for each neuron. Adjacent entries of a row with consecutive
 targets and consecutive weights form one *run*.
 
@@ -46,7 +46,7 @@ class Pieces:
 class TableForm:
     """Properties of tables that determine the code of the vertices that read them.
 
-    `single`: every run has one value; `keyed`: rows are found by their keys; `index_bytes`: bytes of an entry.
+    `single`: every run has one value; `keyed`: rows are found by their keys; `index_bytes`: bytes of a number in a table.
     """
 
     single: bool
@@ -67,10 +67,10 @@ class IndexTables:
     its last source has a row."""
     rows: Ints
     """Row offsets, ``span + 1`` per group: the index in the group of the first run of each row, and the number of runs. Biases are an
-    additional last row, which makes ``span + 2`` entries."""
+    additional last row, which makes ``span + 2`` offsets."""
     row_start: Ints
     run_start: Ints
-    """Index of a group's first entry in `rows`, and of its first run in the three arrays below. The last element is the length of these
+    """Index of a group's first offset in `rows`, and of its first run in the three arrays below. The last element is the length of these
     arrays."""
     place: Ints
     weight: Ints
@@ -134,12 +134,12 @@ class IndexTables:
 
     @property
     def largest(self) -> int:
-        """Largest entry of all tables."""
+        """Largest number in all tables."""
         arrays = (self.keys, self.rows, self.place, self.weight, self.length)
         return max(int(a.max(initial=0)) for a in arrays)
 
     def index_bytes(self) -> int:
-        """Return the bytes of a table entry: 2 if 16 bits suffice, else 4."""
+        """Return the bytes of a number in a table: 2 if 16 bits suffice, else 4."""
         return 2 if self.largest < 1 << 16 else 4
 
     @cached_property
@@ -149,7 +149,7 @@ class IndexTables:
 
     @property
     def numbers(self) -> Ints:
-        """Number of entries in each group's tables."""
+        """How many numbers each group's tables contain."""
         return np.diff(self.row_start) + np.diff(self.key_start) + (2 if self.single else 3) * self.runs
 
 

@@ -254,7 +254,7 @@ class MappedNetwork:
     """Number of additional forward and of additional backward passes of an update for batch normalisations; the update is then a
     separate program."""
     whole_passes: bool = False
-    """Whether each additional backward pass follows a forward pass, because statistics of each step are inputs."""
+    """Whether another forward pass precedes each additional backward pass, because a normalisation reads the statistics of each step."""
     rounding: Rounding | None = None
     """Rounding of updates of float16 weights; None if no such weight is updated."""
     operation: bool = False

@@ -38,7 +38,10 @@ SQUARE_CYCLES: Final = 3
 
 
 def square_cycles(rule: UpdateRule, *, accumulates: bool) -> int:
-    """Return the worker cycles to add a gradient to the norm, and to unscale it first with loss scaling; 0 if no norm is needed."""
+    """Return the worker cycles to add a gradient to the norm; 0 if no norm is needed.
+
+    They include those to remove the loss scale from the gradient first and, with `accumulates`, to compute the mean of several batches.
+    """
     if rule.clip_norm is None and rule.loss_scale is None:
         return 0
     scaled = int(rule.loss_scale is not None)

@@ -44,7 +44,7 @@ def block_bytes(
     """Return bytes by category and lifetime on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
     A replica stores the optimiser state of its share of the parameters. `holdings` returns the sizes of the tables of indexed connections;
-    by default they are estimated. With `owned`, the weights of indexed connections are included that the tile owns if all own equally many.
+    by default they are estimated. With `owned`, owned weights of indexed connections are included, as if all tiles owned equally many.
     """
     groups = column_groups(neurons, cut.columns)
     shares = problem.sample_groups(neurons, cut.columns, samples)

@@ -115,7 +115,7 @@ def _reads_separately(graph: Graph, edge: Edge) -> bool:
 
 
 def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[str, str]]) -> Candidates:
-    """Return the candidates with the numbers of connections to and from each neuron; `ends` are source and target by connection."""
+    """Return the candidates with the numbers of entries into and out of each neuron; `ends` are source and target by connection."""
     first = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     neurons = sum(sizes.values())
     sources, targets = [], []

@@ -1,9 +1,9 @@
 """Order of the neurons within a part that gives every run of neurons about the same work.
 
 Tiles and workers process runs of neurons, and each superstep waits for the run with the most work. Neurons are reordered only within
-stretches, because neighbours often have the same sources. The next neuron of a stretch is the one that brings the running sums of work
-closest to the mean of the stretch. Every fourth neuron is instead the one that differs most from the mean, while many other neurons remain
-to compensate for it, but not one with far more work than the mean.
+stretches, because neighbours often have the same sources. The next neuron of a stretch is the one that brings the total work so
+far closest to that of as many average neurons. Every fourth neuron is instead the one that differs most from the mean, so that many other
+neurons remain to compensate for it; neurons that differ by more than OWN_MEAN times the mean are not chosen in this way.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 
 CLOSE: Final = 0.7
-"""The most strongly connected vertex joins a part together with all vertices that have at least this fraction of its connectivity."""
+"""The most strongly connected vertex joins a part together with vertices that have at least this fraction of its connectivity."""
 GROWTH: Final = 0.25
 """Maximum relative growth of a part before connectivities are computed again."""
 PIECES: Final = 4
@@ -18,7 +18,7 @@ PIECES: Final = 4
 ROUNDS: Final = 60
 """Maximum number of rounds of moves."""
 LEAST: Final = 1e-9
-"""Minimum relative gain of a successful round."""
+"""Minimum gain of a move, and of a successful round, as a fraction of the cut."""
 
 
 @dataclass(frozen=True)

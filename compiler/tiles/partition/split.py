@@ -1,4 +1,4 @@
-"""Division of populations into parts: each part becomes a population, and each connection becomes one connection per pair of parts."""
+"""Division of populations into parts, which become populations. A connection becomes one per pair of parts between which it has weights."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def split(graph: Graph, partition: Partition) -> Split:
     Raises
     ------
     UnreachedPartError
-        A part has no connection, or has the bias of a connection but none of its weights.
+        No connection leads to a part, or a part has the bias of a connection but none of its weights.
     """
     work = _Work(graph, partition)
     for name in graph.names:

@@ -103,7 +103,7 @@ def check_pairs(network: MappedNetwork, batch: int) -> None:
 
 
 def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
-    """Yield `cut` with unpaired samples if that makes the shares of samples more even."""
+    """Yield `cut` without pairs of samples if that makes the shares of samples more even."""
     samples = cut.samples(batch)
     shares = min(workers // cut.columns, samples)
     if largest_share(samples, shares, paired=False) < largest_share(samples, shares, paired=True):

@@ -19,7 +19,7 @@ from snnc.compiler.tiles.placement.placement import Placement, lay_range
 from snnc.compiler.tiles.problem import MappingProblem
 
 SIMILAR: Final = 0.1
-"""Populations whose sizes differ by no more than this fraction are changed together."""
+"""Maximum relative difference in size between populations that are changed together."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _changed(
 
 
 def _families(problem: MappingProblem) -> list[list[int]]:
-    """Return groups of populations with incoming indexed connections, equal states and similar sizes: usually parts of one."""
+    """Return groups of populations with incoming indexed connections, equal states and similar sizes: usually parts of one population."""
     families: dict[int, list[int]] = {}
     for index, layer in enumerate(problem.network.layers):
         if any(link.indexed is not None for link in layer.incoming):

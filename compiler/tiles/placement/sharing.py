@@ -1,6 +1,6 @@
 """Populations that share tiles: each is placed on a run of tiles, and runs may overlap (docs/decisions/0008-indexed-connections.md).
 
-A superstep waits for its busiest tile, and different populations are busy in different supersteps. From each of several start placements,
+A superstep waits for its busiest tile, and different populations are busy in different supersteps. From each of two start placements,
 one population at a time gets a different cut, width or position, as long as this lowers the cost::
 
     sum over parts p of the step of  ( mean over tiles of ( cycles of part p on a tile )^n )^(1/n)
@@ -31,7 +31,7 @@ POWERS: Final = (2, 3, 4)
 ROUNDS: Final = 3
 """Maximum number of rounds over all populations for each exponent."""
 MOST: Final = 40
-"""Number of evenly spaced allocations of a population that are tried first; allocations near the best one follow, at smaller spacings."""
+"""Maximum number of evenly spaced allocations of a population that are tried first; those near the best follow, at smaller spacings."""
 BESIDE: Final = 2
 """Number of allocations tried on either side of the best one each time the spacing is halved."""
 WORTH: Final = 0.9999

@@ -48,11 +48,11 @@ class Activity:
         return dict(zip(("rates", "support", "counts", "support_counts", "patterns"), found, strict=True))
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return window capacities: 25 % above the number of spikes in the busiest measured step, rounded up (see :data:`GRAIN`)."""
+        """Return window capacities: one more than 125 % of the spikes in the busiest measured step, rounded up (:data:`GRAIN`)."""
         return _with_room(program, self.peak)
 
     def gradient_capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return the capacities of gradient windows: 25 % above the number of entries in the busiest measured step, rounded up."""
+        """Return the capacities of gradient windows: one more than 125 % of the entries in the busiest measured step, rounded up."""
         return _with_room(program, self.support_peak)
 
 

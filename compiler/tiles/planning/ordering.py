@@ -30,7 +30,7 @@ class ChannelOrders:
 
 
 class Common:
-    """Results shared by all points of an exploration: the orders of a program, and plans, which do not depend on the clock rate."""
+    """Results shared by all points of an exploration: the orders of a program, and plans that do not depend on the clock rate."""
 
     def __init__(self) -> None:
         self.clocks = Clocks()

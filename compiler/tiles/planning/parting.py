@@ -98,7 +98,10 @@ class NetworkPartitioner:
         return Parts(partition, self.prepared.lower(self.program, partition, **self.lowering))
 
     def _work(self, candidates: Candidates, rates: Mapping[str, Any]) -> Floats:
-        """Return the worker cycles per step of each neuron: its equations, the events that reach it, and the deltas of its targets."""
+        """Return the worker cycles per step of each neuron: its equations, the events that reach it, and the deltas of its targets.
+
+        Every entry into a neuron is assumed to have events at the mean rate of the neuron's own population.
+        """
         network = describe(self.program)
         costs, layers = network_costs(network), {layer.label: layer for layer in network.layers}
         cycles = np.zeros(candidates.neurons)

@@ -407,7 +407,7 @@ def _next_load(layout: Layout, part: str) -> Load:
 
 
 def _loss_steps(layout: Layout) -> Iterator[SuperstepDraft]:
-    """Yield the supersteps of the losses of all samples, and of their sum with the learning rate; none for an external loss.
+    """Yield the supersteps that compute the loss of each sample, then the sum of losses and the learning rate; none for an external loss.
 
     All workers of a sample's tile share the classes of its scores, then the steps.
     """

@@ -203,7 +203,7 @@ def copied_words(ids: float, width: int) -> float:
     """Return the expected number of 32-bit words for a list of ids, of which `ids` are expected.
 
     Ids of a source with more than 65,536 neurons have 32 bits. Otherwise a word contains two ids, and the last word is half full in half of
-    all cases. At most 0.5 expected ids count as one word per id.
+    all cases. If 0.5 ids or fewer are expected, each counts as one word.
     """
     return ids if width > 1 << 16 else (ids + 0.5) / 2 if ids > 0.5 else ids
 

@@ -68,8 +68,9 @@ class Shares:
 def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, relays: Sequence[tuple[int, int]], part: str) -> Floats:
     """Return the cycles of the slowest worker of each relay, including the start of the vertex: [relays, iterations].
 
-    `relays` lists each relay's first sample and number of samples. `part` is "masks" (relays of populations search `rows` of masks),
-    "windows" (they merge the results and write windows) or "backward".
+    `relays` lists each relay's first sample and number of samples. `part` is "masks" (relays of spikes with `rows` search masks, all
+    others write windows), "windows" or "shown" (relays write windows, after they merged the results of a search), or "backward" (relays
+    write windows again).
     """
     equal = partial(_cycles_of_equal, problem, source, rows, part=part)
     return by_samples(relays, len(problem.timeline.chosen), equal)

@@ -98,7 +98,7 @@ def bit_words(width: int) -> int:
 
 
 ASSUMED_ACTIVITY: Final = 0.05
-"""Assumed spikes per value and step without measurements (the middle of the published benchmark grid)."""
+"""Assumed spikes per value and step without measurements."""
 SUPPORT_RATIO: Final = 2.0
 """Assumed ratio of neurons that receive a gradient to neurons that spike, without measurements (in published runs with windows of 10 % of
 all neurons, the ratio was 1.5 to 1.9)."""
@@ -145,8 +145,8 @@ def window_capacity(source: BusSource, activity: float | None, given: Mapping[st
     """Return the number of events per sample that fit into one window of `source`.
 
     For a source of values, this is its width. For a source of spikes, it is the user's number in `given`. Without such a number, it is the
-    mean number of spikes by the measured activity, plus :data:`MARGIN` standard deviations of ``width`` independent values, rounded up to
-    a multiple of :data:`GRAIN`. Without measurements, it is the width, so that windows never overflow.
+    mean number of spikes by the measured activity, plus :data:`MARGIN` standard deviations of ``width`` independent values, plus 1, rounded
+    up to a multiple of :data:`GRAIN`, but at most the width. Without measurements, it is the width, so that windows never overflow.
     """
     if source.kind != "spikes":
         return source.width

@@ -41,8 +41,8 @@ class QuickEstimate:
 class Clocks:
     """Cache of plans, which are reused for targets that differ only in clock frequency.
 
-    Plans count cycles, so they depend on the clock only through the rate of streaming memory. Plans with segments, which may use streaming
-    memory, are therefore not cached.
+    Plans count cycles, so they depend on the clock only through the rates of streaming memory and of the host. Plans with segments, which
+    may use streaming memory, are therefore not cached. The host's rate decides which relays store bits; these are among the arguments.
     """
 
     def __init__(self) -> None:

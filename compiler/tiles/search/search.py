@@ -64,14 +64,14 @@ exact prices and for estimates."""
 CLOSE: Final = 1.03
 """If prices are estimates, local search also prices changes that are expected to take up to this factor times the best cycles."""
 MIN_CHANGES, MAX_CHANGES = 6, 80
-"""Minimum and maximum number of changes that local search tries."""
+"""Bounds on the number of changes that local search may try, the upper one before it is multiplied by :data:`MEASURED_FACTOR`."""
 MEASURED_FACTOR: Final = 2
 """Factor for the number of changes that local search tries if events were measured: tables of mean cycles are then less accurate."""
 
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """A layout that fits, its memory, and its predicted phases (durations only)."""
+    """A layout that fits, its memory, and its predicted phases (without busiest tiles and their loops)."""
 
     layout: Layout
     memory: MemoryUse

@@ -155,7 +155,7 @@ def entries_shown(layout: Layout, bus: Bus) -> Sums:
 
 
 def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
-    """Return the cycles to find the block's own neurons in the window returned by the previous iteration (iteration k + 1)."""
+    """Return the cycles to find the block's own neurons in the window that the backward pass returned in the iteration before."""
     problem = layout.problem
     timeline, cost = problem.timeline, problem.costs[f"backward.{layer.id}"]
     first, loops = timeline.first(bus) - 1, block_loops(problem, layer, "backward")["returned", 0]

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, id_bytes
 
 ROW_BYTES: Final = 1 << 27
-"""Maximum number of bytes of a row: the documented limit of a stream's buffer (a remote buffer has two streams). Longer rows are split."""
+"""Maximum bytes of a row of a remote buffer of Poplar: the documented limit of the buffer of a stream. Longer rows are split."""
 
 
 @dataclass(frozen=True, eq=False)

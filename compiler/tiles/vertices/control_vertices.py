@@ -53,7 +53,7 @@ def most(costs: Mapping[str, CodeletCost], name: str = "most") -> VertexSpec:
 
 
 def most_of_workers(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return the vertex of the deciding tile that computes this maximum for each of its workers."""
+    """Return the vertex of the deciding tile, each worker of which computes the maximum of its share of the reported numbers."""
     return most(costs, "most_of_workers")
 
 

@@ -4,7 +4,7 @@ A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``) by the formulas w
 
     cycles = start + sum of trips x cycles per trip          (or idle, in an iteration without a step for the vertex)
 
-A coefficient is a number of cycles per trip of one of these loops, or a part of it:
+A coefficient is a number of cycles per trip of one of these loops, or a part of it.
 :mod:`snnc.compiler.tiles.vertices.codelet_costs` counts the instructions of each loop as written in C++, one issue each, without dual issue
 (a compiler's loop of load, load, add, store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs).
 
@@ -40,7 +40,8 @@ WINDOWS_LEFT: Final = 20
 class CodeletCost:
     """Worker cycles of one codelet: coefficients of its loops. A codelet uses the coefficients of its own loops; the others are 0.
 
-    Each coefficient is the cost of
+    In vertices of blocks, each coefficient is the cost of the following. Other vertices use some names for other loops, which comments in
+    :mod:`~snnc.compiler.tiles.vertices.codelet_costs` describe.
 
     * `start`, `idle`: a run of the vertex in an iteration with a step, in addition to its loops; a run in any other iteration;
     * `sample`, `sweep`, `swept_column`: a sample; a sweep over a list; a column whose sum or delta a sweep keeps in registers;

@@ -1,4 +1,4 @@
-"""Delays of individual weights: a connection with such delays becomes one sparse operation per delay."""
+"""Delays of individual weights: a connection whose weights have different delays becomes one sparse operation per delay."""
 
 from __future__ import annotations
 
