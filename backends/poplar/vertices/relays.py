@@ -1,7 +1,8 @@
 """Emitted code of relays: stores, windows, and the vertices that fill them.
 
 A relay is a tile that stores the values of a source at all steps and lists the ids of its spikes, which the source marks in masks (one bit
-per neuron, and a second one if gradients return in windows). A bus connects the source through its relays to the tiles that read it. A window contains the data of a step on a bus.
+per neuron, and a second one if gradients return in windows). A bus connects the source through its relays to the tiles that read it. A
+window contains the data of a step on a bus.
 """
 
 from __future__ import annotations
