@@ -13,7 +13,7 @@ from typing import Final
 _SHARED = 232448
 """Bytes of shared memory that blocks of a multiprocessor can use."""
 CLOCK: Final = 1.66e9
-"""Cycles per second of the device."""
+"""Cycles per second that the model assumes."""
 COUNT: Final = 1840
 """Cycles of a barrier over blocks by a counter in memory, with three barriers within the block."""
 MEMORY_BYTES: Final = 30
