@@ -44,7 +44,7 @@ class SequenceBuffer(NamedTuple):
     size: int
     """Number of values in a row."""
     past: int
-    """Number of steps before the first one."""
+    """Number of stored steps before the first one."""
     form: Literal["numbers", "halves", "spikes"]
     slots: str
     """C++ expression of the number of stored steps; empty for inputs."""
@@ -185,7 +185,11 @@ def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], r
 
 
 def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
-    """Return the launches in order: pack inputs, clear, prepare weights, forward pass, loss, backward pass, weight gradients, update."""
+    """Return the launches in order.
+
+    Without training: pack inputs, clear, forward pass. With training: pack inputs, clear, prepare weights, forward pass, loss, backward
+    pass, gradients of weights and biases, update.
+    """
     storage, program, described = steps.storage, steps.program, Launches(steps)
     packed = [FLOAT * storage.size(f"{i.id}_in") for i in program.inputs if i.kind == "spikes"]
     found = [Launch("pack", "once", "inputs", sum(packed))] if packed else []
@@ -359,7 +363,7 @@ class Buffers:
         return sum(kept) + 4 * self.plan.scratch.training + self._staged
 
     def needs(self, fixed: int) -> Needs:
-        """Return the memory needs of a session, including `fixed` bytes; spikes need one bit each, independent of activity."""
+        """Return the memory needs of a session, including `fixed` bytes; spikes take one bit per neuron, whatever the activity."""
         history = sum(row.bytes for row in self.rows if "kept" in row.slots) + 4 * self.plan.scratch.training
         begun = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
         named = [row for row in self.rows if row.name in begun and not _of_full_sequence(row.slots)]

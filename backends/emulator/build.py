@@ -205,7 +205,7 @@ def compile_program(
     Parameters
     ----------
     sources
-        C++ files without codelets, which ``Graph::addCodelets`` compiles.
+        C++ files of host code; codelets are not among them, because ``Graph::addCodelets`` compiles them.
     output
         Path of the program or shared library.
     shared

@@ -17,9 +17,9 @@ from snnc.compiler.passes.edit import fresh_name
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     """Return `graph` with a relay population (its output is its input) after each input, and a mapping from inputs to these populations.
 
-    The adjoint of a relay population's current is the gradient of the input. Its connection has weight 1, and is learnable because only
-    populations after learnable connections are differentiated. After a spike input, the relay population fires at each input spike, with
-    a derivative of 1, so that its readers still receive events.
+    The adjoint of a relay population's current is the gradient of the input. The connection to it has weight 1, and is learnable because
+    only populations after learnable connections are differentiated. After a spike input, the relay population fires at each input spike,
+    with a derivative of 1, so that its readers still receive events.
     """
     copy = Graph(graph.name, graph.steps)
     copy.state_inputs, copy.idle_inputs, copy.assumptions = dict(graph.state_inputs), dict(graph.idle_inputs), list(graph.assumptions)

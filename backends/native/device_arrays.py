@@ -55,8 +55,8 @@ class DeviceArray:
 def device_array(given: Any, stream: int = 0) -> DeviceArray | None:
     """Return the location of an array of torch, CuPy, JAX … in device memory; None if `given` is in host memory or not an array.
 
-    `stream` is the address of the program's stream, 0 for the default stream. With DLPack, it waits for pending work of the array's library
-    on the array.
+    `stream` is the address of the program's stream, 0 for the default stream. With DLPack, this stream waits for pending work of the
+    array's library on the array.
     """
     on = getattr(given, "__dlpack_device__", None)
     if on is not None and hasattr(given, "__dlpack__"):

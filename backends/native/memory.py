@@ -1,4 +1,4 @@
-"""Predicts the memory of a training step, and chooses the number of steps between checkpoints so that it stays within a bound."""
+"""Predicts the memory of a training step, and chooses the number of steps between checkpoints so that the memory stays within a bound."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ListNeeds:
     neurons: int
     """Number of values in a row."""
     past: int
-    """Number of rows before the start of the sequence."""
+    """Number of stored steps before the start of the sequence."""
     share: float
     """Assumed fraction of values that are listed, until a sequence has been observed."""
     width: int = 4
@@ -55,8 +55,8 @@ class OmittedCopies:
     copies: int = 0
     """Size of all these copies, included in ``Needs.fixed``."""
     sample: int = 0
-    """Size of the memory that replaces them, per sample of a thread and, if `length` is ``block``, per step of a block. This number of rows
-    is rounded up to a multiple of the number of values in a cache line."""
+    """Size of the memory that replaces them, per row of a thread. A thread has a row for each sample or, if `length` is ``block``, for each
+    sample and step of a block; their number is rounded up to a multiple of the number of values in a cache line."""
     length: str = "number"
     """``block`` if `sample` is per step of a block, else ``number``."""
 

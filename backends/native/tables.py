@@ -19,7 +19,7 @@ Table = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class Wires:
-    """A connection as a list of wires, sorted by source (for a maximum, by target)."""
+    """A connection as a list of entries (wires), sorted by source (for a maximum, by target)."""
 
     begin: Table
     """Index of the first entry of each source (for a maximum, of each target); the last element is the number of entries."""

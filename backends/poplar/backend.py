@@ -77,7 +77,7 @@ class TileBackend(Backend[Own]):
     def prepare(self, graph: Graph, options: Own) -> Graph:
         """Make sparse weights dense where this reduces the memory on tiles, except for training in mode "drop".
 
-        There, the gradients of dense connections differ from those of sparse ones: they are 0 for dropped spikes.
+        In that case, the gradients of dense connections differ from those of sparse ones: they are 0 for dropped spikes.
         """
         from snnc.compiler.passes.fill_sparse import FillSparse
 

@@ -261,7 +261,8 @@ def _population(placed: PopulationPlan, table: int) -> Body:
 def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
     """Return names and titles of the compute sets.
 
-    A title begins with F (forward pass), B (backward pass), L (loss), U (update), M (streaming memory) or N (batch normalisation).
+    A title begins with F (forward pass), B (backward pass), L (loss), U (update), M (streaming memory) or N (batch normalisation);
+    that of the compute set before the first step does not.
     """
     first = {} if net.fused else {"relay_forward": "F1 relay"}
     both = "F2 neurons and relays" if net.fused else "F2 neurons"

@@ -32,7 +32,7 @@ class PoplarEngine(NativeEngine):
     """Runs the shared library of a project; see :class:`snnc.backends.runtime.engine.Engine`.
 
     `limits` contains the compiled capacity and random key of each source with a spike limit, by buffer. The engine itself drops spikes of
-    inputs, before it sends them.
+    inputs before it sends them, except where the program does (:meth:`_sent`).
     """
 
     def __init__(self, library: Path, folder: Path, limits: Mapping[str, tuple[float, float]] | None = None) -> None:

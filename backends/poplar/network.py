@@ -210,7 +210,7 @@ class PoplarNetwork:
 
     @cached_property
     def weight_gradients(self) -> frozenset[str]:
-        """Ids of the connections for which it computes the gradient of the weight, or of a bias that only this connection adds."""
+        """Ids of the connections for which the backward pass computes the gradient of the weight, or of a bias that no other one adds."""
         kinds = WeightGradient | ConvolveBiasGradient | RescaleBiasGradient
         return frozenset(op.connection for op in self.program.backward if self.training and isinstance(op, kinds))
 
@@ -302,7 +302,7 @@ class PoplarNetwork:
         return "HALVES" if mask_unit(max(b.count for b in placed.blocks), support=True) == 1 else "PAIRS"
 
     def mask_unit(self, store: Store) -> int:
-        """Return the number of words in a unit of a source's masks."""
+        """Return the number of 32-bit words in a unit of a source's masks; a unit is for up to 32 neurons."""
         return 2 if self.mask_kind(store) == "PAIRS" else 1
 
     def last_step(self, bus: BusPlan) -> int:

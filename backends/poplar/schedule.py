@@ -72,7 +72,7 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
 
 
 def _sums(net: PoplarNetwork, kind: Kind) -> list[str]:
-    """Return the C++ programs that sum the private gradients and, in a training step, update the parameters."""
+    """Return, as C++, the Poplar programs that sum the private gradients and, in a training step, update the parameters."""
     replicated = any(p.replicas > 1 for p in net.plan.populations)
     found = ["Execute(sum_private_gradients)"] * (replicated or net.sums_pieces) + [SHARED_SUMS] * net.sums_pieces
     if kind != "training":

@@ -40,7 +40,7 @@ def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def move_row(compute_set: str) -> str:
-    """Return the C++ programs that run `compute_set` and store the new row number."""
+    """Return, as C++, the Poplar programs that run `compute_set` and store the new row number."""
     return f'Execute({compute_set}), Copy({ROW}_after, {ROW}, false, "{COPIES[compute_set]}")'
 
 

@@ -56,7 +56,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         return None if options.mode != "drop" or options.capacity is None else SpikeLimit(options.capacity, options.drop)
 
     def prepare(self, graph: Graph, options: PopTorchOptions) -> Graph:
-        """Insert a relay population after each input whose gradient is returned."""
+        """Make sparse weights dense as the base class does, and insert a relay population after each input whose gradient is returned."""
         from snnc.backends.native.adjoint import with_input_gradients
 
         ready = super().prepare(graph, options)
@@ -70,9 +70,12 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         HalfTargetError
             The option half includes weights.
         NormalisationError
-            The program trains batch normalisations with statistics of each step, or with a gain or bias that is not trained.
+            The program trains batch normalisations with statistics of each step, with a gain or bias that is not trained, or with a single
+            value of a channel in a micro-batch.
         UnsupportedOnPopTorchError
             Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, or a random choice of the spikes of a static input.
+        UnknownTargetError, StepsNeededError
+            See :meth:`TileBackend.check <snnc.backends.poplar.backend.TileBackend.check>`.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
         from snnc.backends.poptorch.statistics import check_packaged

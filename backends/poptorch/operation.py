@@ -145,7 +145,8 @@ class PopartOperation:
     def counted(self) -> dict[str, int]:
         """Counters of dropped spikes -> number of elements: one per worker of each relay.
 
-        The host drops and counts spikes of the inputs in `limits`. For other inputs, the bus with the smallest window counts them.
+        Relays count what a limit of a population drops; the host drops and counts spikes of the inputs in `limits`. For other sources, the
+        bus with the smallest window counts them.
         """
         found: dict[str, int] = {}
         for name, store in self.net.stores.items():

@@ -21,7 +21,8 @@ from snnc.compiler.lowering.spike_limits import limited_sources, sent, without_r
 class SequenceArrays:
     """Arrays of a sequence, by the names of the program's buffers.
 
-    Buffers of lifetime "sequence" are [T, B, n] (states [T + 1, B, n]), and those of lifetime "step" [B, n].
+    Buffers of lifetime "sequence" are [T, B, n] (states and their adjoints [T + 1, B, n]), those of lifetime "step" [B, n], and those of
+    lifetime "program" have the shape of the buffer.
     """
 
     program: StepProgram
@@ -65,7 +66,7 @@ class SequenceArrays:
         return self.read(value, t)
 
     def returned(self, value: BufferValue, t: int, adjoint: Array) -> Array:
-        """Return the `adjoint` that a dense connection sends back to `value`: with a gradient window, 0 for dropped spikes."""
+        """Return the `adjoint` that a dense connection sends back to `value`: 0 for dropped spikes if the surrogate has bounded support."""
         if value.buffer not in self._without_returns:
             return adjoint
         at = t - value.delay

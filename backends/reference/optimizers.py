@@ -73,7 +73,7 @@ class OptimizerState:
     def change_half(
         self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float, key: HalfKey
     ) -> None:
-        """Do the same for a float16 parameter, then round it."""
+        """Update a float16 parameter as :meth:`change` does, then round it."""
         remainders = self.moments_of(REMAINDER)
         exact = parameter + remainders.get(name, np.zeros_like(parameter))
         self.change(name, exact, gradient, learning_rate, settings, scale)

@@ -101,7 +101,7 @@ def describe(shape: Shape, layout: FileLayout) -> str:
 
 
 def from_sequence(record: Array, info: OutputInfo) -> Array:
-    """Convert [T, B, *shape] to the file's layout, reduced over time according to its readout.
+    """Convert the steps of [T, B, *shape] that an output returns to the file's layout, reduced over time according to its readout.
 
     If the file has no time axis but there are several steps, a leading time axis is added. If it has no batch axis but there are several
     samples, a batch axis is added after the time axis.

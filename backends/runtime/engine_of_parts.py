@@ -25,7 +25,7 @@ from snnc.compiler.tiles.partition import Correspondence
 
 
 class TileEngine(SplitEngine, GatheringEngine, MeasuringEngine, RepeatingEngine, SelectingEngine, ResumableEngine, Protocol):
-    """An engine of a machine."""
+    """An engine of a tile machine."""
 
 
 class EngineOfParts(EngineWrapper[TileEngine]):

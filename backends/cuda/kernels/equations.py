@@ -1,4 +1,4 @@
-"""Equations of populations as code for a lane (one neuron of one sample), forward and backward."""
+"""Equations of populations as code for a lane (a thread of a warp, for one neuron of one sample), forward and backward."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Body:
-    """Statements for every lane (`lines`), and statements only for lanes with a neuron (`stores`)."""
+    """Statements for every lane (`lines`), and for lanes that have a neuron (`stores`): a population may fill only part of a warp."""
 
     lines: tuple[str, ...]
     stores: tuple[Statement, ...]

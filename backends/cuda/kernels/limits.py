@@ -46,15 +46,15 @@ class Limits:
         return LimitPhase(limit_name(buffer), buffer, self._words(buffer))
 
     def fields(self) -> list[str]:
-        """Return the members of ``Net``."""
+        """Return the declarations of the limits, which are members of ``Net``."""
         return [f"SpikeLimit {limit_name(b)};" for b in self.sources]
 
     def binding(self) -> list[str]:
-        """Return the statements that set these members."""
+        """Return the statements that set the members of :meth:`fields`."""
         return [f"net.{limit_name(b)} = {{{s.capacity}.value.data(), {s.key}.value.data()}};" for b, s in self.sources.items()]
 
     def setup(self) -> list[str]:
-        """Return the statements that register the buffers and the counter."""
+        """Return the statements that register the buffers of sent spikes and the counter of dropped ones."""
         return [*(f"add_sent({self.received(b)}, {b});" for b in self.sources), *(["add_dropped();"] if self.sources else [])]
 
     def choose(self, buffer: str) -> str:

@@ -62,7 +62,7 @@ class Steps:
         self.spike_parts = 1 if precision in ("tf32", "float16") else 2
         """Number of 16-bit values into which a weight of a forward product of spikes outside the time loop is split."""
         self.rounds_forward = precision == "float16"
-        """Whether forward products and histories are also rounded; with the 8 bits of bfloat16, different neurons would fire."""
+        """Whether forward products and histories are also rounded; with the 8 significant bits of bfloat16, other neurons would fire."""
         self.program = storage.program
         self.schedule = KernelOrder(storage.program)
         self.connections = Connections(storage)

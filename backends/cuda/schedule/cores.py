@@ -13,7 +13,7 @@ from typing import Final
 _SHARED = 232448
 """Bytes of shared memory that blocks of a multiprocessor can use."""
 CLOCK: Final = 1.66e9
-"""Cycles per second of the device."""
+"""Cycles per second that the model assumes."""
 COUNT: Final = 1840
 """Cycles of a barrier over blocks by a counter in memory, with three barriers within the block."""
 MEMORY_BYTES: Final = 30
@@ -52,7 +52,7 @@ class CoreShape:
     warps: int
     """Number of warps in a block."""
     over_memory: bool = False
-    """Whether blocks exchange data through memory instead of forming a cluster."""
+    """Whether blocks exchange data through global memory instead of the shared memory of a CUDA cluster."""
 
 
 def core_seconds(neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
@@ -105,8 +105,8 @@ class _BlockWork:
 def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
     """Return the predicted seconds of a core with a given shape; see :func:`core_seconds`.
 
-    The blocks that process the same samples are called a *cluster*, even if they exchange data through memory. If not all clusters of a
-    batch fit on the device, they run in several rounds.
+    The code calls the blocks that process the same samples a *cluster*, even if they exchange data through global memory and are no CUDA
+    cluster. If not all clusters of a batch fit on the device, they run in several rounds.
     """
     chunks, samples = _chunks(shape, neurons), 8 * shape.groups or 1
     block = _on_tensor_cores(shape, neurons, back, parts) if shape.groups else _in_float32(shape, neurons, back)

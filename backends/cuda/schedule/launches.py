@@ -14,9 +14,11 @@ from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update", "prepare", "clear", "sum"]
-"""A product, a convolution or a table of wires adds the inputs of a connection at all steps. A walk, a core and a feedback run all steps of
-populations: of one without recurrence, of one with a dense recurrence, and of any other loop. The other kernels pack spikes as bits, clear
-buffers, prepare copies of weights, sum the deltas of biases, compute the loss and update the parameters."""
+"""A product, a convolution or a table of wires computes what a connection adds to currents or gradients at all steps; a product or a
+convolution also computes the gradient of a weight, and a table also adds the adjoint of a record. A walk, a core and a feedback run all
+steps of populations: of one without recurrence, of one with a dense recurrence, and of any other loop. The other kernels pack spikes as
+bits or drop those beyond a limit, clear buffers, prepare copies of weights, sum the deltas of biases, compute the loss and update the
+parameters."""
 Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
 """Exclusive upper bound of the numbers in a launch that :func:`read_launches` accepts."""
@@ -51,9 +53,9 @@ class Launch:
     depth: int = 0
     width: int = 0
     """Of a product: number of summands per result, and number of results per row. Of a convolution: number of summands per result, and
-    number of results per position, both rounded up to whole fragments. Of prepared weights: number of weights that a block splits, and
-    number of weights that it reads before, to find the ranges of its columns. `depth` of a feedback loop: the largest number of weights of
-    a neuron that are always read."""
+    number of results per position, both rounded up to whole fragments. Of the gradient of a weight: as in the forward pass. Of prepared
+    weights: number of weights that a block splits, and number of weights that it reads before, to find the ranges of its columns. `depth`
+    of a feedback loop: the largest number of weights of a neuron that are always read."""
     positions: int = 1
     """Of a convolution: number of positions per row; otherwise 1."""
     parts: int = 1
@@ -75,7 +77,7 @@ class Launch:
 
 
 def read_launches(data: object) -> list[Launch] | None:
-    """Return the launches in ``project.json``; None if they are missing or invalid."""
+    """Return the launches in ``project.json``; None if they are missing, empty or invalid."""
     if not isinstance(data, list):
         return None
     found = [dict(_ADDED) | one if isinstance(one, dict) else one for one in data]
@@ -153,7 +155,10 @@ class Launches:
         return Launch("table", way, label, (source if way == "forward" else values) + target + again)
 
     def gradient(self, op: object) -> Launch | None:
-        """Return the launch of the gradient of a dense weight, or of a convolution's weight or bias; None for others, which are small."""
+        """Return the launch of the gradient of a dense weight, or of a convolution's weight or bias; None for other gradients.
+
+        :meth:`sums` describes the gradients of biases of dense layers; the rest are small and not described.
+        """
         if isinstance(op, ops.DenseWeightGradient):
             inputs, outputs = self._steps.storage.size(op.source.buffer), self._steps.storage.size(op.target)
             row = self._row_bytes(op.source.buffer) + FLOAT * outputs

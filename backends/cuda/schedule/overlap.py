@@ -15,7 +15,7 @@ from snnc.compiler.ir.step_operations import DenseWeightGradient
 from snnc.compiler.ir.step_program import StepProgram
 
 LARGEST_CLUSTER: Final = 1024
-"""Maximum number of neurons of a core whose blocks form clusters; larger cores occupy all multiprocessors."""
+"""Maximum number of neurons of a core whose blocks form clusters; larger cores are expected to occupy all multiprocessors."""
 
 
 @dataclass(frozen=True)

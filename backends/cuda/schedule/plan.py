@@ -283,7 +283,7 @@ class LaunchPlan:
             limits.received(source),
             f"d_{recurrence.target}",
             1 if self._steps.rounds_forward else 2,
-            # A float16 weight does not fit in one bfloat16 value.
+            # A weight in float32 or float16 does not fit in one bfloat16 value.
             1 if self._steps.half == "BFloat16" else 2,
             trains and bool(returning),
             feedback.name,

@@ -29,9 +29,9 @@ class Card:
     group_product: float
     """The same by warpgroups (four warps that multiply together)."""
     turn: float
-    """Additional seconds of a product by warpgroups per barrier, after each part of the depth."""
+    """Additional seconds of a product by warpgroups per barrier; a barrier follows each part of the depth."""
     tile: float
-    """Additional seconds of a product by warpgroups per tile, for the first copies and the results."""
+    """Additional seconds of a product by warpgroups per tile, to copy its first factors and to write its results."""
     split: float
     """Weights per second that a block splits into 16-bit parts."""
     rows: float
@@ -193,7 +193,7 @@ def _slices(launch: Launch, rows: int) -> int:
 
 
 def _product(launch: Launch, rows: int, card: Card) -> float:
-    """Return the seconds of the tiles of a product; one tile runs on each multiprocessor at a time. Gradients have tiles per slice."""
+    """Return the seconds of the tiles of a product; one tile runs on each multiprocessor at a time. A gradient has its tiles per slice."""
     across = columns_of_tile(launch.width)
     # If the source of a gradient is not spikes, parts of both factors are in shared memory, and single warps multiply.
     groups = across > NARROW and (launch.way != "gradient" or launch.parts == SPIKE_PARTS)

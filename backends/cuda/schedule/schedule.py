@@ -30,7 +30,7 @@ class Feedback:
     backward: Wavefront
     """Schedules; in the forward pass, the spike choice of a limited source is scheduled like a population."""
     limits: tuple[str, ...] = ()
-    """Sources in the component with a spike limit."""
+    """Sources with a spike limit that populations of the component read from within it."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _FORWARD: Final[dict[tuple[Use, Precision], str]] = {
     ("SPIKES", "float16"): "ROUNDED",
     ("NUMBERS", "float16"): "HALF_WEIGHTS",
 }
-"""Form of the factors of forward products, by precision; in other cases, factors are split into several 16-bit parts (``SPLIT``)."""
+"""Form of the factors of forward products, by use and precision; in other cases, factors are split into 16-bit parts (``SPLIT``)."""
 _BACKWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "tf32": "SPLIT", "bfloat16": "ROUNDED", "float16": "HALF_WEIGHTS"}
 """Form of the factors of products that return gradients to sources, by precision."""
 
@@ -106,7 +106,7 @@ class SequenceCalls:
     segment."""
 
     def forward_call(self, op: ops.ConnectionOp, to: str, *, first: bool) -> str | None:
-        """Return the call that adds the inputs of `op` from outside to the member `to` of ``Net``; None: needs a network-specific kernel.
+        """Return the call that adds the inputs of `op` from outside to the member `to` of ``Net``; None: no such call exists.
 
         The `first` call that writes `to` stores sums and biases instead of adding.
         """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _CLOCK: Final = 1.98e9
-"""Cycles per second of the device."""
+"""Cycles per second that the model assumes."""
 _BLOCKS: Final = 132
 """Number of blocks that run at once, one per multiprocessor."""
 _WARPS: Final = 16

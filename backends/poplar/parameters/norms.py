@@ -1,6 +1,7 @@
 """Emitted code that clips gradients by their joint norm, and skips updates if a gradient is not finite.
 
-Gradients are squared where they are summed. The squares are summed by tile, then by chip; the clipping factor is computed from the total.
+Gradients are squared where they are summed. The squares are summed by tile and, if there are several chips, by chip; the clipping factor is
+computed from the total.
 """
 
 from __future__ import annotations

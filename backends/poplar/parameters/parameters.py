@@ -64,7 +64,7 @@ class PlacedParameter:
 
 
 def placed_parameters(net: PoplarNetwork) -> Iterator[PlacedParameter]:
-    """Yield each parameter that the program uses once, except weights and biases of indexed connections."""
+    """Yield once each parameter that the program uses, except weights and biases of indexed connections."""
     learned = {op.parameter for op in net.program.update} if net.training else set()
     seen: set[str] = set()
     for population in net.program.populations:

@@ -46,7 +46,7 @@ def add_external(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the transfer of the output's adjoint from the host, and replace the update."""
     sum_for_update(net, assembly)
     population, adjoint = population_of(net, loss_output(net)), adjoint_name(net)
-    # The host reads a loss after each step, but the program does not know it.
+    # The host reads a loss after each training step, but the program does not know it.
     assembly.on_tile("FLOAT", "loss", "always zero")
     assembly.tensor("RESULT", "loss", "{1}", "loss", "{}", True)
     shape, order = f"{{STEPS, BATCH, {net.neurons[population]}}}", f"order_of_records({population}, STEPS, BATCH)"

@@ -31,7 +31,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_priv
 SIDE_TABLES: Final = 6
 """Number of tables in ``plan.bin`` for one side of a connection."""
 SHARED_SUMS: Final = "shared_sums"
-"""C++ program in which workers sum the private gradients of column groups."""
+"""C++ name of the Poplar program in which workers sum the private gradients of column groups."""
 _POPLAR_TYPES: Final = {2: "poplar::UNSIGNED_SHORT", 4: "poplar::UNSIGNED_INT"}
 
 

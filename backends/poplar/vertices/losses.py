@@ -29,7 +29,7 @@ def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
 
 
 def loads_targets_late(net: PoplarNetwork) -> bool:
-    """Return whether targets are sent after the forward pass, to save memory during it; class indices are sent before."""
+    """Return whether targets are sent after the forward pass, to save memory during it; single labels per sample are sent before."""
     return bool(loss_shape(net.program).columns)
 
 

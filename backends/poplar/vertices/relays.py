@@ -1,7 +1,8 @@
 """Emitted code of relays: stores, windows, and the vertices that fill them.
 
 A relay is a tile that stores the values of a source at all steps and lists the ids of its spikes, which the source marks in masks (one bit
-per neuron). A bus connects the source through its relays to the tiles that read it. A window contains the data of a step on a bus.
+per neuron, and a second one if gradients return in windows). A bus connects the source through its relays to the tiles that read it. A
+window contains the data of a step on a bus.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: s
 
 
 def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that write the number of the next iteration on relay tiles, whose windows are written before any exchange."""
+    """Add the vertices that write the number of the next iteration on relay tiles, where :data:`JOIN` reads it without an exchange."""
     name = store.buffer
     iteration = assembly.relay_numbers(f"{name}_relays", "INT", f"{name}_iteration", comment="iteration k")
     values = {"from": "second_clock[r.tile]", "to": f"{iteration}[r.index][0]", "add": 1}
@@ -220,7 +221,7 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that store a step and write windows; from stored bits, windows of buses with a lag above 1 are written before."""
+    """Add the vertices that store a step and write windows; from stored bits, windows of buses with a lag above 1 are written earlier."""
     now = tuple(bus for bus in store.buses if bus.lag == 1 or not store.bits)
     _write_windows(net, assembly, store, JOIN, now, forward=True)
     for bus in store.buses:

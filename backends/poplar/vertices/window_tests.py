@@ -1,6 +1,6 @@
-"""Emitted code that computes how many further windows an iteration needs, for spikes that do not fit in the first (mode ``exact``).
+"""Emitted code that computes how many further windows an iteration needs, for ids that do not fit in the first (mode ``exact``).
 
-Each relay reports a number, and a tree of vertices finds the maximum.
+Each relay reports one or several numbers, and a tree of vertices finds the maximum.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _known(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:
-    """Yield the tables of the test: bus and relay of every reported number, in reading order; then the vertices of each level.
+    """Yield the tables of the test: bus and relay of every report, in reading order; then the vertices of each level.
 
     The row of a vertex contains its tile, the first word that it reads, and the end of these words (exclusive).
     """

@@ -1,4 +1,4 @@
-"""Options of PopTorch: options that affect results are stored, options of the hardware are accepted and ignored."""
+"""Options of PopTorch: those that the substitute uses are stored, all others are accepted and ignored."""
 
 from __future__ import annotations
 
