@@ -67,7 +67,7 @@ class PublishedPrediction:
 
 
 def predict_published(net: PublishedNet, target: Target, options: PublishedOptions | None = None) -> PublishedPrediction:
-    """Predict one training step of `net` in the published per-layer program; its layers fill as many chips of `target` as they need.
+    """Predict one training step of `net` in the published program; its layers fill as many chips of `target` as they need.
 
     Raises
     ------

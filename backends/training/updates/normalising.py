@@ -1,7 +1,7 @@
 """Training of networks with batch normalisation: the statistics of a batch are computed before its gradients.
 
-Normalisations of one *level* do not depend on each other; each depends on at least one of the level before, if it is not of the first
-level. An update runs the whole program several times:
+Normalisations of one *level* do not depend on each other; each one of a later level depends on at least one of the level before. An update
+runs the whole program several times:
 
 1. For each level, from the first: run forward with the statistics of earlier levels, and compute the statistics of this level.
 2. Run forward with all statistics. For each level, from the last: run backward. The gradients of gain and bias are the two sums that
