@@ -42,9 +42,10 @@ class Benchmark:
     """Origin of `activity`, such as ``"assumed"`` or ``"simulated: moving pen strokes"``."""
     capacity: Mapping[str, int]
     """Maximum number of ids per sample that the published program (:mod:`snnc.benchmarks.published`) sends in a step, by name of the input
-    or population; empty if that program cannot run the network."""
+    or population; empty in the suite ``everyday``."""
     published: PublishedNet | None
-    """The network in the form of :func:`~snnc.benchmarks.published.predict_published`; None if the published program cannot run it."""
+    """The network, or the most similar one that the published program can run, for
+    :func:`~snnc.benchmarks.published.predict_published`; None if there is none."""
     gradient_window: tuple[float, float] | None = None
     """Range of distances to the threshold in which neurons receive a gradient; None: all neurons receive one."""
     support: Mapping[str, float] = field(default_factory=dict)

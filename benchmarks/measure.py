@@ -54,7 +54,7 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
     Parameters
     ----------
     name, strategy
-        Benchmark, and strategy of placement, :data:`PUBLISHED` or :data:`DENSE`.
+        Benchmark, and a strategy of placement such as "snnc", or :data:`PUBLISHED` or :data:`DENSE`.
     target
         Name of the machine; None: the benchmark's own.
     emit
@@ -134,7 +134,7 @@ def _variants(case: Benchmark, machine: Target, plan: Plan | None) -> dict[str, 
 
 
 def _milliseconds(case: Benchmark, machine: Target, plan: Plan | None) -> float | None:
-    """Return the predicted milliseconds of a step of the published program, or of `plan` unchanged; None if it does not fit."""
+    """Return the predicted milliseconds of a step of the published program, or of snnc's placed as in `plan`; None if it does not fit."""
     if plan is None and case.published is not None:
         return predict_published(case.published, machine, case.published_options).milliseconds()
     try:

@@ -15,7 +15,7 @@ from snnc.backends.runtime.errors import EventsError
 from snnc.compiler.ir.graph import Shape
 
 _TABLE: Final = 64
-"""Counting sort is used for numbers whose range is at most this many times as long as their list."""
+"""Numbers are sorted by counting if their range is at most this many times their count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ def _check_shape(shape: Shape) -> None:
 
 
 def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.integer[Any]]:
-    """Sort numbers below `bound` without repetitions: by counting, which is faster for dense numbers, or in the narrowest type."""
+    """Return the distinct numbers of `places`, all below `bound`, in ascending order; dense numbers are sorted by counting."""
     if bound <= _TABLE * len(places):
         occurs = np.zeros(bound, bool)
         occurs[places] = True

@@ -70,7 +70,7 @@ def state_names(program: StepProgram) -> dict[str, StateRef]:
 
 
 def places(info: PopulationInfo, name: str) -> list[str]:
-    """Return the names of the state and of the output buffer with the value `name`: a state of the kernel, or a port of the model."""
+    """Return the names of the state and of the output buffer that store `name`, a state of the kernel or an output port of the model."""
     label = info.kernel.labels[name] if name in info.kernel.states else name
     found = [s for s in info.kernel.states if info.kernel.labels[s] == label]
     return found + ([info.output_buffers[label]] if label in info.output_buffers else [])

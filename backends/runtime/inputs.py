@@ -82,7 +82,7 @@ class ProgramInputs:
         return {id_: self.cast(np.broadcast_to(a, (batch, *a.shape[1:]))) for id_, a in arrays.items()}
 
     def samples(self, x: Inputs) -> dict[str, InputValues]:
-        """Check arrays of samples against the inputs: id -> [samples, T, *shape] (static inputs without T)."""
+        """Check arrays of samples against the inputs: id -> [samples, T, *shape]; static inputs may have no T."""
         found = {}
         for info, array in self.paired(x):
             layout = FileLayout(None if info.static else 1, 0)

@@ -29,7 +29,7 @@ class Predictor:
 
     inputs: ProgramInputs
     rest: Callable[[], None] = lambda: None
-    """Called before the first batch of each method, to reset values that training has set in the engine."""
+    """Called before the engine runs, to reset values that training has set in it."""
 
     def records(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array]) -> Iterator[dict[str, Array]]:
         """Run sequences [T, B, *shape], as many samples at once as the engine accepts; yield the outputs by id, without padding."""
@@ -56,7 +56,7 @@ class Predictor:
     def of_data_set(
         self, data: BatchedData, output: OutputInfo | None = None, order: Array | None = None
     ) -> Iterator[tuple[Array, Array, Array]]:
-        """Do the same for a data set, and also yield the targets of each batch."""
+        """Run a data set as :meth:`of_samples` does, and also yield the targets of each batch."""
         chosen = output or prediction_output(self.inputs.program)
         for inputs, targets in data.batches(self.inputs.engine.batch or _OF_DATA_SET, order=order):
             found = [self._scored(chosen, record) for record in self.records(self.inputs.batch(inputs), {})]

@@ -43,7 +43,7 @@ def scores(program: StepProgram, output: OutputInfo, record: Array) -> Array:
 
 
 def check_training_targets(program: StepProgram, targets: Array, count: int, steps: int) -> None:
-    """Raise an error for targets that do not fit the loss, or not `count` samples of `steps` steps; see :func:`check_labels`."""
+    """Raise an error unless the targets fit the loss and `count` samples of `steps` steps; see :func:`check_labels`."""
     if isinstance(program.loss, Composed) and not program.loss.plain_targets:
         check_targets(program.loss, size(prediction_output(program).shape), targets, count, steps)
     else:

@@ -1,4 +1,4 @@
-"""Cache of built files; each use of an entry compares its contents with a digest that was recorded when it was built."""
+"""Cache of built files; an entry is used only if its contents still have the digest that was recorded when it was built."""
 
 from __future__ import annotations
 

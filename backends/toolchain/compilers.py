@@ -69,7 +69,7 @@ def _nvcc_of_the_wheel() -> list[str]:
 
 
 def compiler_named_by(variable: str) -> list[str] | None:
-    """Return the command in an environment variable; None if it is not set or empty.
+    """Return the command in an environment variable; None if it is unset or empty.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def common_flags(command: Sequence[str]) -> list[str]:
 def linker_flags(command: Sequence[str]) -> list[str]:
     """Return the flag that selects the linker gold, which takes half the time of the usual linker, if it is installed.
 
-    The list is empty for compilers other than :data:`NATIVE_NAMES`: cross compilers and zig have their own linkers.
+    The list is empty unless the command is one of :data:`NATIVE_NAMES` alone: cross compilers and zig have their own linkers.
     """
     plain = len(command) == 1 and Path(command[0]).name in NATIVE_NAMES
     return ["-fuse-ld=gold"] if plain and shutil.which("ld.gold") else []

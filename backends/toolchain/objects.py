@@ -67,16 +67,17 @@ def sources_in(folder: Path, names: Sequence[str]) -> list[str]:
 
 
 def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
-    """Run compilations in parallel, at most eight or one per processor; return their results."""
+    """Run compilations in parallel, at most eight at a time and at most one per processor; return their results."""
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         return list(pool.map(lambda call: call(), calls))
 
 
 def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], command: Sequence[str]) -> list[str]:
-    """Return flags with which g++ includes precompiled headers of a project before the first line; an empty list for other compilers.
+    """Return flags with which g++ includes precompiled headers of a project before the first line; an empty list for clang.
 
     `names` are headers with include guards that the source includes, the same in every project. `command` is the compiler with all flags
-    that affect the meaning of a header. The cache key contains `identity`: compiler, flags, machine, and version of other headers.
+    that affect the meaning of a header. The cache key contains `identity`: everything but the project's headers that affects the result,
+    such as the version of the compiler.
     """
     if is_clang(command[:1]):
         return []

@@ -12,7 +12,7 @@ from typing import Final
 KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")
 """Patterns of the entries that may be deleted. The emulator's libraries may not: programs load them long after they were found."""
 LIMIT: Final = 2 * 2**30
-"""Maximum size of all these entries together, in bytes."""
+"""Maximum size of all entries of :data:`KINDS` together, in bytes."""
 GRACE: Final = 3600.0
 """Seconds for which an entry is kept after its last use, because a process may be about to read it; also the time between two checks."""
 _STAMP: Final = ".trimmed"
@@ -21,8 +21,8 @@ _STAMP: Final = ".trimmed"
 def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
     """Delete temporary folders of interrupted builds and, beyond `limit` bytes, the least recently used entries; return their names.
 
-    An entry is kept for `grace` seconds after its last use, to which its folder's time stamp is set. If the last check is more recent,
-    nothing is deleted.
+    An entry is kept for `grace` seconds after its last use, to which its folder's time stamp is set. If the last check
+    was less than `grace` seconds ago, nothing is deleted.
     """
     stamp, now = cache / _STAMP, time.time()
     if stamp.exists() and now - stamp.stat().st_mtime < grace:

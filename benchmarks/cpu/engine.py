@@ -43,7 +43,7 @@ class Entry:
 
     engine: str
     mode: str
-    """A kind of gradient, or a precision."""
+    """A kind of gradient, a precision, or another setting; see :data:`MODES` and :data:`EAGER`."""
     module: str
     """The module that defines the class ``ENGINE``."""
     variants: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The numbers that every engine must produce, from snnc's NumPy reference in double precision."""
+"""The numbers that every engine must produce, from snnc's NumPy reference: of the checked step, and of the first timed step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SEEDS: Final = 60
 
 @dataclass(frozen=True)
 class Expected:
-    """Loss and gradients of one step, and the weights after it."""
+    """Loss and gradients of one step, and the weights after it, in double precision."""
 
     loss: float
     gradients: dict[str, Array]

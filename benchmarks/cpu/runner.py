@@ -14,7 +14,7 @@ TURN_MS: Final = 100.0
 MAX_STEPS: Final = 50
 """Maximum number of timed steps in a turn."""
 WARM_MS: Final = 50.0
-"""Milliseconds of a step below which a turn begins with an untimed step, because threads and caches are cold after other engines' turns."""
+"""Milliseconds of a step below which an untimed step follows each reset of the weights: threads and caches are cold after other turns."""
 
 
 @dataclass

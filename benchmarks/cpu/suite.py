@@ -21,7 +21,7 @@ from snnc.benchmarks.subprocesses import ProcessError
 from snnc.compiler.files.temporary import temporary_folder
 
 TRIALS: Final = 3
-"""Number of turns in the trial that finds an engine's fastest variant."""
+"""Number of turns of each variant in the trial that finds an engine's fastest one."""
 WHOLE_PROBLEM: Final = "whole.npz"
 CHECKED_PROBLEM: Final = "check.npz"
 """File names of the timed problem, and of the small one for the check."""

@@ -1,4 +1,4 @@
-"""The engines of the suite cuda: the engines of the suite cpu with variants for a GPU, in every precision."""
+"""The engines of the suite cuda: those of the suite cpu with variants for a GPU, and Spyx, in float32 and in lower precisions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FLOAT32: Final = "float32"
 FRAMEWORK_TOLERANCE: Final = 3e-4
 """Maximum accepted relative difference between the reference and other frameworks in float32; a GPU sums in another order."""
 TOLERANCES: Final = {"tf32": 5e-3, "bfloat16": ROUNDED, "float16": ROUNDED}
-"""Maximum accepted relative difference from the reference in a lower precision: about ten times the rounding error of one factor, which is
-4.9e-4 in TF32 and 3.9e-3 in bfloat16. The checked problem is drawn such that rounding changes no spike."""
+"""Maximum accepted relative difference from the reference in a lower precision. Rounding changes one factor by at most 4.9e-4 of its value
+in TF32 and float16, and 3.9e-3 in bfloat16. The checked problem is drawn such that rounding changes no spike."""
 PRECISIONS: Final = (FLOAT32, *TOLERANCES)
 _SNNC: Final = "snnc.benchmarks.cpu.engines.with_snnc"
 _SNNC_NOTES: Final = {
-    "tf32": "weights of spikes are rounded to 11 bits in forward products outside recurrences",
+    "tf32": "weights have 11 bits in forward products of spikes, outside recurrences",
     "bfloat16": "factors of backward products are rounded",
     "float16": "factors of dense products and stored histories are rounded",
 }
@@ -36,7 +36,7 @@ _JAX_NOTES: Final = {
 """Notes below the table, by precision."""
 _MATMUL: Final = {"tf32": "tensorfloat32", "bfloat16": "default", "float16": "default"}
 """Values of JAX_DEFAULT_MATMUL_PRECISION, by precision; the default suffices for factors of 16 bits."""
-_SCALED: Final = "currents are scaled after the product, because scaled weights have more bits"
+_SCALED: Final = "currents are scaled after the product, so that the same weights are rounded to 16 bits as in the other frameworks"
 _COMPILED: Final = "compiled"
 _TORCH: Final = ("eager", _COMPILED, GRAPHED)
 _TRITON: Final = "triton"

@@ -72,7 +72,7 @@ def used_bytes(process: int) -> int | None:
 def consumed_joules() -> float | None:
     """Return the joules that the first device has consumed since its driver was loaded, from NVML; None if NVML does not report them.
 
-    The counter covers the whole module and advances a few times per second (``nvmlDeviceGetTotalEnergyConsumption``, from Volta on).
+    The counter covers the whole board and advances a few times per second (``nvmlDeviceGetTotalEnergyConsumption``, from Volta on).
     """
     millijoules = ctypes.c_ulonglong()
     return 1e-3 * millijoules.value if _ask_first_device("nvmlDeviceGetTotalEnergyConsumption", ctypes.byref(millijoules)) else None

@@ -1,7 +1,7 @@
 """The layout of the published program.
 
-A layer uses a contiguous range of tiles of one IPU, with an equal number of neurons on each; tile 0 of the first IPU is not used. The
-number of neurons per tile starts at 2 and grows by 2 until all layers fit (``benchmarking/tile_mapping.py`` of
+A layer uses a contiguous range of tiles of one IPU, with an equal number of neurons on each (fewer on the last); tile 0 of the first IPU is
+not used. The number of neurons per tile starts at 2 and grows by 2 until all layers fit (``benchmarking/tile_mapping.py`` of
 ``jrfinkbeiner/graphcore_snn``, confirmed by the tile ranges that the log prints).
 """
 
@@ -104,7 +104,7 @@ def _ranges(net: PublishedNet, target: Target, neurons: int) -> tuple[Range, ...
 
 
 def usable_tiles(target: Target, chip: int) -> int:
-    """Return the usable tiles of a chip; the first tile of the first chip is reserved for scalars."""
+    """Return the number of usable tiles of a chip; the first tile of the first chip is reserved for scalars."""
     return target.tiles_per_chip - (chip == 0)
 
 

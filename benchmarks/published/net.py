@@ -1,4 +1,4 @@
-"""Networks of the published per-layer program: a chain of dense layers of LIF neurons, each with a fixed spike capacity.
+"""Networks of the published program: a chain of dense layers of LIF neurons, each with a fixed spike capacity.
 
 The program is that of arXiv 2311.04386; its properties are taken from the public code ``jrfinkbeiner/graphcore_snn``.
 """

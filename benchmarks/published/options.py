@@ -18,13 +18,13 @@ estimates)."""
 PROLOGUE: Final = 29.0
 """Worker cycles before the loop of a PopLibs fp32 elementwise vertex."""
 VECTOR: Final = 3.0
-"""Worker cycles for two fp32 values of an add or mul: 1 + 2."""
+"""Worker cycles for two fp32 values of an add or mul."""
 LOCAL_COPY: Final = 288.0
-"""Tile cycles of a copy within a tile, in addition to 8 bytes per cycle."""
+"""Tile cycles of a copy within a tile, in addition to those that its bytes take (:data:`LOCAL_COPY_BYTES`)."""
 LOCAL_COPY_BYTES: Final = 8.0
 """Bytes per tile cycle of a copy within a tile."""
 DIVIDE: Final = 10.0
-"""Worker cycles of an fp32 division (PopLibs: 10 for two values)."""
+"""Worker cycles of a division of one or two fp32 values (PopLibs gives 10 for two)."""
 LINEAR_BYTES: Final = 128
 """Minimum bytes per tile of a tensor that PopLibs maps linearly (``poputil::mapTensorLinearly``)."""
 HOST_BYTES_PER_SECOND: Final = 8e9

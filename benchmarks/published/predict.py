@@ -37,7 +37,7 @@ class PublishedPrediction:
         return sum(step.cycles for step in self.supersteps)
 
     def milliseconds(self, clock_hz: float | None = None) -> float:
-        """Return the predicted milliseconds of a training step at a clock (None: the target's); the time of host transfers is fixed."""
+        """Return the predicted milliseconds of a training step at a clock (None: the target's), which does not affect host transfers."""
         clock = clock_hz or self.target.clock_hz
         host = sum(step.cycles for step in self.supersteps if step.category == "host")
         return 1e3 * ((self.step_cycles - host) / clock + host / self.target.clock_hz)
@@ -67,7 +67,7 @@ class PublishedPrediction:
 
 
 def predict_published(net: PublishedNet, target: Target, options: PublishedOptions | None = None) -> PublishedPrediction:
-    """Predict one training step of `net` in the published per-layer program; its layers fill as many chips of `target` as they need.
+    """Predict one training step of `net` in the published program; its layers fill as many chips of `target` as they need.
 
     Raises
     ------

@@ -172,6 +172,7 @@ def epochs_needed(accuracy: Sequence[float]) -> int:
 
 
 def _population_codes(results: Results) -> Verdict:
+    """Compare many steps with one output neuron per class, and one step with 50 (a population code)."""
     for steps, seeds in (
         (max(codes.STEPS), codes.SEEDS),
         (codes.QUICK_STEPS[0], codes.QUICK_SEEDS),

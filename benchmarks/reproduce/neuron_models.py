@@ -1,4 +1,4 @@
-"""The neuron models of snnTorch for IPUs (arXiv 2211.10725), each in a network of 784-1000-10 for MNIST."""
+"""The neuron models of snnTorch for IPUs (arXiv 2211.10725), each in a network for MNIST: 784-1000-10, or with a convolution."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ PRESSURE: Final = 3.0
 
 
 def train_population_code(steps: int, group: int, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
-    """Train a network whose inputs are the constant values of an image; the score of a class is the number of spikes of `group` neurons.
+    """Train a network whose inputs are the constant values of an image, and in which each class has `group` output neurons.
+
+    The score of a class is the number of spikes of its neurons.
 
     Returns
     -------

@@ -90,7 +90,7 @@ class TrainingRecipe:
     learning_rate: float | str | None
     """A number, or the text of a schedule; None: the optimiser's value, or a function of the number of updates."""
     labels: str
-    """SHA-256 of the labels, or of the size and fingerprint of a data set."""
+    """SHA-256 of the labels, or of the size and fingerprint of a data set; empty for a stream."""
     watch: str = ""
     """The validation data and their use, as text; empty without validation data."""
     gradient_window: str = ""

@@ -43,13 +43,13 @@ def load() -> None:
 class TorchEngine(ABC):
     """An engine that computes layer by layer: one product for the inputs of all steps, then a loop over the steps for the neurons.
 
-    Products below float32 are PyTorch's own: TF32 by its switches, 16 bits by autocast. States of the neurons stay float32.
+    Products in lower precisions are PyTorch's own: TF32 by its switches, 16 bits by autocast. States of the neurons stay float32.
     """
 
     scale: float = 1.0
     readout_scale: float = 1.0
     """Factors of the currents, for neurons with other units. They are applied to the weights or, for products of 16 bits, after the
-    products, because a weight times the factor has more bits than bfloat16."""
+    products, so that the same weights are rounded to 16 bits as in the other engines."""
     loop_scale: float = 1.0
     """Factor that is applied to the recurrent currents within the loop."""
 

@@ -1,6 +1,6 @@
 """Predict the gain of each optional feature of the mapper: ``python benchmarks/scripts/prediction/mapping_features.py [FEATURE ...]``.
 
-Every benchmark network is planned as usual, then with one feature disabled at a time. Cycles are predictions for a training step with
+Some benchmark networks are planned as usual, then with one feature disabled at a time. Cycles are predictions for a training step with
 its host transfers; the gain is the additional time without the feature, 0 % if the mapper does not choose it. ``misfit`` marks a network
 that fits its machine only with the feature. docs/decisions/0028-mapping-features.md has the results, also those of deleted features.
 """

@@ -1,4 +1,4 @@
-"""Figures of snnTorch's neuron models in networks of 784-1000-10 neurons for MNIST: throughput, and memory in float32 and float16."""
+"""Figures of snnTorch's neuron models in networks for MNIST: throughput over the batch, throughput and memory in float32 and float16."""
 
 from __future__ import annotations
 

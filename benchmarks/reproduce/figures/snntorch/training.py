@@ -1,4 +1,4 @@
-"""Figures of training runs: learning curves of the neuron models; accuracy and update time of population codes over the number of steps."""
+"""Figures of training runs: learning curves of neuron models; accuracy and time of population codes (several output neurons per class)."""
 
 from __future__ import annotations
 
