@@ -58,8 +58,8 @@ class Rate:
 class Latency:
     """Let each unit fire at most once, earlier for larger values.
 
-    A value x fires ``tau log(x / (x - threshold))`` steps after step `first`: the time in which a leaky membrane charges to the threshold;
-    if `linear`, ``tau (1 - x)`` steps after it. Times are rounded to whole steps.
+    A value x fires ``tau log(x / (x - threshold))`` steps after step `first`, the time in which a leaky membrane charges to the
+    threshold; if `linear`, it fires ``tau (1 - x)`` steps after step `first`. Times are rounded to whole steps.
 
     Parameters
     ----------

@@ -180,7 +180,7 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
     ProjectFolderError, DamagedProjectError
         The folder is not a project, or is damaged.
     UnsafeProjectError, ChangedSourcesError, UntrustedProjectError
-        This user did not compile its program, and `trust` is false.
+        Others can change the project, its sources were changed, or somebody else compiled it, and `trust` is false.
     """
     return _opened(Path(folder), lenient=True, trust=trust)
 
@@ -244,7 +244,8 @@ def session_for(
     """Open a session that can run `arrays`, inputs by name; for `trust` see :func:`open`.
 
     A compiled project opens unchanged if `target` is None or the project's target. Otherwise the model is compiled for `target`, with the
-    number of steps and samples of `arrays`.
+    number of samples of `arrays`, at most ``MAX_SAMPLES``; for a machine with tiles, also with the number of steps of the model or else
+    of `arrays`.
     """
     if isinstance(model, Path):
         graph, chosen = load_project(model)
