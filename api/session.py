@@ -127,7 +127,7 @@ class Session(session.BackendSession):
     ) -> Recording:
         """Record the spikes of the first samples for reports, in the session and in the project folder, if there is one.
 
-        The NumPy reference computes them from the session's weights; targets that compute in float32 produce the same spikes up to rounding.
+        The NumPy reference computes them from the session's weights; targets that compute in float32 agree with it up to rounding.
 
         Parameters
         ----------

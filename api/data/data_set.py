@@ -69,8 +69,8 @@ class Transform(Protocol):
 class DataSet:
     """Samples in files or in memory, read, transformed and collated batch by batch.
 
-    Files are read while :meth:`batches` is iterated, a few batches at a time; but npz archives and MNIST are read completely when the
-    data set is made. Data sets are immutable: :meth:`take`, :meth:`split` and :meth:`map` return new ones.
+    Samples are read from files while :meth:`batches` is iterated, a few batches at a time; but npz archives and MNIST are read completely
+    when the data set is made. Data sets are immutable: :meth:`take`, :meth:`split` and :meth:`map` return new ones.
 
     Parameters
     ----------

@@ -122,11 +122,11 @@ def compile(
         - Machines, PopTorch's package and the reference: ``"float16"`` rounds the history, or without a loss the weights (not in
           PopTorch's package).
     half
-        The values that ``precision="float16"`` stores in half precision: one or more of ``weights``, ``history`` (stored past steps),
+        The values that ``precision="float16"`` rounds to half precision: one or more of ``weights``, ``history`` (stored past steps),
         ``deltas`` and ``states``, as in ``"weights:stochastic,history"``, or a :class:`~snnc.HalfNumbers`. Rounded states change spikes.
         Weight updates are rounded to nearest, at random (``stochastic``), or with the remainders stored (``master``). A dictionary, or
         text with semicolons, chooses by name of the population or connection: ``{"*": "weights", "readout": "float32"}``. Machines and
-        the reference accept all values, the CPU and GPUs weights and states, PopTorch's package all but weights.
+        the reference accept all values, the CPU all but deltas, GPUs weights and states, PopTorch's package all but weights.
     loss_output
         The output, population or ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite

@@ -62,7 +62,7 @@ class Recording:
 
 
 def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mapping[str, Array], initial: Initial) -> Recording:
-    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes, those of float32 targets up to rounding.
+    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes; float32 targets agree up to rounding.
 
     Raise RecordingError if there are too many spikes, MemoryNeededError if the samples do not fit in this machine's memory.
     """
