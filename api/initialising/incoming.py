@@ -42,7 +42,7 @@ class IncomingWeights:
 
     @property
     def fans(self) -> Fans:
-        """Mean numbers of weights into and out of one neuron; for a convolution, those of a kernel, as in PyTorch, but within its group."""
+        """Number of weights into and out of one neuron: in a sparse connection the mean, in a convolution with stride 1 and no border."""
         weight = self.operation.weight
         match self.operation:
             case Sparse(shape=(outputs, inputs)):

@@ -27,7 +27,7 @@ def initialise(model: Any, method: Method, *, data: Data | Path | str | None = N
     """Return a copy of the network with new weights.
 
     The learnable weights of the dense, sparse and convolutional connections into populations are drawn anew, and their biases become 0.
-    If several follow each other without a population between them, this affects only the last one. Weights of one-to-one connections,
+    Of several that follow each other without a population between them, only the last one changes. Weights of one-to-one connections,
     scales and neuron parameters do not change.
 
     Parameters
