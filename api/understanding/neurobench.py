@@ -1,8 +1,8 @@
 """Compute NeuroBench's metrics of a network.
 
 Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems", Nature Communications 16,
-1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same values, except the footprint, from a PyTorch
-module.
+1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same sparsities and operations from a
+PyTorch module.
 """
 
 from __future__ import annotations
