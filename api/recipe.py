@@ -74,7 +74,7 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     RecipeError
-        The recipe is invalid; the message names the file, the line and the key.
+        The recipe is invalid; the message names the file and, for an invalid setting, the line and the key.
     """
     file = Path(path)
     try:

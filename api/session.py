@@ -92,7 +92,8 @@ class Session(session.BackendSession):
         path
             The file to write.
         format
-            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default the suffix of `path`.
+            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"`` (without tiles ``"html"``, ``"text"`` or
+            ``"json"``); by default the suffix of `path`.
         """
         from snnc.report import format_of
 
@@ -126,7 +127,7 @@ class Session(session.BackendSession):
     ) -> Recording:
         """Record the spikes of the first samples for reports, in the session and in the project folder, if there is one.
 
-        The NumPy reference computes them from the session's weights; targets that compute in float32 produce the same spikes.
+        The NumPy reference computes them from the session's weights; targets that compute in float32 agree with it up to rounding.
 
         Parameters
         ----------
@@ -193,7 +194,7 @@ class Session(session.BackendSession):
         return {"counted": found["cycles_last_run"], "predicted": self.plan.cycles}
 
     def keep(self) -> None:
-        """Store the profile or the measured time of a step in the project folder, for reports."""
+        """Store the emulator's profile or, without a plan, the measured time of a training step in the project folder, for reports."""
         found = self.profile() if self.plan is not None else self._times()
         if self.project is not None and found is not None:
             try:
@@ -246,7 +247,10 @@ class Session(session.BackendSession):
 def arrays_for(
     session: Session, arrays: Mapping[str, npt.NDArray[Any]]
 ) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, npt.NDArray[Any]]]:
-    """Split named arrays into inputs and initial states, renaming ``x`` as in :func:`with_input_name`; no array is read yet."""
+    """Split named arrays into inputs and initial states, renaming ``x`` as in :func:`with_input_name`.
+
+    Only arrays for idle inputs are read already; raise FilledBufferError if one that must be 0 is not.
+    """
     own, idle = session.program.state_inputs, session.graph.idle_inputs
     filled = sorted(name for name in idle if idle[name] == "zeros" and name in arrays and np.any(arrays[name]))
     if filled:

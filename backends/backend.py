@@ -200,7 +200,7 @@ class Backend(Generic[Own]):
         return 1
 
     def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
-        """Return the predictions of ``project.json`` for the kernel launches of a training step; None if it contains none."""
+        """Return the predictions of ``project.json`` for the kernel launches of a training step or forward pass; None if it has none."""
         return None
 
     def on_device(self) -> bool:

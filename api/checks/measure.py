@@ -75,7 +75,7 @@ def measure(graph: Graph, data: Path) -> MeasuredSynops:
 
 
 def firing_warnings(measured: MeasuredSynops) -> list[str]:
-    """Return a warning for each layer with at least half of its neurons silent or saturated on the data."""
+    """Return a warning for each layer of which at least half of the neurons are silent on the data, or at least half are saturated."""
     where = f"on {measured.samples:,} samples of {measured.source}"
     return [
         text.format(share=100 * share, name=name, where=where)
@@ -88,7 +88,7 @@ def firing_warnings(measured: MeasuredSynops) -> list[str]:
 def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, str]]]:
     """Return a copy of `graph` with additional outputs (probes), and the port that each of them reads, by name.
 
-    Probes read the first port of each population, and every port that feeds synapses except inputs.
+    Probes read the first output port of each population, and every port that feeds synapses, except those of inputs.
     """
     wanted = {(e.source, e.source_port) for n in graph.names if has_synapses(graph.operation(n)) for e in graph.incoming(n)}
     wanted |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population)}

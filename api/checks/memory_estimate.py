@@ -1,4 +1,4 @@
-"""Predict memory and time of a training step or forward pass on a CPU or GPU target, without building the project."""
+"""Predict the memory of a training step or forward pass on a CPU or GPU, and on a GPU its time, without building the project."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class MemoryEstimate:
 
 
 def estimate_memory(graph: Graph, chosen: CompileOptions) -> MemoryEstimate:
-    """Predict memory and time of a sequence on a native target, with the checkpoints that the memory limit of `chosen` requires.
+    """Return the estimate for a CPU or GPU target, with the checkpoints that the memory limit of `chosen` requires.
 
     Raise MemoryNeededError if no checkpoint interval stays within the limit.
     """

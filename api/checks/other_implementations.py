@@ -149,7 +149,7 @@ def _shaped(values: Array, population: Population) -> Array:
 
 @dataclass(frozen=True)
 class TracedPort:
-    """A state or an output of a population."""
+    """A state or an output of a population; `fires` is whether its values are spikes."""
 
     population: str
     port: str

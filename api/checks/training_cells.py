@@ -18,11 +18,11 @@ from snnc.compiler.lowering.half_numbers import KINDS, ROUNDINGS
 from snnc.options.compile_options import PRECISIONS
 
 HIDDEN: Final = "hidden"
-"""The population to which the rows apply regularisers."""
+"""Name of the population that the regularisers read in the tables."""
 
 
 def loss_rows() -> tuple[str, ...]:
-    """Return every loss: criteria over statistics, kinds of targets, population codes, equations, regularisers."""
+    """Return every loss: criteria over statistics, kinds of targets, several outputs per class, equations, regularisers."""
     compared = [f"{criterion}_{name}" for criterion in ("ce", "mse") for name in COMPARED]
     return (
         *compared,

@@ -26,7 +26,7 @@ class LayerComparison:
 
     @property
     def ports(self) -> tuple[PortComparison, ...]:
-        """States, then spikes, because a membrane potential differs before its spikes do."""
+        """States, then spikes: a difference between membrane potentials may cause the difference between spikes in the same step."""
         return (*self.states, *self.spikes)
 
     @property

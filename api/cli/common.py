@@ -71,7 +71,7 @@ def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[s
 
 
 def check_seed(seed: int | None, model: Path, target: str | None) -> None:
-    """Raise OptionTargetError if a seed is given, but the target has no tiles, or the project was placed when it was compiled."""
+    """Raise OptionTargetError if a seed is given, but the target has no tiles, or a project, placed already, runs on its own target."""
     if seed is None:
         return
     from snnc.backends.registry import DEFAULT, backend_of

@@ -83,7 +83,7 @@ def working(what: str) -> Iterator[None]:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[float, str], None]]:
-    """Yield a function that shows how much of `total` is done, and a text, in a progress bar; on a terminal, after two seconds."""
+    """Yield a function that shows how much of `total` is done, and a text, in a progress bar: only on a terminal, and after two seconds."""
     start = time.monotonic()
     bar: Any = None
     task: Any = None

@@ -48,7 +48,7 @@ _CLICK: Final[type[Exception]] = next(c for c in typer.BadParameter.__mro__ if c
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit. SIGTERM and SIGHUP raise an exception first, so that cleanup code runs before the process ends."""
+    """Run the command line and exit. SIGTERM and SIGHUP raise an exception, so that cleanup code runs before the process ends."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)

@@ -49,7 +49,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
     """The arrays of an npz archive by name; each is loaded once, on request.
 
     Raise DataFileError if the file is not an npz archive or is damaged, ArraySizeError if the declared size of an array differs from its
-    actual size, PickledArrayError if an array contains Python objects.
+    actual size, PickledArrayError if an array contains Python objects; on request of an array, MemoryShortError if it exceeds the memory.
     """
 
     def __init__(self, path: Path) -> None:

@@ -41,7 +41,7 @@ class Bin:
     polarity
         ``"channels"``: off and on events are separate channels on the first axis; ``"merged"``: they are merged, without that axis.
     counts
-        Whether to return the number of events per cell as values; otherwise one or more events are one spike.
+        Whether to return the number of events per cell and step as values; otherwise one or more events are one spike.
 
     Raises
     ------

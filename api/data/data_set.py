@@ -67,10 +67,10 @@ class Transform(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Samples in files, read, transformed and collated batch by batch.
+    """Samples in files or in memory, read, transformed and collated batch by batch.
 
-    Nothing is read until :meth:`batches` is iterated, and only a few batches are in memory. Data sets are immutable: each method
-    returns a new one.
+    Samples are read from files while :meth:`batches` is iterated, a few batches at a time; but npz archives and MNIST are read completely
+    when the data set is made. Data sets are immutable: :meth:`take`, :meth:`split` and :meth:`map` return new ones.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class DataSet:
         order
             Positions of the samples in this data set, for example a permutation or a part of one; None for all, in order.
         epoch
-            Number of the epoch. Random numbers depend on it, on the seed of the transform and on the index of the sample.
+            Number of the epoch. Random numbers depend on it, on the seed and position of the transform, and on the index of the sample.
 
         Yields
         ------

@@ -94,7 +94,7 @@ class Draw:
     epoch
         Number of the epoch.
     sample
-        Index of the sample in its files, before any shuffling, splitting or selection.
+        Index of the sample in its source, before any shuffling, splitting or selection.
     place
         Index of the transform in its data set's chain of transforms.
     timed

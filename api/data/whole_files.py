@@ -18,7 +18,7 @@ from snnc.errors import OutputFileError, SameFileError
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Open `path` for writing; the file appears, or is replaced, only when the block ends without an error.
 
-    Raise OutputFileError if the file cannot be written.
+    A device such as ``/dev/null`` is written directly. Raise OutputFileError if the file cannot be written.
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():

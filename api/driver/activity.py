@@ -31,7 +31,7 @@ def _spike_buffers(program: StepProgram) -> tuple[str, ...]:
 
 
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
-    """Run `inputs` (input id -> [T, B, *shape]) and count the spikes of every source.
+    """Run `inputs` (input id -> [T, B, *shape]) and count the spikes of every spiking source.
 
     Neurons within the support of their surrogate are counted too: only these receive a gradient. `source` names the data in reports.
     """

@@ -41,7 +41,7 @@ def read_project(folder: Path) -> Compiled:
         options = own.for_plan()
         if options is None:
             return Compiled(saved.graph, chosen, program, None)
-        # Only targets with tiles need the mapping code, a third of all code, so it is imported here.
+        # Only targets with tiles need the code that reads plans, so it is imported here.
         from snnc.project.placed import read_placed
 
         return Compiled(saved.graph, chosen, program, *read_placed(chosen.backend.prepare(saved.graph, own), program, options, folder))

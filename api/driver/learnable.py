@@ -15,7 +15,7 @@ MOST: Final = 6
 
 
 def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
-    """Return a copy of `graph` with the named neuron parameters made learnable.
+    """Return a copy of `graph` with the named neuron parameters made learnable; `graph` itself if `wanted` is None.
 
     `wanted` contains names, or is a text of names separated by commas: ``beta`` selects the parameter of every population that has it,
     ``hidden.beta`` that of one population. Raise UnknownLearnableError if no population has such a parameter.

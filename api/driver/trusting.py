@@ -66,7 +66,7 @@ def vouch(folder: Path, trust: bool) -> None:
     UnsafeProjectError
         Another user can change the folder.
     ChangedSourcesError
-        Its sources differ from those that snnc emits for the model.
+        Its sources have changed since the compilation; or somebody else compiled it, and snnc emits different ones for the model.
     UntrustedProjectError
         Its sources are as emitted, but somebody else compiled it.
     CacheFolderError
@@ -118,7 +118,7 @@ def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
 
 
 def _check_rights(folder: Path, listed: Iterable[str]) -> None:
-    """Refuse a project if other users can write to its folder, its files or a folder above."""
+    """Refuse a project if its folders or files belong to other users, can be written by them or are links, or if a folder above can be."""
     inside = {folder / parent for name in listed for parent in PurePosixPath(name).parents} | {folder / name for name in listed}
     for path in sorted({folder, folder / MANIFEST, *inside}):
         try:

@@ -118,8 +118,8 @@ class CompileOptions:
     def retargeted(self, target: str) -> CompileOptions:
         """Return the options that still apply when the network runs on a different target, without training.
 
-        Weights and states that ``self.target`` rounds to float16 are rounded on `target` too, so that the spikes are equal. The other
-        rounded values are used only in training.
+        Weights and states that ``self.target`` rounds to float16 are rounded on `target` too, if it supports this, so that the spikes are
+        equal. Other values are not rounded.
         """
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)

@@ -35,6 +35,8 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
         The name is unknown, or a setting or a group is invalid.
     OptionValueError
         A number is out of range.
+    OptionConflictError
+        The text has a learning rate, and `lr` is given.
 
     Examples
     --------

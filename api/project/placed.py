@@ -26,7 +26,7 @@ from snnc.errors import ProjectFolderError
 PARTS: Final = "model/parts.npz"
 """File with the part of every neuron, and the neuron's position in the part."""
 ORDERS: Final = "model/orders.json"
-"""File with the grain of each reordered population: how many of its channels are adjacent in memory, at each position."""
+"""File with the grain of each reordered population: the number of channels of one image position that are adjacent in memory."""
 
 
 def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:

@@ -38,7 +38,7 @@ class Limit:
     """A bottleneck in "time", "memory" or "balance".
 
     `share` is the fraction of the time of a training step or forward pass, or of the tile's memory; for "balance", the ratio of the time
-    with all work spread evenly to the predicted time.
+    with all work spread evenly to the predicted time, or, if the plan lacks these times, another measure of the balance from 0 to 1.
     """
 
     about: str

@@ -167,7 +167,7 @@ def predicted_memory(project: Mapping[str, Any], options: CompileOptions) -> tup
 
 
 def _memory(program: ProgramReport) -> dict[str, Any] | None:
-    """Return the predicted bytes of a step; None without a prediction, or if the number of steps is open."""
+    """Return the predicted bytes of a training step or forward pass; None without an emitted project, or if its steps or batch are open."""
     project, options = program.project, program.options
     if project is None or not project["steps"] or not project["batch"]:
         return None
@@ -183,7 +183,10 @@ def _memory(program: ProgramReport) -> dict[str, Any] | None:
 
 
 def _schedule(program: ProgramReport) -> dict[str, Any] | None:
-    """Return the kernel launches of a step on a GPU, in order, predicted and, if they were timed, measured; None on other targets."""
+    """Return the kernel launches of a training step or forward pass on a GPU, in order: predicted and, if they were timed, measured.
+
+    None on other targets, or if the number of steps or of samples is open.
+    """
     project = program.project
     if project is None or not project["steps"] or not project["batch"]:
         return None

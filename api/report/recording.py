@@ -1,4 +1,4 @@
-"""Record the spikes of a few samples in every spiking layer, for reports."""
+"""Record the spikes of a few samples in every spiking layer and input, for reports."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Recording:
 
 
 def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mapping[str, Array], initial: Initial) -> Recording:
-    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes; targets in float32 compute the same ones.
+    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes; float32 targets agree up to rounding.
 
     Raise RecordingError if there are too many spikes, MemoryNeededError if the samples do not fit in this machine's memory.
     """
@@ -97,7 +97,7 @@ def _train(memory: SequenceArrays, buffer: str, owner: str, label: str) -> Train
 
 
 def in_parts(recording: Recording, between: Correspondence) -> Recording:
-    """Return the same spikes, assigned to the populations of a plan that splits populations into parts."""
+    """Return the same spikes, assigned to the populations of a plan that splits populations or reorders their channels."""
     trains, owners = {t.buffer: t for t in recording.trains}, {p.id: p.label for p in between.split.populations}
     found = []
     for buffer, place in between.buffers.items():

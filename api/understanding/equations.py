@@ -79,7 +79,7 @@ def _version(name: str, number: int, times: int, model: NeuronModel) -> str:
 
 
 def simplified(expression: Expression) -> Expression:
-    """Simplify an expression: remove ``detach``, multiplication by 1 or 0 and addition of 0, and evaluate constant subexpressions."""
+    """Simplify an expression: remove ``detach``, multiplication by 1 or 0 and addition of 0, and evaluate arithmetic of numbers."""
     return transform(expression, _rule)
 
 

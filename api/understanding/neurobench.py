@@ -1,7 +1,8 @@
 """Compute NeuroBench's metrics of a network.
 
 Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems", Nature Communications 16,
-1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same values from a PyTorch module.
+1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same sparsities and operations from a
+PyTorch module.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str
         ``connection_sparsity``
             Share of zeros among the weights of all synapses; connections that a sparse layer does not store count as zeros.
         ``activation_sparsity``
-            Share of zeros among all values sent by populations.
+            Share of zeros among all values sent by the first output ports of populations.
         ``synaptic_operations``
             Per sample, over all its steps: ``Effective_ACs`` and ``Effective_MACs`` (neither value nor weight is 0) and ``Dense`` (all).
     """

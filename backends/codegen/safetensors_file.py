@@ -16,7 +16,7 @@ from snnc.compiler.ir.graph import Array
 
 
 def safetensors_header(arrays: Mapping[str, Array]) -> tuple[bytes, list[dict[str, object]]]:
-    """Return the header of a safetensors file of float32 arrays, and name, offset in bytes and size of each array in the file."""
+    """Return the header of a safetensors file of float32 arrays, and each array's name, offset in bytes and number of elements."""
     ends = itertools.accumulate((FLOAT * array.size for array in arrays.values()), initial=0)
     bounds = list(zip(arrays.items(), itertools.pairwise(ends), strict=True))
     header = {name: {"dtype": "F32", "shape": list(array.shape), "data_offsets": [first, end]} for (name, array), (first, end) in bounds}

@@ -24,7 +24,7 @@ class PrintedRule:
     rates: tuple[str, ...]
     """Names of the numbers shared by the parameters of a group, such as step sizes and bias corrections."""
     shares: Mapping[str, str]
-    """Name -> beta of the bias correction ``1 - beta^n``."""
+    """Name -> beta of the bias correction ``1 - beta^n`` of update n."""
     settings: tuple[str, ...]
     """Names of the numbers of a group, besides ``lr``, from which the rates are computed."""
     prepared: list[str]

@@ -1,4 +1,4 @@
-"""Collapse of a linear readout into a single product in training, if the loss reads only the mean of its output.
+"""Collapse of a linear readout into a single product in training, if the loss is the cross entropy of its mean membrane potential.
 
 The sum of the readout's outputs over time is linear in the spikes. Therefore the spikes of each source neuron are summed, each multiplied
 by a factor that depends on its step, and the weight matrix is multiplied once by these sums. In the backward pass, the transposed matrix

@@ -181,7 +181,7 @@ def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
 
 
 def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> dict[str, Slots]:
-    """Return the number of stored rows of each output's adjoint: the longest delay, plus a block if a later stage writes it, else 1."""
+    """Return the number of stored rows of each output's adjoint: the longest delay plus 1, or plus a block if a later stage writes it."""
     found = storage.adjoint_slots.items() if trains else ()
     reads = [op for op in storage.program.backward if isinstance(op, InputGradient)]
     from_later = {op.source.buffer for op in reads if stages.of(op) > stages.level.get(stages.owner.get(op.source.buffer, ""), 0)}

@@ -33,10 +33,11 @@ WiredInputGradient: TypeAlias = (
 )
 
 SHARED: Final = 1 << 20
-"""All threads share one gradient of a weight with more than this many bytes; for smaller weights, each thread has its own."""
+"""All threads share one gradient of a dense weight with more than this many bytes that a single operation computes; of other parameters,
+each thread has its own."""
 COPIED: Final = 1 << 20
 """Maximum bytes of a weight for which backward products always read a copy. With checkpoints, they read larger weights in place and
-interleave the samples at each step instead."""
+interleave the samples at each step instead, except in bfloat16."""
 ConvolveGradient: TypeAlias = ops.ConvolveWeightGradient | ops.ConvolveBiasGradient | ops.ConvolveInputGradient
 
 

@@ -98,9 +98,9 @@ def dvs_gesture(path: str | Path, trials: str | Path | None = None) -> DataSet:
     Raises
     ------
     DataFileError
-        There is no such folder, or it has no such files.
+        There is no such folder, it has no such files, or a recording has no file of labels.
     DataFormatError
-        A list of labels or trials is damaged.
+        A file of labels is damaged.
     """
     folder = Path(path)
     check_exists(folder, "folder")

@@ -117,7 +117,7 @@ class RowSource:
     classes: int | None
     timed: bool
     scale: float | None = None
-    """Factor that scales the values to float32; None leaves them unchanged."""
+    """Factor of the values, which become float32; None leaves values and type unchanged."""
 
     def __len__(self) -> int:
         return self.x.shape[0]

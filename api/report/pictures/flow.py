@@ -62,7 +62,7 @@ class Arrow:
 
 
 def draw_flow(subject: Subject) -> dict[str, Any]:
-    """Return the positions of boxes and arrows; hints show the bytes that a connection moves in a training step or forward pass."""
+    """Return the positions of boxes and arrows; hints show the bytes that all connections between two boxes move together."""
     plan, nodes = subject.plan, _nodes(subject)
     columns = _columns(nodes)
     tall = max(len(column) for column in columns)

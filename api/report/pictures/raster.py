@@ -12,7 +12,7 @@ from snnc.report.recording import Recording, Train
 MAX_ROWS, MAX_COLUMNS, MIN_ROWS = 128, 400, 16
 """Size limits of a raster in bins: rows, columns, and the smallest limit on rows if a page has many rasters."""
 MAX_BINS: Final = 1_000_000
-"""Maximum number of bins of all rasters on a page together."""
+"""Maximum number of bins of all rasters on a page together, unless even ``MIN_ROWS`` rows per raster exceed it."""
 MARGIN: Final = 0.1
 """Fraction by which the measured activity may exceed the plan's before a warning appears."""
 

@@ -10,7 +10,7 @@ from typing import Final
 from snnc.compiler.ir.plan import Phase, Plan
 
 KINDS: Final = ("sync", "exchange", "compute")
-"""The stages of a superstep, in order."""
+"""Kinds of cycles of a superstep, in the order in which they pass."""
 Emulated = Mapping[str, Mapping[str, float]]
 """Cycles of all runs in one training step or forward pass, by phase name and kind."""
 
