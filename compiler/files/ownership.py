@@ -55,7 +55,7 @@ def fault_above(path: Path) -> tuple[Path, str] | None:
 
 
 def _is_own_group(group: int) -> bool:
-    """Return whether a group has no members other than this user and root, according to the group file."""
+    """Return whether a group is this user's primary group or root's, has the name of its user, and has no other members."""
     import grp
 
     if group not in (os.getegid(), ROOT):

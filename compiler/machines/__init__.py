@@ -27,7 +27,9 @@ def target_names() -> tuple[str, ...]:
 
 
 def target_text(name_or_path: str | Path, others: Others = _NONE) -> str:
-    """Return the text of a target's file, in which comments give the source of every number; `others` are listed in the error message.
+    """Return the text of a target's file; in files included with snnc, comments give the source of every number.
+
+    `others` are listed in the message about an unknown target.
 
     Raises
     ------
