@@ -18,7 +18,7 @@ One training step, for a batch::
     loss(records) -> adjoints of the records, all steps
     for t = T-1 … 0: run `backward`; then run `update`
 
-Canonical ids (emitted code contains no other names): inputs ``x0``, populations ``p0``, connections ``c0``, outputs ``y0``.
+Canonical ids, by which emitted code names nodes: inputs ``x0``, populations ``p0``, connections ``c0``, outputs ``y0``.
 A buffer is called ``<id>_<part>``. Names in the model are in the fields `label`. Only inputs, populations, connections and outputs
 exist here: Add, Concat, Flatten and Reshape have become connections and relay populations.
 

@@ -65,7 +65,9 @@ def _unknown(text: str, others: Others) -> str:
 
 
 def nearest(text: str, names: Sequence[str], others: Others = _NONE) -> str | None:
-    """Return the name that has `text` as a synonym, or else the most similar name; None if no name is similar. Case is ignored.
+    """Return the name that has `text`, up to a colon, as a synonym, or else the most similar name; None if no name is similar.
+
+    Case is ignored.
 
     Examples
     --------

@@ -177,7 +177,7 @@ class Target:
 
     @property
     def link_bytes_per_second(self) -> float:
-        """Rate at which the chip with the most links can send to other chips over all its links."""
+        """Rate at which the chip with the most links can send to other chips over all its links; 0 with one chip or without links."""
         if self.links is None or self.chips == 1:
             return 0.0
         ends = [0] * (self.chips + 1)
