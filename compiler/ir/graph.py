@@ -8,8 +8,7 @@
 
 A value that crosses an edge of delay d is read d steps later; with delay 0, in the same step. Before step d the edge reads an initial
 value: the one that the caller gives for the port (:attr:`Graph.state_inputs`), otherwise the initial state if the port is a state, and 0 if
-it is not. Edges into one port of a
-Population or of Add are summed.
+it is not. Edges into one port of a Population or of Add are summed.
 Shapes are those of one sample at one step: they include neither batch nor time.
 """
 

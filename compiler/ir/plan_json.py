@@ -130,10 +130,12 @@ def plan_from_json(text: str) -> Plan:
                 **data,
                 "target": Target.from_data(data["target"]),
                 "populations": tuple(
-                    PopulationPlan(**{**p, "starts": tuple(p["starts"]), "blocks": _rows(p["blocks"], Block)}) for p in data["populations"]
+                    PopulationPlan(**{**p, "starts": tuple(p["starts"]), "blocks": _rows(p["blocks"], Block)})
+                    for p in data["populations"]
                 ),
                 "buses": tuple(
-                    BusPlan(**{**b, "relays": _rows(b["relays"], Relay), "gradient": _gradient_of(b["gradient"])}) for b in data["buses"]
+                    BusPlan(**{**b, "relays": _rows(b["relays"], Relay), "gradient": _gradient_of(b["gradient"])})
+                    for b in data["buses"]
                 ),
                 "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
                 "memory": {name: unruns(coded) for name, coded in data["memory"].items()},

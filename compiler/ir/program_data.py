@@ -47,7 +47,7 @@ FindArray: TypeAlias = Callable[[Any], Array]
 def program_to_data(program: StepProgram, store: StoreArray) -> dict[str, Any]:
     """Return `program` as JSON types; `store` is called for each array.
 
-    They contain neither the optimiser nor the loss, except a composed loss.
+    The result contains neither the optimiser nor the loss, except a composed loss.
     """
     shared: dict[str, list[Any]] = {key: [] for key in _SHARED}
 

@@ -19,8 +19,8 @@ def binary_names(assignments: Iterable[Assignment]) -> frozenset[str]:
 def is_binary(expression: Expression, known: Collection[str] = ()) -> bool:
     """Return whether `expression` is always 0 or 1, if the names `known` are.
 
-    This holds for spikes, comparisons, the constants 0 and 1, and products, minima, maxima, complements and selections of such values, and
-    for their absolute values, signs and square roots, rounded (``float16``) or detached.
+    This holds for spikes, comparisons, and the constants 0 and 1; for products, minima, maxima, complements and selections of such values;
+    and for ``abs``, ``sign``, ``sqrt``, ``float16`` and ``detach`` of such a value.
     """
     match expression:
         case Number(value):
