@@ -12,14 +12,14 @@ CHANNELS: Final = 700
 WORDS: Final = 20
 """Number of different words."""
 SECONDS: Final = 1.0
-"""Duration of the longest sample."""
+"""Largest duration of a sample."""
 
 
 def write_words(path: Path, samples: int, seed: int, events: int = 800) -> None:
     """Write synthetic words in SHD's file format: rows of times (seconds, float16) and of units (channels, uint16), and labels.
 
     A word has three resonances, each of which passes through four channel positions. A speaker shifts and stretches the channels. A sample
-    has its own speed and its own positions near those of the word; a tenth of its events are noise.
+    has its own speed and its own positions near those of the word, and about `events` events, of which a tenth are noise.
     """
     places = np.random.default_rng(0).uniform(60, CHANNELS - 60, (WORDS, 3, 4))
     random = np.random.default_rng(seed)

@@ -1,8 +1,9 @@
 """Errors that a user can cause and fix: each message says what is wrong, where, the numbers and the remedy.
 
 Every check has its own class with a stable ``code``, given in the class statement. Classes of one level are defined next to that level
-(``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is the level:
-0 graph, 1 neuron equations, 2 ONNX files, 3 mapping, 4 building and running, 5 command line and data, 6 training, 7 NIR files.
+(``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is, with a few
+exceptions, the level: 0 graph, 1 neurons and networks in Python, 2 ONNX files, PyTorch modules and ReLU networks, 3 mapping, 4 building and
+running, 5 sessions, data and the command line, 6 options of training, 7 NIR files.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ LossPort: TypeAlias = Literal["spikes", "membrane"]
 
 
 class Loss(Protocol):
-    """A scalar loss of one output over a sequence; `name` is its name on the command line and the name of the template of its code."""
+    """A scalar loss of one output over a sequence; `name` names the template of its code and, on the command line, a named loss."""
 
     name: ClassVar[str]
 

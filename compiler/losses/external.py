@@ -1,4 +1,4 @@
-"""Loss computed outside the program, which receives the adjoint of an output and returns gradients."""
+"""Loss computed outside the program: the program receives the adjoint of an output and returns gradients."""
 
 from __future__ import annotations
 

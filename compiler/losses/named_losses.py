@@ -1,6 +1,6 @@
 """Losses with their own name and emitted code: softmax cross entropies of a recorded output, and the squared error of spike counts.
 
-Each defines scores of a sequence, and distributes their gradient over the steps.
+Each defines scores of a sequence and, except ``ce_rate``, distributes the gradient of the scores over the steps.
 """
 
 from __future__ import annotations

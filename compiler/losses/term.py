@@ -1,6 +1,6 @@
 """Terms of composed losses: a statistic of outputs over time, and a criterion, which may compare the statistic with targets.
 
-Targets of a sequence of T steps, for n outputs:
+Targets of a batch of B samples with T steps and n outputs:
 
 =================  ==============================  ==================================
 kind               array                           ignored
@@ -11,7 +11,8 @@ kind               array                           ignored
 ``step_values``    [B, T, n] numbers               NaN
 =================  ==============================  ==================================
 
-The loss of a sample is the mean over its valid steps (statistic ``steps``) and outputs; the loss of a batch is the mean over its samples.
+A cross entropy gives one number per sample, an equation one per output; with the statistic ``steps``, each gives these at every step. The
+loss of a sample is the mean of its numbers that are not ignored, times :meth:`Term.scale`; the loss of a batch is the mean over samples.
 """
 
 from __future__ import annotations

@@ -20,12 +20,12 @@ class UpdateRule:
     """The update of one element of a parameter."""
 
     moments: tuple[str, ...]  # values stored for each element, ``moment1``, ``moment2``, …, initially 0
-    shares: Mapping[str, float]  # bias corrections by name: for beta, the correction at update n, counted from 1, is ``1 - beta^n``
+    shares: Mapping[str, float]  # beta of each bias correction, by name; at update n, counted from 1, the correction is ``1 - beta^n``
     rates: tuple[Assignment, ...]
     """Values shared by all parameters of a group in an update, computed from ``lr`` (of the group), the `settings` and the shares."""
     clipped: tuple[Assignment, ...]  # assignment of ``clipped`` from ``gradient`` (with `clip_value`); empty: gradients are not clipped
     step: tuple[Assignment, ...]
-    """Assignments of ``value`` and the moments; they read ``value``, ``gradient`` (or ``clipped``), moments, rates and ``scale``."""
+    """Assignments of ``value`` and the moments, after that of `clipped`; they read ``value``, ``gradient``, moments, rates, ``scale``."""
     clip_norm: float | None
     """Maximum norm of all gradients; the step multiplies them by ``scale``, which reduces a larger norm to it. None: no ``scale``."""
     loss_scale: LossScale | None = None

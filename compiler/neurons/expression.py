@@ -41,7 +41,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of :data:`FUNCTIONS` applied to its arguments."""
+    """A function of :data:`LOWERED` applied to its arguments."""
 
     function: str
     args: tuple[Expression, ...]
@@ -178,7 +178,7 @@ def _excerpt(node: ast.expr) -> str:
 
 
 def to_text(expression: Expression) -> str:
-    """Return `expression` as text, from which :func:`parse_expression` returns an equal expression."""
+    """Return `expression` as text, from which :func:`parse_expression` returns an equal expression (if it does not contain `ROUND`)."""
     return _text(expression, 0)
 
 

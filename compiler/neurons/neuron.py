@@ -64,7 +64,7 @@ def neuron(
     EquationError
         The text is not in the equation language.
     NeuronDefinitionError
-        Names are missing, repeated, reserved or unused.
+        A name is undefined, repeated or reserved, or an input or a parameter is assigned.
 
     Examples
     --------

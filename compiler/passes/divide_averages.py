@@ -1,4 +1,4 @@
-"""Pass that splits each average into a sum and one division, as frameworks do, so that results agree bit for bit on every backend."""
+"""Pass that splits averages into a sum and one division, as frameworks do, so that results agree bit for bit on every backend."""
 
 from __future__ import annotations
 

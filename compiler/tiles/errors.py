@@ -1,4 +1,4 @@
-"""Errors of the mapping and of reports (SNNC-E3xx)."""
+"""Errors of the mapping and of reports (SNNC-E3xx, and SNNC-E263)."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def digits() -> Case:
 
 
 def of_benchmark(name: str) -> Case:
-    """Return a single-chip benchmark and its inputs: pen strokes for the logged nets, otherwise at most 50 steps of independent spikes."""
+    """Return a benchmark and its inputs: pen strokes in the suite "logged", otherwise at most 50 steps of independent spikes."""
     one, random = benchmark(name), np.random.default_rng(0)
     one = one if one.suite == "logged" else with_steps(one, min(one.steps, 50))
     program = one.program()

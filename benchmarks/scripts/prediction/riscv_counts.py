@@ -111,7 +111,7 @@ _ODD: Final = {**_FOUR, "count": 5}
 
 
 def _column_matches() -> Iterator[Match]:
-    """Return loops over columns, of two and of four pairs."""
+    """Yield the matches of loops over columns, most of them with two and with four pairs."""
     for vertex, loop, probe, text in (
         ("forward", "weights of a spike", "add_rows", "held.pair[p] += row[p];"),
         ("backward", "weights of a spike", "add_to_rows", "row[p] += held.pair[p];"),
@@ -264,7 +264,10 @@ def find(match: Match, source: str, code: Mapping[str, list[Instruction]]) -> Co
 
 
 def weigher(paired: Paired) -> dict[str, float]:
-    """Return the weight of each kind of instruction: 0.5 if an IPU executes it for two floats at once."""
+    """Return the weight of each kind of instruction: 0.5 if an IPU executes it for two floats at once, otherwise 1.
+
+    The weight of divisions and square roots (kind ``slow``) is multiplied by 2 :data:`SLOW`.
+    """
     arithmetic = 1.0 if paired == "no" else 0.5
     moved = 0.5 if paired in ("all", "loop") else 1.0
     other, slow = 0.5 if paired == "loop" else 1.0, 2 * SLOW if paired == "no" else SLOW

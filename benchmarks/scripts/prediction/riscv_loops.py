@@ -85,7 +85,7 @@ class CodeLoop:
 
     @property
     def countable(self) -> bool:
-        """Whether the loop has a single entry; trips of other loops cannot be counted."""
+        """Whether a trip has finitely many paths: the loop contains no cycle with several entries, which is not a natural loop."""
         return bool(nx.is_directed_acyclic_graph(nx.DiGraph(self.edges)))
 
     def trip(self, weigh: Callable[[Instruction], float] = lambda _: 1.0) -> tuple[float, float]:

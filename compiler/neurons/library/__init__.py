@@ -18,7 +18,7 @@ LIBRARY: Final[tuple[Callable[[], NeuronModel], ...]] = (
     *(IF, LIF, CubaLIF, ALIF, Alpha, Lapicque, LI, I),
     *(SLSTM, LSTM, Identity, Relay, Quotient, Threshold, Dropout),
 )
-"""Neurons of the library except the joins of shortcuts (JoinAnd, JoinIAnd), in the order of the documentation."""
+"""Neurons of the library in the order of the documentation, without joins of shortcuts (JoinAnd, JoinIAnd) and batch normalisation."""
 
 __all__ = [
     "ALIF",

@@ -32,7 +32,7 @@ EPSILON: Final = "eps"
 MOMENTUM: Final = "momentum"
 EACH_STEP: Final = "each_step"
 PORTS: Final = ("mean_now", "var_now", "shift_now", "slope_now")
-"""Input ports of :func:`with_ports`: values added to mean, variance, shift and slope."""
+"""Input ports of :func:`with_ports`: values that are added to mean and variance, and values that replace shift and slope."""
 
 
 def BatchStatistics(momentum: float = 0.1, eps: float = 1e-5, each_step: bool = False) -> NeuronModel:  # noqa: N802 - named like the neurons
@@ -52,7 +52,7 @@ _MODEL: Final = BatchStatistics()
 
 
 def with_ports(model: NeuronModel) -> NeuronModel:
-    """Return the model of statistics per step, with input ports for the statistics of a step, which have no effect if 0."""
+    """Return the model of statistics per step, with input ports for the statistics of a step; if these are 0, y does not change."""
     return neuron(_NAME, inputs=(*model.inputs, *PORTS), params=model.parameters, equations=_EQUATIONS_OF_STEPS, output="y")
 
 

@@ -28,7 +28,7 @@ def Quotient(divisor: float = 1.0) -> NeuronModel:  # noqa: N802 - named like th
 
 
 def Threshold(threshold: float = 1.0, *, strict: bool = True) -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Fire if the current is above `threshold`: ``s = H(i - threshold)`` (NIR's Threshold)."""
+    """Fire if the current is above `threshold`, or not `strict` and equal to it: ``s = H(i - threshold)`` (NIR's Threshold)."""
     return neuron("Threshold", params={"threshold": threshold}, equations=f"s = {spike_function(strict)}(i - threshold)")
 
 

@@ -53,7 +53,7 @@ def straight_through() -> Surrogate:
 
 
 def heaviside() -> Surrogate:
-    """``1`` where the neuron fires, else 0 (snnTorch's ``heaviside``)."""
+    """``1`` where ``x > 0``, else 0 (snnTorch's ``heaviside``)."""
     return Surrogate("heaviside", call("gt", _X, 0))
 
 

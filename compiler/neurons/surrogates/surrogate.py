@@ -39,9 +39,9 @@ class Surrogate:
     def windowed(self, low: float, high: float = math.inf) -> Surrogate:
         """Return the surrogate with derivative ``derivative(x)`` where ``low < x < high``, else 0.
 
-        This is the two-threshold scheme of Finkbeiner et al. 2023, "Harnessing manycore processors with distributed memory", where ``low``
-        is the second threshold minus the first: neurons that spike, or whose membrane potential is between the thresholds, receive a
-        gradient.
+        Without `high`, this is the two-threshold scheme of Finkbeiner et al. 2023, "Harnessing manycore processors with distributed
+        memory", where ``low`` is the second threshold minus the first: neurons that spike, or whose membrane potential is between the
+        thresholds, receive a gradient.
 
         Raises
         ------
@@ -122,7 +122,7 @@ def _largest(left: Expression, right: Expression) -> Interval:
 
 
 def _positive(expression: Expression) -> Interval:
-    """Return the range in which an expression ``a x + b`` or ``a |x| + b`` is 0 or more; unbounded for other expressions."""
+    """Return an interval outside which an expression ``a x + b`` or ``a |x| + b`` is below 0; unbounded for other expressions."""
     line = _line(expression)
     if line is None:
         return _EVERYWHERE

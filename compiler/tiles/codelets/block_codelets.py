@@ -37,7 +37,7 @@ FormOf: TypeAlias = Callable[[IndexedLink, Side], TableForm]
 
 
 def estimated_form(link: IndexedLink, side: Side) -> TableForm:
-    """Return the form that tables have in nearly every placement: few cuts of a population shorten all runs to single values."""
+    """Return the form that tables have in nearly every placement: longer runs of the map are rarely all cut into runs of one value."""
     return TableForm(single=link.map.length == 1)
 
 

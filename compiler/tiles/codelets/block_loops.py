@@ -5,8 +5,9 @@ Their trip counts depend on these amounts:
 * block: ``samples``, and ``count`` (neurons);
 * incoming connection: ``events`` (spikes of all samples), ``entries`` (spikes, and neurons in the support of the surrogate), ``width``
   (values per sample), and ``nonzero`` (weight rows for pairs of values, if one of the pair is not 0);
-* tables of an indexed connection: ``searches`` (halvings of binary searches), ``lookups``, ``found_rows``, ``singles`` (runs of one value),
-  ``runs`` (runs of several values), ``values`` (values in all these runs), and ``sample_values`` (``values`` times samples);
+* tables of an indexed connection: ``searches`` (halvings of binary searches), ``lookups`` (of sources), ``found_rows`` (rows that are
+  used), ``singles`` (runs of one value), ``runs`` (runs of several values), ``values`` (values in all these runs), and ``sample_values``
+  (``values`` times samples);
 * outgoing connection: ``outputs`` (neurons of the target), and ``unaligned`` (1 if one load cannot read a pair of samples);
 * gradients returned in windows: ``windows``, ``searches`` (halvings of binary searches), and ``own`` (entries that belong to the block).
 """

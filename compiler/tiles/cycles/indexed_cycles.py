@@ -170,7 +170,9 @@ def halvings(ids: Ints) -> Ints:
 
 
 def expected_halvings(mean: float) -> float:
-    """Return the expected halvings of a binary search in N ids, ``floor(log2 N) + 1``, for Poisson-distributed N (normal approximation).
+    """Return the expected halvings of a binary search in N ids, ``floor(log2 N) + 1`` (0 if N is 0), for Poisson-distributed N.
+
+    The probability that N reaches a power of two is approximated by a normal distribution.
 
     Examples
     --------
