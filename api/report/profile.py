@@ -69,7 +69,8 @@ CODES: Final[Mapping[str, str]] = {
 """Pattern that matches the names of a phase's compute sets and copies in the emitted program, by name of the phase.
 
 The names begin with F (forward), B (backward), L (loss), U (update), N (normalisation) or M (streaming memory). An entry belongs to the
-first phase that matches. Phases of the recomputation use the compute sets of the forward pass. All decisions are counted together."""
+first phase that matches, with two exceptions: phases of the recomputation run the compute sets of the forward pass, so both match the same
+entries; and the decisions (whether further windows follow) have one set of entries, whose count is divided among their phases."""
 BY_DATA: Final = (": decisions", ": further windows", ": next windows", "backward: reduction")
 """Suffixes of phases whose number of runs depends on the data."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -113,7 +114,7 @@ class Emulation:
 def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | None:
     """Return the emulator's counts for one step of `plan`; a profile may cover several steps.
 
-    Raise ReportOptionError if the profile has no list of steps, or belongs to a different number of tiles.
+    Raise ReportOptionError if the profile has no list of steps, or has more tiles than the plan.
     """
     if profile is None:
         return None

@@ -26,7 +26,7 @@ USUAL: Final = "gc200"
 
 @dataclass(frozen=True, eq=False)
 class PopTorchOptions(TileOptions):
-    """Options of a package for PopTorch; PopART stores its weights, as float32."""
+    """Options of a package for PopTorch. PopART, the runtime that PopTorch uses, stores the weights as float32."""
 
     precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
     half: HalfOption | None = None
@@ -50,7 +50,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         return target.partition(":")[2] or USUAL
 
     def limit(self, options: PopTorchOptions) -> SpikeLimit | None:
-        """Return the limit on sent spikes, which a run may change; train.py sets the seed of a random choice."""
+        """Return the limit on sent spikes, which a run may lower; with ``drop="random"``, train.py sets the seed of the choice."""
         from snnc.compiler.lowering.spike_limits import SpikeLimit
 
         return None if options.mode != "drop" or options.capacity is None else SpikeLimit(options.capacity, options.drop)

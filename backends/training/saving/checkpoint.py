@@ -112,11 +112,11 @@ class Position:
     batches
         Number of batches in an epoch; 0: unknown.
     epoch, batch
-        Number of finished epochs, and number of finished batches of the next epoch.
+        Number of finished epochs, and number of finished batches of the current (unfinished) epoch.
     updates
         Number of finished updates, including those of earlier epochs.
     losses
-        Losses of the finished batches of the next epoch.
+        Losses of the finished batches of the current epoch.
     validated
         Loss and accuracy on the validation data after each finished epoch of this run; an undefined accuracy is NaN.
     ended

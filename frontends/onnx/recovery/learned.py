@@ -1,8 +1,8 @@
 """Find constants of an exported PyTorch module that are trainable parameters, or are computed from them.
 
-snnc's exports name the parameters of neurons. A value that the module computes from parameters stays an expression in the
-neuron's equations, so that the parameters have the same gradients as in the module. If the expression is the sigmoid of one parameter, or
-1 minus it, its value becomes the parameter.
+In files exported by snnc, parameters of neurons have names. A value that the module computes from parameters normally stays an expression
+in the neuron's equations, so that the parameters get the same gradients as in the module. Exception: if the value is sigmoid(p) or
+1 - sigmoid(p) of one parameter p, the network trains this value itself instead of p, under a name such as ``fc.sigmoid_beta``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def learned(node: Node) -> bool:
 
 
 def label_of(node: Node) -> str:
-    """Return the name of a constant that is a parameter (``fc.beta``), its sigmoid (``fc.sigmoid_beta``) or 1 minus it; "" for others."""
+    """Return the name of a parameter (``fc.beta``), its sigmoid (``fc.sigmoid_beta``), or 1 minus the sigmoid; "" for other constants."""
     inner, prefix = _unclipped(node), ""
     if inner.op == "sub" and _is_one(inner.inputs[0]) and inner.inputs[1].op == "sigmoid":
         inner, prefix = inner.inputs[1], "one_minus_"

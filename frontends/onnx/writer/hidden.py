@@ -126,7 +126,7 @@ def source_of(observed: Sequence[Observed]) -> str:
 _TRIES: Final = 20_000
 """Maximum number of slices of whole-sequence tensors that are tried, for all values together."""
 _MOVES: Final = (0, 1, -1)
-"""Numbers of steps by which the graph's step may have moved a value in time."""
+"""Offsets in time that are tried: step t of the graph may be step t, t + 1 or t - 1 of a tensor of the file."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,8 @@ class _TensorPlace:
     def extract(self, value: Array, stepwise: bool) -> Array:
         """Return the value at this place from `value`, a run's result for the tensor.
 
-        The first axes of `value` are the steps of a single-step file, and the iterations of enclosing loops.
+        The first axes of `value` are the steps, if the file computes one step and was run once per step, then the iterations of enclosing
+        loops.
         """
         tensor = self.tensor
         if stepwise:
