@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 
 class SnncError(Exception):
-    """Base of all errors that a user can cause and fix; the command line prints it and exits with ``exit_code``."""
+    """Base of all errors with a code; the command line prints the error and exits with ``exit_code``."""
 
     code: ClassVar[str] = "SNNC-E000"
     exit_code: ClassVar[int] = 2
@@ -47,7 +47,7 @@ class BuildError(SnncError, code="SNNC-E401"):
 
 
 class GraphError(SnncError, code="SNNC-E001"):
-    """Base of the errors of a network's graph and of its lowering."""
+    """Base of the errors of a network: its nodes, connections, shapes, values and loss."""
 
 
 class UnknownNodeError(GraphError, code="SNNC-E002"):

@@ -33,8 +33,10 @@ ERRORS = """# Errors
 For users who encounter an error code: all codes and their meaning.
 
 Every error that a user can fix has its own class and a code that never changes. The command line prints it as one line on stderr,
-`error: SNNC-E111: …`, and exits with 2 (with 3 if a tool is missing from the machine). Programs catch `snnc.SnncError` or one of its
+`error: SNNC-E111: …`, and exits with 2 (with 3 if a tool or a GPU is missing from the machine). Programs catch `snnc.SnncError` or one of its
 subclasses. The message says what is wrong, where, with which numbers, and what to do. `SNNC_DEBUG=1` adds a traceback.
+
+A class described as "Base of …" exists to catch a group of errors; the error itself always has the code of a subclass.
 
 See [terms](terms.md) for words such as *graph*, *port* and *plan*. This page is written by `make_reference.py` from the error classes.
 """
@@ -44,7 +46,8 @@ For users of the command line: all commands and their options.
 
 - **Output.** Results go to stdout; notes, warnings, errors and progress go to stderr. With `--json`, stdout is JSON and nothing else. For a network that does not
   fit, it is `{"error": …}` with the numbers and the options that help.
-- **Exit codes**: 0 for success, 2 for an error with a [code](errors.md), 3 for a missing tool, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+- **Exit codes**: 0 for success, 2 for an error with a [code](errors.md), 3 for a missing tool or GPU, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+  `snnc verify` exits with 1 if it finds a difference, `snnc emulate` with the exit code of the program that it ran.
 - **Files.** Files and folders appear completely or not at all. A file that you name is replaced, but never one that the command reads or that belongs to a
   project (SNNC-E418). Arrays are read from npz archives without pickle.
 
@@ -52,7 +55,7 @@ This page is written by `make_reference.py`.
 """
 OPTIONS = """# Options and targets
 
-For users who choose options: the options of `snnc.compile` that each target accepts. `snnc compile` has the same options, written with dashes: `--gradient-window`. The column `machines` is for all [tile machines](targets.md), the column
+For users who choose options: the options of `snnc.compile` that each target accepts. `snnc compile` has the same options, written with dashes: `--gradient-window`; only `calibrate` is called `--data` there. The column `machines` is for all [tile machines](targets.md), the column
 `poptorch` for packages for PopTorch, including `poptorch:MACHINE`.
 
 - **yes**: the option takes effect.
