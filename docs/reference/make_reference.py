@@ -185,7 +185,13 @@ def training_page() -> str:
     lines += ["", "## Precision", "", PRECISION, f"| precision | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     lines += [_training_row(graph, text, "ce_count", "sgd:0.1", reasons, text) for text in precision_rows()]
     lines += ["", "Reasons:", "", *(f"- `{code}`: {text}" for text, code in reasons.items())]
-    lines += ["", "## Schedules", "", "Every target whose session can train accepts all schedules and `fit(accumulate=…)`:", ""]
+    lines += [
+        "",
+        "## Schedules",
+        "",
+        "Every target whose session can train accepts these schedules, and `fit(accumulate=…)` (machines: with the optimiser's setting `accumulate`):",
+        "",
+    ]
     return "\n".join([*lines, *(f"- `{text}`" for text in schedule_rows())]) + "\n"
 
 
