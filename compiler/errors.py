@@ -115,7 +115,7 @@ class UnknownLossError(GraphError, code="SNNC-E016"):
 
 
 class UnknownPassError(GraphError, code="SNNC-E017"):
-    """No pass of the flow has this name."""
+    """No pass has the name that `--dump-after` gives."""
 
 
 class ConcatAxisError(GraphError, code="SNNC-E018"):
@@ -179,7 +179,7 @@ class HalfRangeError(SnncError, code="SNNC-E029"):
 
 
 class NothingRoundedError(SnncError, code="SNNC-E030"):
-    """Numbers of a program should be stored as float16, but none of them may be rounded."""
+    """The option `half` or `precision` selects numbers that the program or a named layer does not have, or that may not be rounded."""
 
 
 class HalfNumbersError(SnncError, code="SNNC-E620"):

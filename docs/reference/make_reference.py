@@ -20,11 +20,11 @@ from snnc.options.table import RULES, support_of
 LEVELS = {
     "0": "The network",
     "1": "Neurons, and networks written in Python",
-    "2": "ONNX files",
+    "2": "ONNX files, PyTorch modules and ReLU networks",
     "3": "Mapping onto a machine",
     "4": "Building and running programs",
     "5": "Data, options and the command line",
-    "6": "Training, and folders of other versions",
+    "6": "Capacities, 16-bit numbers, timed kernels, and folders of other versions",
     "7": "NIR files",
 }
 """Headings of the page on errors, by the first digit of the error codes below them."""
