@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 
 class SnncError(Exception):
-    """Base of all errors that a user can cause and fix; the command line prints it and exits with ``exit_code``."""
+    """Base of all errors with a code; the command line prints the error and exits with ``exit_code``."""
 
     code: ClassVar[str] = "SNNC-E000"
     exit_code: ClassVar[int] = 2
@@ -48,7 +48,7 @@ class BuildError(SnncError, code="SNNC-E401"):
 
 
 class GraphError(SnncError, code="SNNC-E001"):
-    """Base of the errors of a network's graph and of its lowering."""
+    """Base of the errors of a network: its nodes, connections, shapes, values and loss."""
 
 
 class UnknownNodeError(GraphError, code="SNNC-E002"):
@@ -116,7 +116,7 @@ class UnknownLossError(GraphError, code="SNNC-E016"):
 
 
 class UnknownPassError(GraphError, code="SNNC-E017"):
-    """No pass of the flow has this name."""
+    """No pass has the name that `--dump-after` gives."""
 
 
 class ConcatAxisError(GraphError, code="SNNC-E018"):
@@ -180,7 +180,7 @@ class HalfRangeError(SnncError, code="SNNC-E029"):
 
 
 class NothingRoundedError(SnncError, code="SNNC-E030"):
-    """Numbers of a program should be stored as float16, but none of them may be rounded."""
+    """The option `half` or `precision` selects numbers that the program or a named layer does not have, or that may not be rounded."""
 
 
 class HalfNumbersError(SnncError, code="SNNC-E620"):
