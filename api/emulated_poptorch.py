@@ -33,13 +33,6 @@ def install(folder: str | Path, *, tiles: int = 0) -> None:
         The folder contains no PopTorch package.
     ToolMissingError, BuildError
         No C++ compiler was found, or it fails on the operation.
-
-    Examples
-    --------
-    >>> install("/nowhere")
-    Traceback (most recent call last):
-    ...
-    snnc.backends.poptorch.errors.PopTorchFolderError: SNNC-E431: '/nowhere' contains no package from snnc compile --target poptorch.
     """
     where = Path(folder)
     if not (where / "operation.cpp").exists() or not (where / "network.json").exists():

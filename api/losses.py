@@ -1,7 +1,8 @@
 """Losses: ``loss=snnc.losses.CrossEntropy("count", classes=10) + 0.1 * snnc.losses.L2("hidden")``.
 
-A loss compares a statistic of the outputs over time with targets. Losses can be scaled and added: add regularisers of hidden
-populations, or other losses of the same targets. `targets` and `lengths` define the targets that ``fit`` accepts:
+A loss compares a statistic of the outputs over time with targets; a regulariser is a loss without targets. Losses can be scaled and
+added: add regularisers of hidden populations, or other losses of the same targets. `targets` and `lengths` define the targets that
+``fit`` accepts:
 
 ===================  ==============================================================  ===========================
 ``targets``          targets of B samples of T steps, for n outputs                  ignored

@@ -17,6 +17,7 @@ from snnc.backends.training.updates.run_values import window_ends
 from snnc.backends.training.validation.metrics import checked_metrics
 from snnc.backends.training.validation.stopping import MONITORS
 from snnc.compiler.errors import SnncError
+from snnc.data.checks import is_whole
 from snnc.data.named import split_name
 
 
@@ -73,7 +74,7 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     RecipeError
-        The recipe is invalid; the message names the file, the line and the key.
+        The recipe is invalid; the message names the file and, for an invalid setting, the line and the key.
     """
     file = Path(path)
     try:
@@ -121,7 +122,7 @@ def _problem(key: str, value: Any, kind: str) -> str:
     if kind == "true or false":
         good = isinstance(value, bool)
     elif kind.startswith("a whole number"):
-        good = isinstance(value, int) and not isinstance(value, bool) and value >= int(kind.split()[4])
+        good = is_whole(value, int(kind.split()[4]))
     elif key == "capacity" and isinstance(value, str | dict):
         good = bool(value)
     elif kind.startswith("a number of") and not (key == "learning_rate" and isinstance(value, str)):

@@ -1,7 +1,8 @@
 """Schedules of numbers during training: ``learning_rate=snnc.schedules.Cosine(0.1, epochs=20)``.
 
-A schedule is a function from the number of an update to a value. ``session.fit(learning_rate=…)`` accepts schedules, other functions of
-the number of the update, constant numbers, and the text of a schedule, such as ``"cosine:0.1,epochs=20"``.
+A schedule computes the value for an update from the number of the update, and :class:`Plateau` from the validation losses of all epochs so
+far. ``session.fit(learning_rate=…)`` accepts schedules, other functions of the number of the update, constant numbers, and the text of a
+schedule, such as ``"cosine:0.1,epochs=20"``.
 """
 
 from __future__ import annotations
@@ -23,17 +24,6 @@ from snnc.backends.training.schedules import LinearSchedule as Linear
 from snnc.backends.training.schedules import StepSchedule as Steps
 
 __all__ = [
-    "ByEpoch",
-    "Constant",
-    "Cosine",
-    "Exponential",
-    "Linear",
-    "OneCycle",
-    "Plateau",
-    "Schedule",
-    "ScheduleError",
-    "Steps",
-    "WarmUp",
-    "parse_schedule",
-    "schedule_text",
-]
+    "ByEpoch", "Constant", "Cosine", "Exponential", "Linear", "OneCycle", "Plateau", "Schedule", "ScheduleError", "Steps", "WarmUp",
+    "parse_schedule", "schedule_text",
+]  # fmt: skip

@@ -26,7 +26,7 @@ from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
 from snnc.compiler.ir.plan import Plan
 from snnc.data.archive import Chosen
-from snnc.data.whole_files import whole_file
+from snnc.data.whole_files import write_bytes
 from snnc.errors import FilledBufferError, NoKernelsError, OptionConflictError, OutputFileError, RecordingError
 from snnc.options.compile_options import CompileOptions
 from snnc.project.compiled import Compiled
@@ -92,14 +92,13 @@ class Session(session.BackendSession):
         path
             The file to write.
         format
-            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default the suffix of `path`.
+            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"`` (without tiles ``"html"``, ``"text"`` or
+            ``"json"``); by default the suffix of `path`.
         """
         from snnc.report import format_of
 
         file = Path(path)
-        content = self._report(format or format_of(file))
-        with whole_file(file) as stream:
-            stream.write(content)
+        write_bytes(file, self._report(format or format_of(file)))
         return file
 
     def report_text(self, format: str) -> str:
@@ -107,46 +106,28 @@ class Session(session.BackendSession):
         return self._report(format).decode("utf-8")
 
     def _report(self, format: str) -> bytes:
-        recording = self.recording
         if self.plan is None:
             return self._program_report(format)
-        from snnc.report import Subject, summarise, write
+        from snnc.report import subject_of, write
 
-        if recording is not None and self._compiled.parts is not None:
-            from snnc.report.recording import in_parts
-
-            recording = in_parts(recording, self._compiled.parts.between)
-        return write(Subject(self.plan, summarise(self._compiled.placed), self.profile(), recording), format)
+        return write(subject_of(self._compiled, self.profile(), self.recording), format)
 
     def _program_report(self, format: str) -> bytes:
-        """Return the report of a program without a plan."""
         from snnc.report.program import ProgramReport, write_program
 
         project = None
         if self.project is not None and (self.project / "project.json").is_file():
             project = json.loads((self.project / "project.json").read_text(encoding="utf-8"))
-        return write_program(
-            ProgramReport(
-                self.graph,
-                self.options,
-                self.program,
-                sum(math.prod(np.shape(value)) for value in self.state_dict().values()),
-                project,
-                self.recording,
-                self._times(),
-            ),
-            format,
-        )
+        parameters = sum(math.prod(np.shape(value)) for value in self.state_dict().values())
+        report = ProgramReport(self.graph, self.options, self.program, parameters, project, self.recording, self._times())
+        return write_program(report, format)
 
     def record(
-        self,
-        inputs: Mapping[str, Input] | Input,
-        initial: Mapping[str, npt.ArrayLike] | None = None,
-        samples: int = 1,
+        self, inputs: Mapping[str, Input] | Input, initial: Mapping[str, npt.ArrayLike] | None = None, samples: int = 1
     ) -> Recording:
         """Record the spikes of the first samples for reports, in the session and in the project folder, if there is one.
 
-        The NumPy reference computes them from the session's weights; targets that compute in float32 produce the same spikes.
+        The NumPy reference computes them from the session's weights; targets that compute in float32 agree with it up to rounding.
 
         Parameters
         ----------
@@ -160,8 +141,7 @@ class Session(session.BackendSession):
         RecordingError
             `samples` is below 1, or there are too many spikes for a recording.
         """
-        sequences, start = self.prepared(inputs, initial)
-        return self._record(sequences, start, samples)
+        return self._record(*self.prepared(inputs, initial), samples)
 
     def spike_counter(self) -> SpikeCounter:
         """See :meth:`snnc.backends.session.BackendSession.spike_counter`; the NumPy reference runs the samples."""
@@ -214,22 +194,18 @@ class Session(session.BackendSession):
         return {"counted": found["cycles_last_run"], "predicted": self.plan.cycles}
 
     def keep(self) -> None:
-        """Store the profile or the measured time of a step in the project folder, for reports."""
+        """Store the emulator's profile or, without a plan, the measured time of a training step in the project folder, for reports."""
         found = self.profile() if self.plan is not None else self._times()
         if self.project is not None and found is not None:
             try:
-                with whole_file(self.project / PROFILE) as stream:
-                    stream.write(json.dumps(found).encode())
+                write_bytes(self.project / PROFILE, json.dumps(found).encode())
             except OutputFileError as error:
-                warnings.warn(f"the profile of this run is not stored: {error.text}", UserWarning, stacklevel=2)
+                warnings.warn(f"the profile of this run is not stored: {error.text}", stacklevel=2)
 
     def time_kernels(self) -> None:
         """Time each kernel of the training steps from now on, for the report of the project (:meth:`keep`); steps take longer meanwhile.
 
-        Raises
-        ------
-        NoKernelsError
-            The target has no kernels.
+        Raise NoKernelsError if the target has no kernels.
         """
         if not isinstance(self.engine, TimingEngine):
             raise NoKernelsError(
@@ -239,11 +215,8 @@ class Session(session.BackendSession):
         self.engine.time_kernels()
 
     def _times(self) -> dict[str, Any] | None:
-        """Return the measured time of a training step and, if they were timed, of its kernels."""
         kernels = self.engine.kernel_times() if isinstance(self.engine, TimingEngine) else None
-        if self.timing is None or kernels is None:
-            return self.timing
-        return {**self.timing, "kernels": kernels}
+        return self.timing if self.timing is None or kernels is None else {**self.timing, "kernels": kernels}
 
     def close(self) -> None:
         """Release the engine, and delete a temporary project folder."""
@@ -257,7 +230,6 @@ class Session(session.BackendSession):
         return "\n".join([head, f"  {self._how()}", *([layers] if layers else [])])
 
     def _repr_html_(self) -> str:
-        """Return the representation for a notebook."""
         return f"<div>{escape(self._how())}</div>{graph_html(self.graph, 'Session')}"
 
     def _how(self) -> str:
@@ -275,7 +247,10 @@ class Session(session.BackendSession):
 def arrays_for(
     session: Session, arrays: Mapping[str, npt.NDArray[Any]]
 ) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, npt.NDArray[Any]]]:
-    """Split named arrays into inputs and initial states, renaming ``x`` as in :func:`with_input_name`; no array is read yet."""
+    """Split named arrays into inputs and initial states, renaming ``x`` as in :func:`with_input_name`.
+
+    Only arrays for idle inputs are read already; raise FilledBufferError if one that must be 0 is not.
+    """
     own, idle = session.program.state_inputs, session.graph.idle_inputs
     filled = sorted(name for name in idle if idle[name] == "zeros" and name in arrays and np.any(arrays[name]))
     if filled:

@@ -59,7 +59,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     target
         ``"cpu"``, ``"cuda"``, or a machine (``"gc200"``, ``"pod4"``, a TOML file), which is emulated if there is no IPU.
     output
-        Name of the output, or names in the desired order; by default all. With one name :meth:`forward` returns a tensor, else a tuple.
+        Name of the output, or names in the desired order; by default all. With one output :meth:`forward` returns a tensor, else a tuple.
     surrogate, gradient_window, steps, dt, input_kind, memory, threads, truncate, precision, learnable
         As in :func:`snnc.compile`. A machine requires `steps`, and accepts sequences of at most this many steps.
     batch

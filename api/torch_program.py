@@ -57,12 +57,10 @@ class ModuleRecipe:
 
 @dataclass(frozen=True, eq=False)
 class Adjoined:
-    """A program that receives the adjoint of its output from the caller.
+    """A program with a single output, for which the caller gives the adjoint.
 
     Attributes
     ----------
-    program, output
-        The program, and its single output, for which it receives the adjoint.
     shapes
         Shape of each output of the module, in the order in which `output` joins them.
     input_adjoints
@@ -79,13 +77,7 @@ class Adjoined:
 
 
 def chosen_outputs(graph: Graph, wanted: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of the requested outputs, by default all.
-
-    Raises
-    ------
-    UnknownNameError
-        The network has no output of that name, or the list of names is empty.
-    """
+    """Return the names of the requested outputs, by default all; raise UnknownNameError for an unknown name or an empty list."""
     known = [name for name, _ in graph.of_type(Output)]
     names = tuple(known) if wanted is None else (wanted,) if isinstance(wanted, str) else tuple(wanted)
     unknown = [name for name in names if name not in known]
@@ -139,12 +131,7 @@ def opened(
 ) -> tuple[SequenceEngine | AdjointEngine, TemporaryFolder]:
     """Build a program in a temporary folder and load it; the engine needs the returned folder.
 
-    Raises
-    ------
-    OptionValueError
-        Modules cannot run on the target.
-    SnncError
-        A machine cannot run the program.
+    Raise OptionValueError if modules cannot run on the target.
     """
     backend = options.backend
     if backend.adjoint:

@@ -1,1 +1,1 @@
-"""Backends: they turn a step program, or its plan, into a project, and a project into a session."""
+"""Backends: each runs step programs of its targets, in this process or as an emitted project."""

@@ -1,7 +1,7 @@
-"""The base class of backends; each backend is one frozen object, listed in :mod:`snnc.backends.registry`.
+"""The base class of backends; each backend is one object, listed in :mod:`snnc.backends.registry`.
 
-Modules named ``backend.py``, and this one, do not import large modules: the command line reads the options of every target, even for
-``--help``. Their methods import what they need.
+In this module and all others with the name ``backend.py``, methods import what they need, so that importing the module takes no time: the
+command line reads the options of every target, even for ``--help``.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.parting import Parts
 
 Support: TypeAlias = Literal["yes", "with a loss", "refused"]
-"""Whether a target accepts an option: always, only if it trains, or never."""
+"""Whether a target accepts an option: always, only with a loss, or never."""
 TRAINING: Final[Mapping[str, Any]] = {"support": "with a loss"}
-"""Metadata of a field: the option affects only training, so it needs a loss."""
+"""Metadata of the field of an option that affects only training."""
 
 
 @dataclass(frozen=True, eq=False)
 class TargetOptions:
-    """Options common to all targets; each backend adds its own fields.
+    """Options that all targets accept, with the names and defaults of :func:`snnc.compile`; backends add fields for others.
 
-    ``target`` is the user's target name. Other fields have the names and defaults of :func:`snnc.compile`. The metadata of a field define
-    when the option is accepted: :data:`TRAINING`, or ``{"values": {value: support}}`` if that depends on the value. The target refuses
-    options that it has no field for.
+    The metadata of a field define when the option is accepted: :data:`TRAINING`, or ``{"values": {value: support}}`` if that depends on the
+    value.
     """
 
     target: str
@@ -58,7 +57,7 @@ class TargetOptions:
 
 @dataclass(frozen=True, eq=False)
 class SequenceOptions(TargetOptions):
-    """Options of backends that run the step program itself, without tiles."""
+    """Options of backends without tiles."""
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
@@ -69,21 +68,14 @@ class SequenceOptions(TargetOptions):
 
 @dataclass(frozen=True, eq=False)
 class PlacedProgram:
-    """A program and its mapping, passed from one stage of a backend to the next.
-
-    Attributes
-    ----------
-    program
-        The step program of the network as its author wrote it.
-    plan
-        The mapping onto tiles; None if the target has no tiles.
-    parts
-        The parts or channel orders of populations, if the plan places those instead of the whole populations.
-    """
+    """A step program and its mapping onto tiles."""
 
     program: StepProgram
+    """The step program of the network as its author wrote it."""
     plan: Plan | None = None
+    """The mapping; None if the target has no tiles."""
     parts: Parts | ChannelOrders | None = None
+    """How the plan divides populations into parts, or reorders their channels; None if it does neither."""
 
     @property
     def placed(self) -> StepProgram:
@@ -93,7 +85,7 @@ class PlacedProgram:
 
 @dataclass(frozen=True, eq=False)
 class BuiltProject:
-    """A built project: its folder, and the library or other file that a session loads."""
+    """A built project: its folder, and the file that a session loads, such as a shared library."""
 
     folder: Path
     library: Path
@@ -105,44 +97,29 @@ Own = TypeVar("Own", bound=TargetOptions)
 
 @dataclass(frozen=True, eq=False)
 class Backend(Generic[Own]):
-    """A target, or all targets of a kind. Subclasses override the stages that they implement.
-
-    Attributes
-    ----------
-    name
-        Name; for a backend that is a single target, also its value of ``--target``.
-    about
-        Description in ``snnc targets``; empty if each target is described by a file.
-    options
-        Dataclass of its options.
-    heading
-        Name in messages and tables, if it differs from `name`.
-    synonyms
-        Other names that users try; the error message for such a name suggests this target.
-    emits
-        Whether it writes a program that is then built. Otherwise the step program runs in this process.
-    has_tiles
-        Whether it maps programs onto tiles and counts the tiles' cycles.
-    trains
-        Whether its sessions train; otherwise only the emitted project does.
-    native
-        Whether :mod:`snnc.backends.native` writes its projects: the program owns the weights, ``project.json`` gives the memory needed for
-        a sequence, and PyTorch can run the program as a module.
-    adjoint
-        Whether its program, compiled for fixed steps and samples, accepts an adjoint of the outputs from the caller, so that PyTorch
-        can run it as a module.
-    """
+    """A target, or all targets of a kind."""
 
     name: str
+    """Name; the value of ``--target`` for a backend that is a single target."""
     about: str
+    """Description in ``snnc targets``; empty if each target of the backend has a file with its description."""
     options: type[Own]
+    """Dataclass of its options."""
     heading: str = ""
+    """Name in messages and tables, if it differs from `name`."""
     synonyms: tuple[str, ...] = ()
+    """Other names that users try, for which an error message suggests this target."""
     emits: bool = True
+    """Whether it writes and builds a program. Otherwise the step program runs in this process."""
     has_tiles: bool = False
+    """Whether it maps programs onto tiles and counts the tiles' cycles."""
     trains: bool = True
+    """Whether its sessions train; otherwise only the emitted project does."""
     native: bool = False
+    """Whether :mod:`snnc.backends.native` writes its projects, which PyTorch can run as modules."""
     adjoint: bool = False
+    """Whether PyTorch can run its programs, compiled for fixed numbers of steps and samples, as modules: they accept the adjoint of the
+    outputs from the caller."""
 
     @property
     def words(self) -> str:
@@ -165,7 +142,7 @@ class Backend(Generic[Own]):
         return support
 
     def own(self, chosen: Any, **more: Any) -> Own:
-        """Return this backend's options, from the equally named fields of `chosen` and from `more` (values that no user chooses)."""
+        """Return this backend's options, from the fields of `chosen` with the same names and from `more`; others are ignored."""
         names = [f.name for f in fields(self.options)]
         given = {name: getattr(chosen, name) for name in names if hasattr(chosen, name)}
         return self.options(**(given | {name: value for name, value in more.items() if name in names}))
@@ -191,7 +168,7 @@ class Backend(Generic[Own]):
         return False
 
     def limit(self, options: Own) -> SpikeLimit | None:
-        """Return the spike limit of the step program; None if there is no limit, or for machines, whose plan contains the limit."""
+        """Return the limit on the spikes that a source sends; None if there is none."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
         return limit_of(options.mode, options.capacity, options.drop, options.seed) if isinstance(options, SequenceOptions) else None
@@ -200,18 +177,18 @@ class Backend(Generic[Own]):
         """Raise a coded error if this backend cannot run `program`."""
 
     def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
-        """Return the program to emit, with its mapping if the target has tiles; `graph` was lowered to `program`."""
+        """Return the program, with its mapping if the target has tiles; `program` is the lowered `graph`."""
         return PlacedProgram(program)
 
     def emit(self, placed: PlacedProgram, options: Own, folder: Path) -> None:
         """Write the program into `folder`, which is empty or does not exist."""
 
     def build(self, folder: Path, options: Own) -> BuiltProject:
-        """Build the project in `folder`, which was never built before."""
+        """Build the project in `folder`."""
         return BuiltProject(folder, folder)
 
     def open(self, placed: PlacedProgram, options: Own, built: BuiltProject | None) -> Engine:
-        """Return an engine that runs `built`, the result of :meth:`build`; `built` is None if the backend emits nothing."""
+        """Return an engine that runs `built`, or that runs the program in this process if `built` is None."""
         raise NotImplementedError(f"the backend {self.name!r} cannot open a program")
 
     def next_step(self, folder: Path, trains: bool) -> str:
@@ -223,7 +200,7 @@ class Backend(Generic[Own]):
         return 1
 
     def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
-        """Return the predicted time of each launch of a training step, from ``project.json``; None if it contains no prediction."""
+        """Return the predictions of ``project.json`` for the kernel launches of a training step or forward pass; None if it has none."""
         return None
 
     def on_device(self) -> bool:

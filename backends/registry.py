@@ -1,4 +1,4 @@
-"""All backends. No other module knows the names of targets: target-dependent code calls the target's object."""
+"""The list of all backends. No other module names targets: code that depends on the target calls its backend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BACKENDS: Final[tuple[AnyBackend, ...]] = (
     CPU,
     CUDA,
     POPTORCH,
-    POPLAR,  # last: any other name is that of a machine or of a machine's file
+    POPLAR,  # last: it accepts any name as that of a machine or of a machine's file
 )
 DEFAULT: Final = REFERENCE.name
 """The default target."""
@@ -42,5 +42,5 @@ def named() -> tuple[AnyBackend, ...]:
 
 
 def synonyms() -> dict[str, tuple[str, ...]]:
-    """Return the names of :func:`named`, those without tiles first, and their synonyms."""
+    """Return the synonyms of each of :func:`named` by its name, those without tiles first."""
     return {b.name: b.synonyms for b in sorted(named(), key=lambda b: b.has_tiles)}

@@ -44,15 +44,7 @@ __all__ = ["BackendSession", "Input"]
 
 
 class BackendSession:
-    """Runs and trains a network; use it as a context manager, or :meth:`close` it.
-
-    Parameters
-    ----------
-    engine
-        The backend's loaded engine.
-    program
-        The step program of the engine.
-    """
+    """Runs and trains a network, whose step program `engine` runs; use it as a context manager, or :meth:`close` it."""
 
     def __init__(self, engine: Engine, program: StepProgram) -> None:
         self.engine = engine
@@ -82,18 +74,18 @@ class BackendSession:
         Parameters
         ----------
         inputs
-            Input name -> array in the layout of the model's file; a bare array if there is one input. Inputs without a
-            time axis are the same at every step.
+            Input name -> array with the axes of the model's file; the array alone if there is one input. Inputs without a time axis are
+            the same at every step.
         initial
-            State name -> [*shape], [B, *shape] or a number, if it differs from the model's. Names are those of the
-            file's explicit states, or ``"population.state"``.
+            State name -> [*shape], [B, *shape] or a number, if it differs from the model's. Names are ``"population.state"``, or those of
+            states in the file.
         steps
             Number of steps, needed only if no input and no compile option gives it.
 
         Returns
         -------
         dict
-            Output name -> array in the layout of the file.
+            Output name -> array with the axes of the file.
 
         Raises
         ------
@@ -112,7 +104,7 @@ class BackendSession:
         initial: Mapping[str, npt.ArrayLike] | None = None,
         steps: int | None = None,
     ) -> tuple[dict[str, InputValues], dict[tuple[str, str], Array]]:
-        """Convert arguments of :meth:`run` for the engine: input id -> [T, B, *shape], and the initial values of all samples."""
+        """Convert arguments of :meth:`run` for the engine: input id -> [T, B, *shape], and initial values of all samples."""
         if steps is not None and steps < 1:
             raise StepsError(f"steps is {steps}; it must be at least 1.")
         whole = self.inputs.sequences(inputs, steps)
@@ -121,18 +113,11 @@ class BackendSession:
     def step(self, inputs: Inputs) -> dict[str, Array]:
         """Run one step and keep the state for the next; :meth:`reset` starts again.
 
-        The program of a machine runs whole sequences. There, each step runs the sequence again from its start (exact, but slow), and the
-        sequence has at most the compiled number of steps and samples.
+        The program of a machine runs whole sequences, of at most the compiled numbers of steps and samples. There, each step runs the
+        sequence again from its start, which is exact but slow.
 
-        Parameters
-        ----------
-        inputs
-            As for :meth:`run`, without the time axis: [B, *shape], or [*shape] for one sample if the file has no batch axis.
-
-        Returns
-        -------
-        dict
-            Output name -> [B, *shape] (or [*shape]) of this step.
+        Inputs and outputs are as for :meth:`run`, without the time axis: [B, *shape], or [*shape] for one sample if the file has no batch
+        axis.
 
         Raises
         ------
@@ -150,18 +135,16 @@ class BackendSession:
         return {o.label: found[o.id] if o.layout.batch_axis is not None or batch > 1 else found[o.id][0] for o in self.program.outputs}
 
     def reset(self, batch: int | None = None, initial: Mapping[str, npt.ArrayLike] | None = None) -> None:
-        """Set all states to their initial values before the next :meth:`step`; `initial` is as in :meth:`run`.
+        """Set all states to their initial values before the next :meth:`step`; `initial` as for :meth:`run`.
 
-        `batch` is the number of samples. By default, it is 1 if `initial` is given, and else that of the next inputs.
+        `batch` is the number of samples: by default 1 if `initial` is given, else that of the next inputs.
         """
         engine = self._stepping_engine()
         if batch is not None and batch < 1:
             raise BatchSizeError(f"the batch is {batch}; it must be at least 1.")
-        if batch is None and initial:
-            batch = 1
-        self._stepping = batch
-        if batch is not None:
-            engine.reset(batch, initial_states(self.program, initial or {}, batch))
+        self._stepping = batch or (1 if initial else None)
+        if self._stepping is not None:
+            engine.reset(self._stepping, initial_states(self.program, initial or {}, self._stepping))
 
     # ---- training ----------------------------------------------------------------------------------------------------
 
@@ -195,20 +178,20 @@ class BackendSession:
     ) -> History:
         """Train by backpropagation through time.
 
-        Processes started by ``torchrun``, or those of torch's process group, train together. Each receives all samples and runs its
-        share of every batch. Gradients are summed over the processes (by NCCL on GPUs, otherwise by gloo). Up to rounding, every process
-        applies the update and reports the loss of the whole batch. All start from the parameters of rank 0 and end with identical bits.
+        Processes started by ``torchrun``, or those of torch's process group, train together. Each gets all samples and runs its share of
+        every batch; their gradients are summed (by NCCL on GPUs, otherwise by gloo). Up to rounding, every process makes the update and
+        reports the loss of the whole batch. All start from the parameters of rank 0 and end with identical bits.
 
-        If the engine was compiled for one batch size, samples that do not fill the last batch of an epoch are skipped and
-        counted in ``History.dropped``; with shuffling they differ in each epoch. Other engines accept a smaller last batch.
+        If the network was compiled for one batch size, samples that do not fill the last batch of an epoch are skipped and counted in
+        ``History.dropped``; with shuffling, they differ from epoch to epoch. Otherwise the last batch may be smaller.
 
         Parameters
         ----------
         x
-            [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays. Without `y`, an
-            iterable of batches, which are pairs ``(x, y)`` of such data: a DataLoader, a list or a generator. Each batch is one update. The
-            iterable is iterated again in each epoch, so a generator lasts for one epoch. Or a data set (:mod:`snnc.data`), which contains
-            its labels and is read batch by batch, in the same order as arrays.
+            [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays by input name. Without
+            `y`: a data set (:mod:`snnc.data`), which contains its labels and is read batch by batch, in the same order as arrays; or an
+            iterable of batches, which are pairs ``(x, y)`` of such arrays, for example a DataLoader. Each batch is one update. Every epoch
+            iterates over it again, so a generator lasts for one epoch.
         y
             [samples], class indices; targets of a different kind if the loss needs them (:mod:`snnc.losses`).
         epochs
@@ -217,37 +200,36 @@ class BackendSession:
             Number of epochs already trained by an earlier :meth:`fit` with the same data and seed. Order and learning rate continue after
             them, so training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) equals training in one.
         batch
-            Number of samples per update; by default the batch for which the network was compiled, or 64. If `x` is an iterable of batches,
-            each of them is one update.
+            Number of samples per update, unless `x` is an iterable of batches; by default that of the compiled network, or 64.
         learning_rate
             A number, a schedule of :mod:`snnc.schedules` or its text, or another function of the number of updates (including those of the
             `first_epoch` earlier epochs); by default the rate of the optimiser.
         gradient_window
-            The lower end of the gradient window, or both ends. Each is a number, a schedule or another function of the number of updates,
-            and lies inside the compiled window. By default the window does not change.
+            The lower end of the gradient window, or both ends, inside the compiled window: numbers, schedules or other functions of the
+            number of updates. By default, the window does not change.
         capacity
-            Maximum number of spikes that a source sends in a step, up to the compiled capacity; for programs that were compiled with mode
-            "drop". It is a number, a schedule (rounded) or another function of the number of updates; or a share of the neurons, such as
-            ``"5 %"`` or ``"linear:10,5,epochs=8 %"``; or one of these for each input or population, as a dictionary by name (``"*"``: all
-            others) or as text, such as ``"5 %; hidden=20"``.
+            Maximum number of spikes that a source sends in a step, up to the compiled capacity, for networks compiled with mode "drop". It
+            is a number, a schedule (rounded) or another function of the number of updates; or a share of the neurons, such as ``"5 %"`` or
+            ``"linear:10,5,epochs=8 %"``; or one of these for each input or population, as a dictionary by name (``"*"``: all others) or as
+            text, such as ``"5 %; hidden=20"``.
         shuffle, seed
-            Whether the samples are in a new random order in each epoch, and the seed of these orders; by default, the seed is the one given
-            to ``compile``. An iterable of batches keeps its order.
+            Whether the samples are in a new random order in each epoch, and the seed of these orders, by default the seed given to
+            ``compile``. An iterable of batches keeps its order.
         accumulate
-            Number of parts into which the batch of an update is split. The parts run one after another and their gradients are summed, so
-            a step needs the memory of one part only. The update equals that of the whole batch, up to rounding. An engine that was compiled
-            for one batch size runs this number of batches per update; its optimiser must have ``accumulate``.
+            Number of parts of the batch of an update, which run one after another; their gradients are summed. A step then needs the memory
+            of one part only, and the update equals that of the whole batch, up to rounding. A network compiled for one batch size runs this
+            number of batches per update; its optimiser must have ``accumulate``.
         validation
             ``(x, y)``, samples and labels, or a data set, on which the network is evaluated after each epoch. Processes that train
             together evaluate a share each.
         metrics
-            Metrics besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``, or functions of scores
-            [samples, classes] and labels. ``"spikes"``: the mean number of spikes per sample in each layer, ``spikes_<label>``, counted in
-            the first 16 samples by the NumPy reference.
+            Metrics besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``; functions of scores
+            [samples, classes] and labels; or ``"spikes"``, the mean number of spikes per sample in each layer (``spikes_<label>``), counted
+            in the first 16 samples by the NumPy reference.
         monitor
             Quantity that determines the best epoch: the validation ``"loss"``, or the ``"accuracy"``.
         patience, min_delta
-            Training stops after `patience` consecutive epochs that improve the `monitor` quantity by no more than `min_delta`.
+            Training stops after `patience` consecutive epochs that improve the monitored quantity by no more than `min_delta`.
         best
             File for the weights of the best epoch, in the format of `checkpoints`.
         restore_best
@@ -259,7 +241,7 @@ class BackendSession:
         callback
             Called after each batch.
         on_epoch
-            Called after each epoch, when it has been saved.
+            Called after each epoch, when its checkpoint has been written.
         checkpoints
             A file for weights, optimiser state and position, and the interval at which it is written. With it, Ctrl-C, SIGTERM and SIGHUP
             end training after the current batch: the progress is saved, then the signal has its usual effect (``KeyboardInterrupt``).
@@ -269,8 +251,8 @@ class BackendSession:
         Raises
         ------
         DivergedError
-            A loss, or at the end of an epoch a parameter or moment, is not finite. The session is reset to the parameters and moments of
-            the last epoch (or checkpoint) at which all were finite, or to the initial ones, and can be used and trained further.
+            A loss is not finite, or a parameter or moment at the end of an epoch. The session then has the parameters and moments of the
+            last epoch (or checkpoint) at which all were finite, or the initial ones, and can be trained further.
         CheckpointError
             The progress cannot be written; the session keeps its weights.
         SessionError
@@ -298,15 +280,15 @@ class BackendSession:
         return history
 
     def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
-        """Return the number of samples per update, for the arguments of :meth:`fit`; None: it depends on the number of all samples."""
+        """Return the number of samples per update, for arguments of :meth:`fit`; None: the default."""
         return batch
 
     def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
-        """Return the seed of the sample order, for the arguments of :meth:`fit`."""
+        """Return the seed of the sample orders, for arguments of :meth:`fit`."""
         return seed or 0
 
     def _after_fit(self, history: History, samples: int) -> None:
-        """Called after training with `samples` samples per epoch; 0 for a stream of batches."""
+        """Called after training with `samples` samples per epoch (0: unknown)."""
 
     def spike_counter(self) -> SpikeCounter | None:
         """Return a counter of the spikes in each layer, for the metric ``"spikes"``; None if the session has no counter."""
@@ -342,7 +324,7 @@ class BackendSession:
 
     @property
     def drop(self) -> DropPolicy | None:
-        """Policy that selects the spikes to send if more than :attr:`capacity` fire: the ``"lowest"`` ids, or a ``"random"`` choice that
+        """Which spikes a source sends if more than :attr:`capacity` neurons fire: the ``"lowest"`` ids, or a ``"random"`` choice, which
         differs in each step and update. None in the same cases as :attr:`capacity`. It can be set."""
         return self._limits.policy
 
@@ -354,7 +336,7 @@ class BackendSession:
     # ---- predicting --------------------------------------------------------------------------------------------------
 
     def predict(self, x: Inputs | BatchedData, output: str | None = None) -> Array:
-        """Return the class index of each sample; `x` as in :meth:`fit`, `output` is needed if there are several."""
+        """Return the class index of each sample; `x` as for :meth:`fit`; `output` is needed if there are several outputs."""
         self._check_open()
         return self._predictor().classes(x, output)
 
@@ -371,7 +353,7 @@ class BackendSession:
         return by_label(self.program, self.engine.get_parameters())
 
     def load_state_dict(self, values: Mapping[str, npt.ArrayLike], strict: bool = True) -> None:
-        """Set parameters by label; with `strict`, `values` must contain exactly all of them. On an error, nothing changes."""
+        """Set parameters by label; with `strict`, `values` must contain all of them and nothing else. On an error, nothing changes."""
         self._check_open()
         self.engine.set_parameters(by_name(self.program, values, strict))
 
@@ -401,10 +383,10 @@ class BackendSession:
         path
             A file that :meth:`save` wrote, on any target.
         strict
-            Require exactly the parameters of this network.
+            Whether the file must contain all parameters of this network and no others.
         optimizer
-            Also set the state of the optimiser, so that training continues where it stopped. By default, if the file contains it and this
-            network is trainable.
+            Whether to set the state of the optimiser too, to continue training. By default, if the file contains it and this network is
+            trainable.
 
         Raises
         ------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from snnc.benchmarks.published import PublishedNet, PublishedOptions
 from snnc.compiler.ir.graph import Array
@@ -14,61 +15,46 @@ from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.frontends.dsl.network import Network
 from snnc.options.optimizers import parse_optimizer
 
+Value = TypeVar("Value")
+
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A network to map.
-
-    Attributes
-    ----------
-    name, suite
-        Name in tables; suite, one of :data:`snnc.benchmarks.nets.SUITES`.
-    target, chips
-        Name of the machine, and number of its chips that are used.
-    steps, batch
-        Number of time steps T and number of samples B of a training step.
-    loss, optimizer, surrogate
-        Specifications of the loss, the optimiser and the surrogate, as on the command line.
-    build
-        Function that builds the network.
-    activity
-        Mean fraction of values that are spikes in a step, by name of the input or population.
-    activity_source
-        Origin of `activity`, such as ``"assumed"`` or ``"simulated: moving pen strokes"``.
-    capacity
-        Maximum number of ids per sample that the published program (:mod:`snnc.benchmarks.published`) sends in a step, by name of the input
-        or population; empty if that program cannot run the network.
-    gradient_window
-        Range of distances to the threshold in which neurons receive a gradient; None: all neurons receive one.
-    support
-        Mean fraction of neurons that receive a gradient in a step, by name of the population.
-    counts, support_counts
-        Numbers of spikes, and of neurons that receive a gradient, in each step and sample [T, B]; empty without a simulation.
-    build_dense
-        Function that builds the network with values in place of spikes; None if the network has no such form.
-    published
-        The network in the form of :func:`~snnc.benchmarks.published.predict_published`; None if the published program cannot run it.
-    """
+    """A network to map."""
 
     name: str
     suite: str
+    """One of :data:`snnc.benchmarks.nets.SUITES`."""
     target: str
+    """Name of the machine."""
     chips: int
+    """Number of chips that are used."""
     steps: int
     batch: int
     loss: str
     optimizer: str
     surrogate: str
+    """Loss, optimiser and surrogate as on the command line."""
     build: Callable[[], Network]
     activity: Mapping[str, float]
+    """Mean fraction of values that are spikes in a step, by name of the input or population."""
     activity_source: str
+    """Origin of `activity`, such as ``"assumed"`` or ``"simulated: moving pen strokes"``."""
     capacity: Mapping[str, int]
+    """Maximum number of ids per sample that the published program (:mod:`snnc.benchmarks.published`) sends in a step, by name of the input
+    or population; empty in the suite ``everyday``."""
     published: PublishedNet | None
+    """The network, or the most similar one that the published program can run, for
+    :func:`~snnc.benchmarks.published.predict_published`; None if there is none."""
     gradient_window: tuple[float, float] | None = None
+    """Range of distances to the threshold in which neurons receive a gradient; None: all neurons receive one."""
     support: Mapping[str, float] = field(default_factory=dict)
+    """Mean fraction of neurons that receive a gradient in a step, by name of the population."""
     counts: Mapping[str, Array] = field(default_factory=dict)
     support_counts: Mapping[str, Array] = field(default_factory=dict)
+    """Numbers of spikes, and of neurons that receive a gradient, in each step and sample [T, B]; empty without a simulation."""
     build_dense: Callable[[], Network] | None = None
+    """Function that builds the network with values in place of spikes; None if the network has no such form."""
 
     @property
     def published_options(self) -> PublishedOptions:
@@ -88,21 +74,12 @@ class Benchmark:
 
     def buffer_activity(self, program: StepProgram) -> dict[str, float]:
         """Return :attr:`activity` by StepProgram buffer, the form that :func:`snnc.compiler.tiles.make_plan` accepts."""
-        return {buffer: self.activity[name] for name, buffer in spiking_buffers(program) if name in self.activity}
+        return by_buffer(program, self.activity)
 
-    def buffer_support(self, program: StepProgram) -> dict[str, float]:
-        """Return :attr:`support` by StepProgram buffer."""
-        return {buffer: self.support[name] for name, buffer in spiking_buffers(program) if name in self.support}
 
-    def buffer_counts(self, program: StepProgram) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return :attr:`counts` and :attr:`support_counts` by StepProgram buffer."""
-        named = spiking_buffers(program)
-        counts, support = ({buffer: of[name] for name, buffer in named if name in of} for of in (self.counts, self.support_counts))
-        return counts, support
-
-    def buffer_capacity(self, program: StepProgram) -> dict[str, int]:
-        """Return :attr:`capacity` by StepProgram buffer."""
-        return {buffer: self.capacity[name] for name, buffer in spiking_buffers(program) if name in self.capacity}
+def by_buffer(program: StepProgram, values: Mapping[str, Value]) -> dict[str, Value]:
+    """Return `values`, which are given by the name of an input or population, by StepProgram buffer."""
+    return {buffer: values[name] for name, buffer in spiking_buffers(program) if name in values}
 
 
 def spiking_buffers(program: StepProgram) -> tuple[tuple[str, str], ...]:

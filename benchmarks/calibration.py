@@ -1,8 +1,8 @@
 """Compare predicted step times of the published IPU program (:mod:`snnc.benchmarks.published`) with its log, for 12 nets.
 
 Predictions are made for two clocks, with and without merging of adjacent copies, because the log records neither. They are also made for
-three costs of a fragment (a contiguous piece of memory in an exchange), and for simulated and full capacities. Nothing in the model is
-fitted to the log. Its constants and their sources:
+three costs of a fragment (a contiguous piece of memory in an exchange), with the simulated activity and with every capacity in use. Nothing
+in the model is fitted to the log. The model's constants and their sources:
 
 ==================================  ==================================================================================
 sizes, layouts, loops, supersteps   public code of ``jrfinkbeiner/graphcore_snn``, commit 2b0fe90 (the version that ran)

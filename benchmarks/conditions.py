@@ -19,19 +19,14 @@ DIGITS: Final = 16
 
 @dataclass(frozen=True)
 class Conditions:
-    """Weights, data and activity with which a number was measured or predicted.
-
-    Attributes
-    ----------
-    weights, data
-        Hashes of the initial weights and biases, and of the inputs and labels, see :func:`digest`.
-    activity
-        Mean fraction of values that are spikes in a step, over the batch, by name of the input or population.
-    """
+    """Weights, data and activity with which a number was measured or predicted."""
 
     weights: str
+    """Hash of the initial weights and biases, see :func:`digest`."""
     data: str
+    """Hash of the inputs and labels."""
     activity: Mapping[str, float]
+    """Mean fraction of values that are spikes in a step, over the batch, by name of the input or population."""
 
     def to_data(self) -> dict[str, Any]:
         """Return the conditions as JSON data."""

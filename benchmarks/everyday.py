@@ -116,7 +116,7 @@ def _w(hidden: tuple[int, ...], recurrent: bool, steps: int, batch: int, density
 
 
 ASSUMED: Final = 0.05
-"""Assumed number of spikes per neuron and step, as in :mod:`snnc.compiler.tiles.schedule.capacity`."""
+"""Assumed number of spikes per neuron and step, as in :mod:`snnc.compiler.tiles.schedule.buses`."""
 
 
 def _published(hidden: tuple[int, ...], steps: int, batch: int, density: float, name: str) -> PublishedNet:

@@ -35,16 +35,9 @@ def cpu_seconds(row: Row) -> float:
 
 
 def growth(rows: Sequence[Row], over: str) -> float | None:
-    """Return the exponent k of ``CPU seconds ~ over ** k``, from a least-squares fit to the logarithms.
+    """Return the exponent k of ``CPU seconds ~ over ** k``, from a least-squares fit to the logarithms; rows without a plan are omitted.
 
-    None: there are fewer than two rows, or `over` varies by less than a factor of 2.
-
-    Parameters
-    ----------
-    rows
-        Rows of the suite; those without a plan are omitted.
-    over
-        Key of the independent quantity: "weights" or "tiles_used".
+    `over` is a key of the rows, "weights" or "tiles_used". None: there are fewer than two rows, or it varies by less than a factor of 2.
     """
     known = [row for row in rows if row.get("fits")]
     along = np.log([float(row[over]) for row in known])
@@ -70,20 +63,15 @@ def _panel(index: int, title: str, known: Sequence[Row], over: str, value: Calla
     if rows:
         places = [place(row[over], value(row)) for row in rows]
         lines.append((_text(places), MEASURED, False))
-        lines.append((_text(_straight(rows[-1][over], value(rows[-1]), low_x, low_y, place)), LINEAR, True))
+        weights, at = rows[-1][over], value(rows[-1])
+        shrink = 10 ** min(math.log10(weights) - low_x, math.log10(at) - low_y)
+        # A line of slope 1 from the largest network down to the edge of the axes.
+        lines.append((_text([place(weights / shrink, at / shrink), place(weights, at)]), LINEAR, True))
         marks = [
             Mark(x, y, MEASURED, f"{row['net']}: {row['weights']:,} weights, {row['compile_s']:.2f} s, {row['peak_rss_mb']:,.0f} MiB", True)
             for (x, y), row in zip(places, rows, strict=True)
         ]
     return Panel(title, left, ticks, columns, left + WIDTH, left + WIDTH / 2, tuple(lines), tuple(marks), over.removesuffix("_used"))
-
-
-def _straight(
-    weights: float, at: float, low_x: int, low_y: int, place: Callable[[float, float], tuple[float, float]]
-) -> list[tuple[float, float]]:
-    """Return the ends of a line of slope 1, from the largest network down to the edge of the axes."""
-    shrink = min(math.log10(weights) - low_x, math.log10(at) - low_y)
-    return [place(weights / 10**shrink, at / 10**shrink), place(weights, at)]
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:

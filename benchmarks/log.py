@@ -10,29 +10,20 @@ from typing import Any
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """One point of the log.
-
-    Attributes
-    ----------
-    name
-        Name of the benchmark.
-    hidden, capacity
-        Number of neurons of each hidden layer, and its capacity K, in ids per sample and step.
-    ms
-        Most frequent time of a training step over the epochs, in whole milliseconds; two values if each occurs in at least a quarter of the
-        epochs.
-    epochs
-        Number of epochs for each time of a training step in milliseconds; the first epoch is omitted.
-    compile_s
-        Duration of the compilation and the first epoch, in seconds.
-    """
+    """One point of the log."""
 
     name: str
     hidden: tuple[int, ...]
+    """Number of neurons of each hidden layer."""
     capacity: tuple[int, ...]
+    """Capacity K of each hidden layer, in ids per sample and step."""
     ms: tuple[int, ...]
+    """Most frequent time of a training step over the epochs, in whole milliseconds; two values if each occurs in at least a quarter of the
+    epochs."""
     epochs: dict[int, int]
+    """Number of epochs for each time of a training step in milliseconds; the first epoch is omitted."""
     compile_s: int
+    """Duration of the compilation and the first epoch, in seconds."""
 
     @property
     def logged_ms(self) -> float:
@@ -43,15 +34,14 @@ class LoggedRun:
 def logged_runs() -> tuple[LoggedRun, ...]:
     """Return the 12 points, in the order of the log."""
     data: dict[str, Any] = tomllib.loads(files("snnc.benchmarks").joinpath("logged.toml").read_text())
-    return tuple(_run(run) for run in data["run"])
-
-
-def _run(run: dict[str, Any]) -> LoggedRun:
-    return LoggedRun(
-        name=run["name"],
-        hidden=tuple(run["hidden"]),
-        capacity=tuple(run["capacity"]),
-        ms=tuple(run["ms"]),
-        epochs={int(ms): count for ms, count in run["epochs"].items()},
-        compile_s=run["compile_s"],
+    return tuple(
+        LoggedRun(
+            name=run["name"],
+            hidden=tuple(run["hidden"]),
+            capacity=tuple(run["capacity"]),
+            ms=tuple(run["ms"]),
+            epochs={int(ms): count for ms, count in run["epochs"].items()},
+            compile_s=run["compile_s"],
+        )
+        for run in data["run"]
     )

@@ -87,7 +87,7 @@ def of_workload(workload: Workload, target: str) -> MatchedProblem:
     parameters = {key: replace(p, value=values.get(p.label, p.value)) for key, p in lowered.program.parameters.items()}
     program = replace(lowered.program, parameters=parameters)
     names = {label: own for own, label in labels(workload).items()}
-    return MatchedProblem(lowered, chosen, program, {program.inputs[0].id: problem.x}, problem.y, names, 1)
+    return MatchedProblem(lowered, chosen, program, {program.inputs[0].id: problem.x}, problem.y, names, chips=1)
 
 
 def _of_benchmark(case: Benchmark, target: str | None) -> MatchedProblem:
@@ -96,9 +96,8 @@ def _of_benchmark(case: Benchmark, target: str | None) -> MatchedProblem:
     )
     lowered = lower_graph(case.build().graph(), chosen)
     program = lowered.program
-    return MatchedProblem(
-        lowered, chosen, program, drawn_inputs(case, program), drawn_labels(case, program), weight_labels(program), case.chips
-    )
+    drawn = drawn_inputs(case, program), drawn_labels(case, program)
+    return MatchedProblem(lowered, chosen, program, *drawn, weight_labels(program), case.chips)
 
 
 def drawn_inputs(case: Benchmark, program: StepProgram, steps: int = 0, batch: int = 0, seed: int = SEED) -> dict[str, Array]:

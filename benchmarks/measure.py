@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from snnc.benchmarks.benchmark import Benchmark
+from snnc.benchmarks.benchmark import Benchmark, by_buffer
 from snnc.benchmarks.cpu.memory import max_resident_bytes
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import benchmark, on_chips, with_full_capacities
@@ -53,10 +53,8 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
 
     Parameters
     ----------
-    name
-        Name of the benchmark.
-    strategy
-        Strategy of placement, :data:`PUBLISHED` or :data:`DENSE`.
+    name, strategy
+        Benchmark, and a strategy of placement such as "snnc", or :data:`PUBLISHED` or :data:`DENSE`.
     target
         Name of the machine; None: the benchmark's own.
     emit
@@ -87,11 +85,8 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
         row["logged_ms"] = logged.logged_ms
     start, cpu = time.perf_counter(), time.process_time()
     try:
-        found = (
-            _published(case, machine)
-            if strategy == PUBLISHED
-            else _mapped(case, SNNC if strategy == DENSE else strategy, machine, emit=emit)
-        )
+        own = SNNC if strategy == DENSE else strategy
+        found = _published(case, machine) if strategy == PUBLISHED else _mapped(case, own, machine, emit=emit)
     except SnncError as error:
         found = {"error": error.text, "code": error.code}
         if isinstance(error, BaselineTooBigError):
@@ -99,8 +94,9 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
     plan = found.pop("plan", None)
     row |= {"compile_s": time.perf_counter() - start, "cpu_s": time.process_time() - cpu} | found
     row["peak_rss_mb"] = max_resident_bytes() / 2**20
-    varied = logged is not None and row["fits"] and strategy in VARIED
-    return row | (_variants(case, machine, plan) if varied else {})
+    if logged is None or not row["fits"] or strategy not in VARIED:
+        return row
+    return row | _variants(case, machine, plan)
 
 
 def mapped_plan(case: Benchmark) -> Plan:
@@ -138,7 +134,7 @@ def _variants(case: Benchmark, machine: Target, plan: Plan | None) -> dict[str, 
 
 
 def _milliseconds(case: Benchmark, machine: Target, plan: Plan | None) -> float | None:
-    """Return the predicted milliseconds of a step of the published program, or of `plan` unchanged; None if it does not fit."""
+    """Return the predicted milliseconds of a step of the published program, or of snnc's placed as in `plan`; None if it does not fit."""
     if plan is None and case.published is not None:
         return predict_published(case.published, machine, case.published_options).milliseconds()
     try:
@@ -148,7 +144,6 @@ def _milliseconds(case: Benchmark, machine: Target, plan: Plan | None) -> float 
 
 
 def _published(case: Benchmark, machine: Target) -> dict[str, Any]:
-    """Return the cost of the published program, predicted by :mod:`snnc.benchmarks.published`."""
     if case.published is None:
         raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is not such a chain.")
     prediction = predict_published(case.published, machine, case.published_options)
@@ -181,7 +176,8 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
         "plan": plan,
     }
     if emit:
-        _emit(compiled)
+        with temporary_folder("snnc-bench-") as folder:
+            emit_project(compiled, Path(folder) / "project")
         found["emit_s"] = time.perf_counter() - mapped
     return found | {"emitted": emit, "compile_s": time.perf_counter() - start}
 
@@ -197,8 +193,7 @@ def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = 
         found = map_graph(given.ready, program, chosen.own().for_plan(), activity, machine=machine, strategy=strategy, chips=case.chips)
         return Compiled(graph, chosen, program, found.plan, found.parts), found.plan
     # Like the published program, this plan sends the lowest ids of a step, up to the capacity, and drops the rest.
-    support, capacity = case.buffer_support(program), case.buffer_capacity(program)
-    counts, support_counts = case.buffer_counts(program)
+    support, capacity = by_buffer(program, case.support), by_buffer(program, case.capacity)
     plan = make_plan(
         program,
         machine,
@@ -211,8 +206,8 @@ def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = 
         activity_source=activity.source,
         capacity=capacity,
         support=support,
-        counts=counts,
-        support_counts=support_counts,
+        counts=by_buffer(program, case.counts),
+        support_counts=by_buffer(program, case.support_counts),
         gradient_capacity={name: capacity[name] for name in support},
         placer=None if again is None else as_planned(again),
         fused=None if again is None else again.latency > 1,
@@ -225,11 +220,6 @@ _ESTIMATED: Final = (
     *("step_ms", "peak_tile_bytes", "tile_bytes"),
 )
 """Keys of an estimate that are copied into a row."""
-
-
-def _emit(compiled: Compiled) -> None:
-    with temporary_folder("snnc-bench-") as folder:
-        emit_project(compiled, Path(folder) / "project")
 
 
 def main(arguments: list[str]) -> None:

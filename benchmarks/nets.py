@@ -11,8 +11,8 @@ suite           networks
 ``everyday``    W1, W1 without recurrence, W2, a convolutional net, sparse nets of 10,000 neurons with fan-out 40 (random; in 16 clusters)
 ==============  ======================================================================================================
 
-Names: ``logged-h2-a1`` (2 hidden layers, capacities of 1 % of the neurons), ``nmnist-h3-a0.5``, ``shd-n8-b3-a5`` (8 neurons per tile, 3
-layers per 2 neurons per tile), ``shd-x16-n8-a5`` (16 IPUs), ``shd-x4-n2-a5-B96`` (batch 96), ``w1`` …
+Names: ``logged-h2-a1`` (2 hidden layers, capacities of 1 % of the neurons), ``nmnist-h3-a0.5``, ``shd-n8-b3-a5`` (8 neurons per tile,
+8 / 2 x 3 hidden layers), ``shd-x16-n8-a5`` (16 IPUs), ``shd-x4-n2-a5-B96`` (batch 96), ``w1`` …
 """
 
 from __future__ import annotations
@@ -105,10 +105,8 @@ def _multi_layer(name: str, data: str, layers: int, percent: float) -> Benchmark
 
 
 def _multi_neuron(name: str, ipus: int, per_tile: int, base: int, percent: float, batch: int) -> Benchmark:
-    layers = per_tile // 2 * base
-    net = published_net(
-        name, DATASETS["shd"], layers=layers, per_tile=per_tile, ipus=ipus, activity=percent / 100, batch=batch, optimizer="sgd"
-    )
+    sizes = {"layers": per_tile // 2 * base, "per_tile": per_tile, "ipus": ipus, "batch": batch}
+    net = published_net(name, DATASETS["shd"], **sizes, activity=percent / 100, optimizer="sgd")
     return _benchmark(net, "multi_ipu" if "-x" in name else "multi_neuron", ipus, FULL)
 
 
@@ -148,6 +146,6 @@ def with_steps(benchmark: Benchmark, steps: int) -> Benchmark:
 
 
 def with_full_capacities(benchmark: Benchmark) -> Benchmark:
-    """Return the benchmark with as many spikes and gradients of each layer per step as its capacity; everyday benchmarks are unchanged."""
+    """Return the benchmark with as many spikes and gradients of each layer per step as its capacity; unchanged without a published net."""
     net = benchmark.published
     return benchmark if net is None else _benchmark(net.full(), benchmark.suite, benchmark.chips, FULL)

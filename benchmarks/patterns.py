@@ -25,18 +25,9 @@ def split_patterns(patterns: str) -> tuple[str, ...]:
 def matching(
     patterns: str, among: Sequence[Named], names_of: Callable[[Named], Collection[str]], what: str, known: str
 ) -> tuple[Named, ...]:
-    """Return the elements of `among` that match a pattern (shell-style: ``logged-*``), in the order of `among`.
+    """Return the elements of `among` with a name that matches one of the comma-separated patterns (shell-style: ``logged-*``), in order.
 
-    Parameters
-    ----------
-    patterns
-        Patterns, separated by commas.
-    among
-        The elements.
-    names_of
-        Returns the names of an element; one of them must match.
-    what, known
-        Parts of the error message: the kind of elements, such as "figure", and a clause that describes the existing names.
+    `what` and `known` are parts of the error message: the kind of elements, such as "figure", and a clause about the existing names.
 
     Raises
     ------

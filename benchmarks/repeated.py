@@ -15,12 +15,8 @@ _MILLISECONDS: Final = ("step_ms", "predicted_ms", "predicted_ms_full")
 
 def repeated(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[str, Any] | None:
     """Return the row of `task`, derived from a row of the same network, or of a machine with another clock; None if it must be measured."""
-    return _of_the_same_network(rows, task) or at_another_clock(rows, task)
-
-
-def _of_the_same_network(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[str, Any] | None:
     if task.target is not None:
-        return None
+        return at_another_clock(rows, task)
     same = (same_network(task.net), task.strategy)
     for row in rows:
         if row["net"] != task.net and (same_network(row["net"]), row["strategy"]) == same:

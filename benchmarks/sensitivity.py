@@ -36,22 +36,16 @@ BASE: Final = "none"
 
 @dataclass(frozen=True)
 class Ratio:
-    """A headline ratio of two step times.
-
-    Attributes
-    ----------
-    title, short
-        Names of the ratio in tables and on an axis.
-    above
-        Network and strategy whose predicted time is the numerator.
-    below
-        Denominator: a network and strategy, or a time in milliseconds; 0.0: the time of the network `above` in the published log.
-    """
+    """A headline ratio of two step times."""
 
     title: str
+    """Name in tables."""
     above: tuple[str, str]
+    """Network and strategy whose predicted time is the numerator."""
     below: tuple[str, str] | float
+    """Denominator: a network and strategy, or a time in milliseconds; 0.0: the time of the network `above` in the published log."""
     short: str = ""
+    """Name on an axis."""
 
 
 TUNED_GPU: Final = next(step.ms for step in measured_steps() if step.net == "w1-5" and step.program == "prototype")

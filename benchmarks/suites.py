@@ -58,10 +58,13 @@ def tasks(suite: str, patterns: str = "*") -> tuple[SuiteTask, ...]:
 
 
 def _usual(suite: str) -> tuple[str, ...]:
-    """Return the default nets of a suite, the quick ones first; grids only at 5 % and with three layers per two neurons per tile."""
-    grids = tuple(
-        name for name in (*names("multi_neuron"), *names("multi_ipu")) if "-a5" in name and "-b2" not in name and "-b4" not in name
-    )
+    """Return the default nets of a suite, the quick ones first.
+
+    Of the suites ``multi_neuron`` and ``multi_ipu``: only the nets with an activity of 5 %, and with three layers for every two neurons
+    that a tile holds.
+    """
+    every = (*names("multi_neuron"), *names("multi_ipu"))
+    grids = tuple(name for name in every if "-a5" in name and "-b2" not in name and "-b4" not in name)
     if suite == "compile":
         return ("w1", "w2", *(name for name in grids if "-x" in name and "-B" not in name))
     return (*names("everyday"), *names("logged"), *grids)

@@ -41,7 +41,10 @@ def _own(row: Row) -> str:
 
 
 def _over(row: Row, snnc_row: Row) -> str:
-    """Return a baseline's step relative to snnc's; milliseconds if snnc has no plan; KiB of the fullest tile if it does not fit."""
+    """Return a baseline's step relative to snnc's, or in milliseconds if snnc has no plan.
+
+    If the baseline does not fit: the KiB of its fullest tile, or "-" if they are unknown.
+    """
     if row.get("fits") and snnc_row.get("fits"):
         return f"{row['step_cycles'] / snnc_row['step_cycles']:.2f} x"
     if row.get("fits"):

@@ -1,8 +1,9 @@
 """Errors that a user can cause and fix: each message says what is wrong, where, the numbers and the remedy.
 
 Every check has its own class with a stable ``code``, given in the class statement. Classes of one level are defined next to that level
-(``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is the level:
-0 graph, 1 neuron equations, 2 ONNX files, 3 mapping, 4 building and running, 5 command line and data, 6 training, 7 NIR files.
+(``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is, with a few
+exceptions, the level: 0 graph, 1 neurons and networks in Python, 2 ONNX files, PyTorch modules and ReLU networks, 3 mapping, 4 building and
+running, 5 sessions, data and the command line, 6 options of training, 7 NIR files.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 
 
 class SnncError(Exception):
-    """Base of all errors that a user can cause and fix; the command line prints it and exits with ``exit_code``."""
+    """Base of all errors with a code; the command line prints the error and exits with ``exit_code``."""
 
     code: ClassVar[str] = "SNNC-E000"
     exit_code: ClassVar[int] = 2
@@ -47,7 +48,7 @@ class BuildError(SnncError, code="SNNC-E401"):
 
 
 class GraphError(SnncError, code="SNNC-E001"):
-    """Base of the errors of a network's graph and of its lowering."""
+    """Base of the errors of a network: its nodes, connections, shapes, values and loss."""
 
 
 class UnknownNodeError(GraphError, code="SNNC-E002"):
@@ -115,7 +116,7 @@ class UnknownLossError(GraphError, code="SNNC-E016"):
 
 
 class UnknownPassError(GraphError, code="SNNC-E017"):
-    """No pass of the flow has this name."""
+    """No pass has the name that `--dump-after` gives."""
 
 
 class ConcatAxisError(GraphError, code="SNNC-E018"):
@@ -179,7 +180,7 @@ class HalfRangeError(SnncError, code="SNNC-E029"):
 
 
 class NothingRoundedError(SnncError, code="SNNC-E030"):
-    """Numbers of a program should be stored as float16, but none of them may be rounded."""
+    """The option `half` or `precision` selects numbers that the program or a named layer does not have, or that may not be rounded."""
 
 
 class HalfNumbersError(SnncError, code="SNNC-E620"):

@@ -26,9 +26,10 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
     steps
         Number of time steps, if the file does not define it.
     dialect
-        Framework whose NIR conventions apply; see :func:`snnc.frontends.nir.load.load_nir`.
+        Framework whose NIR conventions apply, as in :func:`snnc.frontends.nir.load.load_nir`.
     detach
-        Where gradients stop inside neurons, which a file does not define: one of :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
+        Where gradients stop inside neurons, which most files do not define: one of
+        :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
 
     Raises
     ------
@@ -54,13 +55,7 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
 
 
 def is_nir(path: Path) -> bool:
-    """Return whether a model file is a NIR file; otherwise it is read as ONNX.
-
-    Raises
-    ------
-    UnreadableFileError
-        The file cannot be read.
-    """
+    """Return whether a model file is a NIR file, and not ONNX; a file that cannot be read raises an UnreadableFileError."""
     try:
         size_of(path)
         with path.open("rb") as file:

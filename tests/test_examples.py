@@ -1,5 +1,6 @@
 """The examples behave as documented."""
 
+import importlib
 import json
 import os
 import re
@@ -121,6 +122,23 @@ def test_an_example_runs_and_draws_its_picture(name, tmp_path, run_script, cpu_p
     shipped = Image.open(EXAMPLES / name / "picture.png")
     assert drawn.std() > 5
     assert shipped.size[0] / shipped.size[1] == pytest.approx(drawn.shape[1] / drawn.shape[0], rel=0.2)
+
+
+def test_the_words_of_the_papers_train_by_their_recipe(tmp_path, monkeypatch, cpu_projects_as_for_users):
+    """A smaller network and fewer words."""
+    monkeypatch.syspath_prepend(EXAMPLES / "papers")
+    monkeypatch.chdir(tmp_path)
+    make = importlib.import_module("make")
+    try:
+        make.make_words(tmp_path, samples=48, widths=(200, 120, 100))
+    finally:
+        del sys.modules["make"]
+    printed = StringIO()
+    with redirect_stdout(printed):
+        assert run_command(["train", "words/", "--recipe", "sparse_words.toml", "--json"]) == 0
+    history = json.loads(printed.getvalue())
+    assert len(history["validation"]["accuracy"]) == 10
+    assert history["loss"][-1] < history["loss"][0]
 
 
 def test_every_folder_of_examples_has_a_page_a_script_and_a_picture_and_is_in_the_gallery():

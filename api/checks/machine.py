@@ -44,43 +44,41 @@ def examine() -> list[Finding]:
     ]
 
 
+def _tool(name: str, detail: str | None, purpose: str, hint: str, missing: str = "none") -> Finding:
+    """Return the finding for a tool with the version `detail`; None if it was not found."""
+    found = detail is not None
+    return Finding(name, found, f"{detail if found else missing} ({purpose})", "" if found else hint)
+
+
 def _package(name: str, purpose: str, hint: str) -> Finding:
-    if find_spec(name) is None:
-        return Finding(name, False, f"not installed ({purpose})", hint)
-    try:
-        return Finding(name, True, f"{version(name)} ({purpose})")
-    except PackageNotFoundError:
-        return Finding(name, True, f"importable ({purpose})")
+    detail = None
+    if find_spec(name) is not None:
+        try:
+            detail = version(name)
+        except PackageNotFoundError:
+            detail = "importable"
+    return _tool(name, detail, purpose, hint, "not installed")
 
 
 def _compiler() -> Finding:
-    purpose = "builds emitted programs and the emulator"
+    names = filter(shutil.which, filter(None, (os.environ.get("CXX"), "g++", "clang++", "c++")))
+    detail = next((_first_line([name, "--version"]) for name in names), None if find_spec("ziglang") is None else "ziglang")
     hint = "apt-get install g++, or pip install 'snnc[compiler]' for a compiler from PyPI"
-    for name in filter(None, (os.environ.get("CXX"), "g++", "clang++", "c++")):
-        if shutil.which(name):
-            return Finding("C++ compiler", True, f"{_first_line([name, '--version'])} ({purpose})")
-    if find_spec("ziglang") is not None:
-        return Finding("C++ compiler", True, f"ziglang ({purpose})")
-    return Finding("C++ compiler", False, f"none ({purpose})", hint)
+    return _tool("C++ compiler", detail, "builds emitted programs and the emulator", hint)
 
 
 def _cuda() -> Finding:
-    purpose = "builds programs for NVIDIA GPUs"
-    command = cuda_compiler()
-    if command is None:
-        hint = "the CUDA toolkit, or pip install 'snnc[cuda]' for its compiler alone"
-        return Finding("CUDA compiler", False, f"none ({purpose})", hint)
-    lines = [line for line in _output([*command, "--version"]).splitlines() if "release" in line]
-    return Finding("CUDA compiler", True, f"{lines[0] if lines else command[0]} ({purpose})")
+    command, detail = cuda_compiler(), None
+    if command is not None:
+        detail = next((line for line in _output([*command, "--version"]).splitlines() if "release" in line), command[0])
+    hint = "the CUDA toolkit, or pip install 'snnc[cuda]' for its compiler alone"
+    return _tool("CUDA compiler", detail, "builds programs for NVIDIA GPUs", hint)
 
 
 def _poplar() -> Finding:
-    purpose = "runs emitted programs on IPUs; without it they run on the emulator"
-    if shutil.which("popc"):
-        return Finding("Poplar SDK", True, f"{_first_line(['popc', '--version'])} ({purpose})")
-    return Finding(
-        "Poplar SDK", False, f"not enabled ({purpose})", "unpack it and source its enable.sh; https://www.graphcore.ai/downloads"
-    )
+    detail = _first_line(["popc", "--version"]) if shutil.which("popc") else None
+    hint = "unpack it and source its enable.sh; https://www.graphcore.ai/downloads"
+    return _tool("Poplar SDK", detail, "runs emitted programs on IPUs; without it they run on the emulator", hint, "not enabled")
 
 
 def _memory() -> Finding:

@@ -1,11 +1,11 @@
-"""Count the spikes and synaptic operations of a model on given data, in the reference backend."""
+"""Count the spikes and synaptic operations of a model on given data, in the reference backend, and warn of layers that hardly fire."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,16 @@ CHUNK = 16
 """Number of samples per run."""
 SATURATED = 0.95
 """Minimum firing rate of a saturated neuron, in spikes per step."""
+MOSTLY: Final = 0.5
+"""Smallest share of silent or saturated neurons at which a layer is reported."""
+_SILENT: Final = (
+    "SNNC-W279: {share:.0f} % of the neurons of {name!r} never fire {where}. Far below the threshold, gradients are close to 0: draw new "
+    "weights (snnc.initialise with FluctuationDriven or LSUV), lower the threshold or scale the input."
+)
+_SATURATED: Final = (
+    "SNNC-W280: {share:.0f} % of the neurons of {name!r} fire in nearly every step {where}: this carries no information. Draw smaller "
+    "weights (snnc.initialise with FluctuationDriven or LSUV), raise the threshold or penalise the rate."
+)
 
 
 @dataclass
@@ -42,10 +52,7 @@ Activities: TypeAlias = dict[tuple[str, str, int], PortActivity]
 def measure(graph: Graph, data: Path) -> MeasuredSynops:
     """Run `graph` on the samples of an npz archive and count what its synapses transmit.
 
-    Raises
-    ------
-    DataFileError, UnknownNameError, DataShapeError, DataNotFiniteError, NotBinaryError
-        The archive does not contain the inputs of the model.
+    Raise DataFileError, UnknownNameError or DataShapeError if the archive does not contain the inputs of the model.
     """
     ports = port_map(graph)
     probed, probes = _probed(graph, ports)
@@ -64,14 +71,24 @@ def measure(graph: Graph, data: Path) -> MeasuredSynops:
                 _count(activities, delays, labels[name], record)
         for info in program.inputs:
             _count(activities, delays, (info.label, "out"), part[info.id])
-    return _summed(graph, ports, activities, MeasuredSynops(data.name, samples, steps))
+    return _summed(graph, ports, activities, data.name, samples, steps)
+
+
+def firing_warnings(measured: MeasuredSynops) -> list[str]:
+    """Return a warning for each layer of which at least half of the neurons are silent on the data, or at least half are saturated."""
+    where = f"on {measured.samples:,} samples of {measured.source}"
+    return [
+        text.format(share=100 * share, name=name, where=where)
+        for text, shares in ((_SILENT, measured.silent), (_SATURATED, measured.saturated))
+        for name, share in shares.items()
+        if share >= MOSTLY
+    ]
 
 
 def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, str]]]:
-    """Return a copy of `graph` with probes, and the probed port by name.
+    """Return a copy of `graph` with additional outputs (probes), and the port that each of them reads, by name.
 
-    A probe is an Output on the first port of each population and on every port that feeds synapses. Inputs need none: their values
-    are given.
+    Probes read the first output port of each population, and every port that feeds synapses, except those of inputs.
     """
     wanted = {(e.source, e.source_port) for n in graph.names if has_synapses(graph.operation(n)) for e in graph.incoming(n)}
     wanted |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population)}
@@ -93,7 +110,6 @@ def _delays(graph: Graph) -> dict[tuple[str, str], set[int]]:
 
 
 def _count(activities: Activities, delays: Mapping[tuple[str, str], set[int]], port: tuple[str, str], record: Array) -> None:
-    """Add the values of one port, [T, B, *shape], to its activity at each delay."""
     binary = bool(np.isin(record, (-1.0, 0.0, 1.0)).all())
     for delay in delays.get(port, {0}):
         entry = activities.setdefault((*port, delay), PortActivity(np.zeros(record.shape[2:], np.int64)))
@@ -101,9 +117,8 @@ def _count(activities: Activities, delays: Mapping[tuple[str, str], set[int]], p
         entry.binary = entry.binary and binary
 
 
-def _summed(graph: Graph, ports: PortMap, activities: Activities, about: MeasuredSynops) -> MeasuredSynops:
-    """Return `about` with synaptic operations and rates, per sample and step."""
-    runs = about.samples * about.steps
+def _summed(graph: Graph, ports: PortMap, activities: Activities, source: str, samples: int, steps: int) -> MeasuredSynops:
+    runs = samples * steps
     operations: dict[str, tuple[float, Counting]] = {}
     effective: dict[str, float] = {}
     for name in graph.names:
@@ -118,23 +133,16 @@ def _summed(graph: Graph, ports: PortMap, activities: Activities, about: Measure
         if delay:
             continue
         operation = graph.operation(name)
-        own = isinstance(operation, Population) and port == operation.model.outputs[0] and ports[name, port].kind == "spikes"
+        first = isinstance(operation, Population) and port == operation.model.outputs[0]
+        own = first and ports[name, port].kind == "spikes"
         if own or (isinstance(operation, Input) and sent.binary):
             rates[name] = float(sent.counts.sum()) / (runs * max(sent.counts.size, 1))
         if own and sent.counts.size:
             silent[name] = float((sent.counts == 0).mean())
             saturated[name] = float((sent.counts >= SATURATED * runs).mean())
-        if isinstance(operation, Population) and port == operation.model.outputs[0]:
+        if first:
             activations[name] = int(sent.counts.sum()), runs * sent.counts.size
-    return replace(
-        about,
-        operations=operations,
-        rates=rates,
-        silent=silent,
-        saturated=saturated,
-        effective=effective,
-        activations=activations,
-    )
+    return MeasuredSynops(source, samples, steps, operations, rates, silent, saturated, effective, activations)
 
 
 def _sum(sent: PortActivity, synapses: Counts) -> float:

@@ -1,4 +1,4 @@
-"""Predict memory and time of a training step or forward pass on a CPU or GPU target, without building the project."""
+"""Predict the memory of a training step or forward pass on a CPU or GPU, and on a GPU its time, without building the project."""
 
 from __future__ import annotations
 
@@ -8,27 +8,19 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from snnc.backends.native.memory import predicted_bytes, segment_for
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.compiler.ir.graph import Graph
 from snnc.driver.compiling import compile_to_folder
 from snnc.options.compile_options import CompileOptions
+from snnc.report.program import predicted_memory
 
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """Predicted memory and, on a GPU, predicted time.
+    """Predicted memory of a training step (if `training`) or forward pass and, on a GPU, its predicted time.
 
-    Attributes
-    ----------
-    target, precision, steps, batch, training
-        Settings of the prediction. It is for a training step if `training` is true, else for a forward pass.
-    segment
-        Steps between two checkpoints; None if there are none.
-    bytes
-        Predicted bytes, including parameters and optimiser moments.
-    card, seconds, kernels
-        On a GPU: its name, the total seconds, and the time and bottleneck of each kernel launch.
+    `segment` is the number of steps between two checkpoints, None without checkpoints. `bytes` includes parameters and optimiser
+    moments. On a GPU, `card` is its name, `seconds` the time, and `kernels` the time and bottleneck of each kernel launch.
     """
 
     target: str
@@ -46,22 +38,15 @@ class MemoryEstimate:
         """Return the estimate as JSON types."""
         return asdict(self)
 
-    def text(self) -> str:
-        """Return the memory as a line of text."""
+    def lines(self) -> list[str]:
+        """Return the estimate as lines of text: memory, time, and the time of each kernel."""
         what = "a training step" if self.training else "a forward pass"
         checkpoints = "" if self.segment is None else f", checkpoints every {self.segment} steps"
         size = f"{self.bytes / 2**20:.1f} MiB for {what}, predicted"
-        return f"memory    {size} ({self.target}, {self.precision}; {self.steps} steps of {self.batch} samples{checkpoints})"
-
-    def lines(self) -> list[str]:
-        """Return the estimate as lines of text: memory, time, and the time of each kernel."""
-        if self.seconds is None:
-            return [self.text()]
-        what = "a training step" if self.training else "a forward pass"
-        lines = [
-            self.text(),
-            f"time      {1e3 * self.seconds:.3g} ms for {what}, predicted for {self.card}, including waits for the host; kernels, in us:",
-        ]
+        lines = [f"memory    {size} ({self.target}, {self.precision}; {self.steps} steps of {self.batch} samples{checkpoints})"]
+        if self.seconds is not None:
+            time = f"{1e3 * self.seconds:.3g} ms for {what}, predicted for {self.card}, including waits for the host"
+            lines.append(f"time      {time}; kernels, in us:")
         for kernel in self.kernels:
             moved = f"{kernel['bytes'] / 2**20:,.1f} MiB"
             name = f"{kernel['kind']:<11} {kernel['way']:<8}"
@@ -70,25 +55,17 @@ class MemoryEstimate:
 
 
 def estimate_memory(graph: Graph, chosen: CompileOptions) -> MemoryEstimate:
-    """Predict memory and time of a sequence on a native target.
+    """Return the estimate for a CPU or GPU target, with the checkpoints that the memory limit of `chosen` requires.
 
-    The prediction includes the checkpoints that are needed to meet the memory limit of `chosen`.
-
-    Raises
-    ------
-    MemoryNeededError
-        No checkpoint interval stays within the limit.
+    Raise MemoryNeededError if no checkpoint interval stays within the limit.
     """
     with temporary_folder("snnc-estimate-") as folder:
         project = Path(folder) / "project"
         compile_to_folder(graph, chosen, project)
         description = json.loads((project / "project.json").read_text(encoding="utf-8"))
-    steps, batch, training = description["steps"], description["batch"], description["training"]
-    segment, threads = steps, chosen.backend.threads(chosen.own())
-    if training and chosen.memory is not None:
-        segment = segment_for(description, steps, batch, chosen.memory, threads)
-    size = predicted_bytes(description, steps, batch, segment, threads)
-    estimate = MemoryEstimate(chosen.target, chosen.precision, steps, batch, training, None if segment == steps else segment, size)
+    steps, batch = description["steps"], description["batch"]
+    segment, size = predicted_memory(description, chosen)
+    estimate = MemoryEstimate(chosen.target, chosen.precision, steps, batch, description["training"], segment, size)
     predicted = chosen.backend.launches(description, steps, batch)
     if predicted is None:
         return estimate

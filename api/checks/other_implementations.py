@@ -16,7 +16,7 @@ from snnc.driver.compiling import array_sizes
 from snnc.driver.loading import load_model
 from snnc.frontends.onnx.errors import NotGenericError, OnnxError
 from snnc.frontends.onnx.load import read_onnx
-from snnc.frontends.onnx.proof.traces import Imported, is_spike_port
+from snnc.frontends.onnx.proof.traces import is_spike_port
 from snnc.frontends.onnx.reading.bind import fingerprint
 from snnc.frontends.onnx.writer.comparison import random_arrays
 from snnc.frontends.onnx.writer.errors import HiddenTooLargeError
@@ -40,30 +40,12 @@ class RunRequest:
     steps: int | None
     seed: int
 
-    def arrays_for(self, graph: Graph, size: Callable[[str, int | None], int | None]) -> Mapping[str, Array]:
-        """Return the given arrays, named after the inputs of `graph`, or random ones.
-
-        `size` returns the length that the model fixes for an axis of an input, or None.
-        """
-        if self.arrays is not None:
-            return with_input_name(self.arrays, [name for name, _ in graph.of_type(Input)])
-        return random_arrays(graph, self.samples, self.steps, self.seed, size, partial(check_room, graph))
-
 
 @dataclass(frozen=True, eq=False)
 class Other:
-    """One run in another implementation.
+    """A run of a network in the implementation `name`; `stepwise` is whether it ran one time step at a time.
 
-    Attributes
-    ----------
-    name
-        Name of that implementation.
-    graph, arrays
-        Graph and input arrays for snnc's run.
-    outputs, hidden
-        Outputs and hidden values of the run.
-    stepwise
-        Whether the network ran one time step at a time.
+    `graph` and `arrays` are the graph and the inputs for snnc's run, `outputs` and `hidden` the outputs and internal values of this run.
     """
 
     name: str
@@ -77,10 +59,7 @@ class Other:
 def run_file(path: Path, request: RunRequest) -> Other:
     """Run an ONNX file in ONNX Runtime, with the tensors of its populations as additional outputs.
 
-    Raises
-    ------
-    NotGenericError
-        For arrays of these sizes, the file contains a different network than for arrays of other sizes.
+    Raise NotGenericError if the file contains a different network for arrays of these sizes than for others.
     """
     try:
         imported = read_onnx(path)
@@ -88,10 +67,7 @@ def run_file(path: Path, request: RunRequest) -> Other:
         load_model(path)  # its error gives more details if the network has no time
         raise
     graph = imported.graph
-    arrays = request.arrays_for(graph, imported.size)
-    _check(imported, graph, arrays)
-    steps, batch = sizes(graph, arrays)
-    check_room(graph, steps, batch)
+    arrays, steps, batch = _inputs(graph, request, imported.size, imported.wanted)
     shapes = {name: arrays[name].shape for name, _ in graph.of_type(Input)}
     if any(imported.inputs.shapes[name] != shape for name, shape in shapes.items()):
         imported = read_onnx(path, shapes)
@@ -105,21 +81,12 @@ def run_file(path: Path, request: RunRequest) -> Other:
     return Other(RUNTIME, graph, arrays, {name: found[name] for name in runtime.outputs}, hidden, runtime.stepwise)
 
 
-def _check(imported: Imported, graph: Graph, arrays: Mapping[str, Array]) -> None:
-    inputs = [name for name, _ in graph.of_type(Input)]
-    check_names(inputs, arrays)
-    for name in inputs:
-        check_shape(name, arrays[name].shape, imported.wanted(name))
-
-
 def run_graph(graph: Graph, request: RunRequest) -> Other:
     """Write a graph as an ONNX file with the values of its populations as additional outputs, and run it in ONNX Runtime."""
     from snnc.frontends.onnx.writer.write import write_onnx
 
-    arrays = request.arrays_for(graph, _fixed_steps(graph))
-    check_names([name for name, _ in graph.of_type(Input)], arrays)
-    steps, batch = sizes(graph, arrays)
-    check_room(graph, steps, batch)
+    times = {name: i.layout.time_axis for name, i in graph.of_type(Input)}
+    arrays, steps, batch = _inputs(graph, request, lambda name, axis: graph.steps if axis is not None and axis == times[name] else None)
     ports = all_ports(graph)
     extended, names = watched(graph, [(p.population, p.port) for p in ports])
     if extended.steps is None:
@@ -136,10 +103,7 @@ def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | No
     from snnc.frontends.nir.interpreter.interpreter import simulate
 
     graph = load_model(path, dt=dt, dialect=dialect)
-    arrays = request.arrays_for(graph, lambda name, axis: None)
-    check_names([name for name, _ in graph.of_type(Input)], arrays)
-    steps, batch = sizes(graph, arrays)
-    check_room(graph, steps, batch)
+    arrays, _, _ = _inputs(graph, request, lambda name, axis: None)
     found = simulate(path, arrays, dt=dt, dialect=dialect or "nir")
     hidden = []
     for name, population in graph.of_type(Population):
@@ -154,13 +118,38 @@ def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | No
     return Other(SIMULATOR, graph, arrays, outputs, hidden)
 
 
+def _inputs(
+    graph: Graph,
+    request: RunRequest,
+    size: Callable[[str, int | None], int | None],
+    wanted: Callable[[str], tuple[int | str, ...]] | None = None,
+) -> tuple[Mapping[str, Array], int, int]:
+    """Return the checked arrays of a run by input of `graph`, and their numbers of steps and samples.
+
+    `size` returns the length that the model fixes for an axis of an input, or None; `wanted`, the shape of an input.
+    """
+    names = [name for name, _ in graph.of_type(Input)]
+    arrays: Mapping[str, Array]
+    if request.arrays is None:
+        arrays = random_arrays(graph, request.samples, request.steps, request.seed, size, partial(check_room, graph))
+    else:
+        arrays = with_input_name(request.arrays, names)
+    check_names(names, arrays)
+    if wanted is not None:
+        for name in names:
+            check_shape(name, arrays[name].shape, wanted(name))
+    steps, batch = sizes(graph, arrays)
+    check_room(graph, steps, batch)
+    return arrays, steps, batch
+
+
 def _shaped(values: Array, population: Population) -> Array:
     return values.reshape(*values.shape[:2], *population.shape)
 
 
 @dataclass(frozen=True)
 class TracedPort:
-    """A state or an output of a population."""
+    """A state or an output of a population; `fires` is whether its values are spikes."""
 
     population: str
     port: str
@@ -199,13 +188,7 @@ def sizes(graph: Graph, arrays: Mapping[str, Array]) -> tuple[int, int]:
 
 
 def check_room(graph: Graph, steps: int, batch: int) -> None:
-    """Refuse a verification that would compute and store too many values.
-
-    Raises
-    ------
-    HiddenTooLargeError
-        The values of all layers exceed ``MAX_VALUES``.
-    """
+    """Raise HiddenTooLargeError if a verification would compute and store more than ``MAX_VALUES`` values."""
     shapes = port_map(graph)
     given = sum(math.prod(i.shape) for _, i in graph.of_type(Input))
     neurons = sum(math.prod(shapes[p.population, p.port].shape) for p in all_ports(graph))
@@ -215,8 +198,3 @@ def check_room(graph: Graph, steps: int, batch: int) -> None:
             f"{given:,} inputs and {neurons:,} states and outputs of neurons in {steps:,} steps of {batch:,} samples are {values:,} values "
             f"to compare; at most {MAX_VALUES:,} are kept. Use fewer samples (--samples) or steps (--steps)."
         )
-
-
-def _fixed_steps(graph: Graph) -> Callable[[str, int | None], int | None]:
-    times = {name: i.layout.time_axis for name, i in graph.of_type(Input)}
-    return lambda name, axis: graph.steps if axis is not None and axis == times[name] else None

@@ -1,7 +1,6 @@
-"""Losses, optimisers, schedules and precisions as rows of ``docs/reference/training.md``, and why a target refuses a row.
+"""The losses, optimisers, schedules and precisions in the tables of ``docs/reference/training.md``, and why a target refuses one.
 
-Losses, schedules and precisions are derived from the parsers' tables, so that a new statistic, regulariser, schedule or precision adds a
-row.
+Losses, schedules and precisions come from the tables of their parsers, so that the page lists new ones, too.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from snnc.compiler.lowering.half_numbers import KINDS, ROUNDINGS
 from snnc.options.compile_options import PRECISIONS
 
 HIDDEN: Final = "hidden"
-"""The population to which the rows apply regularisers."""
+"""Name of the population that the regularisers read in the tables."""
 
 
 def loss_rows() -> tuple[str, ...]:
-    """Return every loss: criteria over statistics, kinds of targets, population codes, equations, regularisers."""
+    """Return every loss: criteria over statistics, kinds of targets, several outputs per class, equations, regularisers."""
     compared = [f"{criterion}_{name}" for criterion in ("ce", "mse") for name in COMPARED]
     return (
         *compared,

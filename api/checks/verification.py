@@ -11,18 +11,10 @@ from snnc.frontends.onnx.writer.comparison import Comparison, PortComparison
 
 @dataclass(frozen=True)
 class LayerComparison:
-    """Differences between two runs of one population.
+    """Differences between two runs of the population `name`, whose neuron model is `neuron`.
 
-    Attributes
-    ----------
-    name, neuron
-        Name of the population and of its neuron model.
-    source
-        The implementation whose values are compared with snnc's.
-    spikes, states
-        Comparisons of ports that fire, and of states and other outputs.
-    missing
-        Ports without a value in the other implementation.
+    `source` is the implementation whose values are compared with snnc's. `spikes` compares the ports that fire, `states` the states and
+    other outputs; `missing` are ports without a value in the other implementation.
     """
 
     name: str
@@ -34,7 +26,7 @@ class LayerComparison:
 
     @property
     def ports(self) -> tuple[PortComparison, ...]:
-        """States, then spikes, because a membrane potential differs before its spikes do."""
+        """States, then spikes: a difference between membrane potentials may cause the difference between spikes in the same step."""
         return (*self.states, *self.spikes)
 
     @property
@@ -179,12 +171,12 @@ def _layer_data(layer: LayerComparison) -> dict[str, Any]:
 
 
 def _row(layer: LayerComparison) -> tuple[str, ...]:
-    differ = sum(p.mismatches for p in layer.spikes)
-    spikes = f"{sum(p.values for p in layer.spikes):,}" if layer.spikes else "-"
+    counts = ["-", "-", "-"]
+    if layer.spikes:
+        counts = [f"{sum(getattr(p, what) for p in layer.spikes):,}" for what in ("values", "fired", "mismatches")]
     states = ", ".join(f"{p.port} {_number(p.largest)} (step {p.worst})" for p in layer.states if p.compared) or "-"
     first = "-" if layer.first is None else str(layer.first)
-    fired = f"{sum(p.fired for p in layer.spikes):,}" if layer.spikes else "-"
-    return layer.name, layer.neuron, spikes, fired, f"{differ:,}" if layer.spikes else "-", first, states
+    return layer.name, layer.neuron, *counts, first, states
 
 
 def _steps(layer: LayerComparison) -> Iterator[tuple[str, ...]]:

@@ -109,7 +109,6 @@ def _of_project(folder: Path, request: RunRequest, target: str | None, tolerance
         warnings.warn(
             "the project drops spikes beyond its windows (mode 'drop'), but the other implementation sends all of them, so they differ "
             "where a window overflows; --mode exact sends all spikes.",
-            UserWarning,
             stacklevel=3,
         )
     if chosen.backend.emits and graph.steps is None:
@@ -142,7 +141,7 @@ def _compared(other: Other, target: str, tolerance: float, seed: int, project: P
         missing = tuple(p.port for p in all_ports(other.graph) if p.population == name and (name, p.port) not in found)
         spikes, states = (tuple(p for p in own if p.fires is fires) for fires in (True, False))
         layers.append(LayerComparison(name, population.model.name, source_of(of_layer), spikes, states, missing))
-    shapes = {name: tuple(np.shape(other.arrays[name])) for name in other.arrays if name in _known(other.graph)}
+    shapes = {name: tuple(np.shape(other.arrays[name])) for name in other.arrays if name in _accepted_names(other.graph)}
     return Verification(target, other.name, shapes, other.stepwise, tuple(layers), outputs, note)
 
 
@@ -152,9 +151,8 @@ def _run(graph: Graph, arrays: Mapping[str, Array], target: str, seed: int) -> d
     if options.backend.emits or graph.steps is None:
         options = replace(options, steps=graph.steps or steps)
     with open_graph(graph, options) as session:
-        return session.run(*arrays_for(session, {name: np.asarray(arrays[name]) for name in arrays if name in _known(graph)}))
+        return session.run(*arrays_for(session, {name: np.asarray(arrays[name]) for name in arrays if name in _accepted_names(graph)}))
 
 
-def _known(graph: Graph) -> set[str]:
-    """Return the names of the arrays that a network accepts."""
+def _accepted_names(graph: Graph) -> set[str]:
     return {name for name, _ in graph.of_type(Input)} | {*graph.state_inputs, *arrays_with_parts(graph.state_inputs), *graph.idle_inputs}

@@ -10,10 +10,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 from snnc.cli.console import note
-from snnc.options.table import help_of
 
 ModelArgument: TypeAlias = Annotated[Path, typer.Argument(help="An ONNX or NIR file, or a folder from snnc compile.", metavar="MODEL")]
-ProjectArgument: TypeAlias = Annotated[Path, typer.Argument(help="A folder from snnc compile.", metavar="DIR")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else on stdout.")]
 DtOption: TypeAlias = Annotated[float | None, typer.Option("--dt", help="Time step in seconds, for models in continuous time (NIR files).")]
 DialectOption: TypeAlias = Annotated[
@@ -43,9 +41,7 @@ PercentileOption: TypeAlias = Annotated[
 ConvertedStepsOption: TypeAlias = Annotated[
     int | None, typer.Option("--steps", help="With --ann2snn: number of time steps of the spiking network (default 64).")
 ]
-StepsOption: TypeAlias = Annotated[int | None, typer.Option("--steps", help=help_of("steps"))]
 InputKindOption: TypeAlias = Annotated[str | None, typer.Option("--input-kind", help="Kind of the inputs: spikes (0 or 1) or values.")]
-SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed for all random numbers.", min=0)]
 TrustOption: TypeAlias = Annotated[
     bool,
     typer.Option("--trust", help="Compile and execute the C++ of a project compiled or changed by somebody else."),
@@ -55,14 +51,16 @@ RecordOption: TypeAlias = Annotated[
 ]
 
 
-def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[str]) -> None:
-    """Refuse the parameters `idle` of a command if they are given together with the option `alone`, which makes them ineffective.
+def names_of_targets(incomplete: str) -> list[str]:
+    """Return the targets whose names begin with the typed text, for shell completion."""
+    from snnc.backends.registry import named
+    from snnc.compiler.machines import target_names
 
-    Raises
-    ------
-    OptionConflictError
-        One of them is given.
-    """
+    return [name for name in (*(backend.name for backend in named()), *target_names()) if name.startswith(incomplete)]
+
+
+def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[str]) -> None:
+    """Raise OptionConflictError if a parameter in `idle` is given together with the option `alone`, which makes it ineffective."""
     from snnc.errors import OptionConflictError
 
     for parameter in context.command.params:
@@ -73,13 +71,7 @@ def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[s
 
 
 def check_seed(seed: int | None, model: Path, target: str | None) -> None:
-    """Refuse a seed for a run that places nothing on tiles.
-
-    Raises
-    ------
-    OptionTargetError
-        The target has no tiles, or the project was placed when it was compiled.
-    """
+    """Raise OptionTargetError if a seed is given, but the target has no tiles, or a project, placed already, runs on its own target."""
     if seed is None:
         return
     from snnc.backends.registry import DEFAULT, backend_of
@@ -96,14 +88,8 @@ def check_seed(seed: int | None, model: Path, target: str | None) -> None:
 def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
     """Return --trust as given, or True if the user, asked at a terminal, allows a project that somebody else compiled to be executed.
 
-    Raises
-    ------
-    CommandLineError
-        --trust is given for something other than a project.
-    UntrustedProjectError
-        The user answers no, or there is no terminal.
-    SnncError
-        The project is damaged, changed, or open to others.
+    Raise CommandLineError if --trust is given for something other than a project, UntrustedProjectError if the user answers no or there is
+    no terminal, and other errors of :func:`~snnc.driver.trusting.vouch`.
     """
     from snnc.driver.loading import is_project, load_options
     from snnc.driver.trusting import vouch
@@ -129,13 +115,7 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
 
 
 def check_recordable(record: int | None, model: Path, target: str | None) -> None:
-    """Refuse to record spikes if no project can store them.
-
-    Raises
-    ------
-    RecordingError
-        The model is not a project, or is compiled again for a different target.
-    """
+    """Raise RecordingError if spikes are to be recorded, but the model is not a project or is compiled again for a different target."""
     if record is None:
         return
     from snnc.driver.loading import is_project, load_options

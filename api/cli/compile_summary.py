@@ -30,7 +30,7 @@ def as_data(compiled: Compiled, folder: Path, trial: TrialRun | None) -> dict[st
 
 
 def as_text(compiled: Compiled, folder: Path, trial: TrialRun | None) -> list[str]:
-    """Return the summary as text: the model, the main lines of the plan, and the next commands."""
+    """Return the summary as lines of text: the model, the main facts of the plan, and the next commands."""
     found = describe(compiled.graph, surrogate=compiled.options.surrogate)
     lines = [*to_text(found, columns()), *assumption_lines({**found, "assumptions": []}, columns())]
     if compiled.plan is not None:
@@ -83,18 +83,18 @@ def plan_lines(plan: Plan) -> list[str]:
     """Return the main facts of a plan as lines of text."""
     data = plan_data(plan)
     fullest, room = data["bytes_on_fullest_tile"], plan.target.tile_bytes
-    where = ", ".join(_places(plan))
     what = "training step" if plan.training else "forward pass"
-    cycles = dict.fromkeys(dict.fromkeys(p.part for p in plan.phases), 0.0)
+    cycles = dict.fromkeys((p.part for p in plan.phases), 0.0)
     for p in plan.phases:
-        cycles[p.part] += p.runs * (p.compute + p.sync + p.exchange)
+        cycles[p.part] += p.runs * p.cycles
     share = ", ".join(f"{part} {100 * value / max(plan.cycles, 1):.0f} %" for part, value in cycles.items())
     rate = plan.batch * plan.target.clock_hz / max(plan.cycles, 1)
+    fused = "; in the forward pass, relays search for spikes while neurons compute" if plan.latency > 1 else ""
     return [
         f"target    {plan.target.name}: {data['tiles_used']:,} of {plan.target.tiles:,} tiles used",
-        f"tiles     {where}",
+        f"tiles     {', '.join(_places(plan))}",
         f"memory    {data['bytes_total'] / 2**20:.1f} MiB in total; fullest tile {fullest / 1024:.0f} of {room / 1024:.0f} KiB",
-        f"schedule  {plan.steps} steps in {plan.iterations} iterations (one step every {plan.interval}), batch {plan.batch}{_fused(plan)}",
+        f"schedule  {plan.steps} steps in {plan.iterations} iterations (one step every {plan.interval}), batch {plan.batch}{fused}",
         f"time      {plan.cycles:,.0f} cycles per {what}, {1e6 * data['predicted_seconds']:,.0f} us, {rate:,.0f} samples/s (predicted)",
         f"          {share}; activity {plan.activity_source}",
         *_gradient_lines(data["windowed_gradients"]),
@@ -113,30 +113,25 @@ def _places(plan: Plan) -> list[str]:
 
 
 def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
-    """Return a line on windowed gradients: the maximum number of neurons per population that receive gradients in one window."""
+    """Return a line on the maximum number of neurons per population that receive gradients in one window."""
     if not windowed:
         return []
     rows = dict.fromkeys(f"{w['entries']} of {w['width']} neurons of {w['source']}" for w in windowed)
     return [f"gradients return in windows of {', '.join(rows)}: those that spiked or are near the threshold"]
 
 
-def _fused(plan: Plan) -> str:
-    """Return a remark on relays that work in the same superstep as neurons; empty for other plans."""
-    return "; in the forward pass, relays search for spikes while neurons compute" if plan.latency > 1 else ""
-
-
 def _recompute_lines(plan: Plan) -> list[str]:
     """Return lines on iterations that run forward twice, and on data in streaming memory."""
-    cut = plan.segments
     if not plan.segment:
         return []
+    cut = plan.segments
     stored = f"states of {cut.steps_in_history:,} steps and at {cut.boundaries:,} boundaries are stored"
     segments = f"in segments of {plan.segment:,}"
     twice = f"recompute {cut.rerun_iterations:,} of {cut.iterations:,} iterations run forward twice, {segments}: {stored}"
     lines = [twice] if cut.reruns else []
     what = {"boundaries": "first states of segments", "history": f"states of all segments but the last ({segments})"}.get(plan.streamed)
     if what is not None:
-        time = sum(p.runs * (p.compute + p.sync + p.exchange) for p in plan.phases if p.name.endswith("streaming memory"))
+        time = sum(p.runs * p.cycles for p in plan.phases if p.name.endswith("streaming memory"))
         share = 100 * time / max(plan.cycles, 1)
         lines.append(f"streaming {what}: {sum(plan.streaming_bytes) / 2**20:,.1f} MiB in streaming memory, {share:.0f} % of the time")
     if plan.streamed != "off":

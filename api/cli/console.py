@@ -81,36 +81,30 @@ def working(what: str) -> Iterator[None]:
         note(f"{what}: {time.monotonic() - start:.1f} s")
 
 
-class Progress:
-    """A progress bar, shown on a terminal after two seconds."""
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[float, str], None]]:
+    """Yield a function that shows how much of `total` is done, and a text, in a progress bar: only on a terminal, and after two seconds."""
+    start = time.monotonic()
+    bar: Any = None
+    task: Any = None
 
-    def __init__(self, what: str, total: int) -> None:
-        self._what, self._total, self._start = what, total, time.monotonic()
-        self._bar: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def update(self, done: float, text: str = "") -> None:
-        """Show that `done` of the total are complete."""
-        if self._bar is None:
-            if not sys.stderr.isatty() or time.monotonic() - self._start < 2:
+    def update(done: float, text: str) -> None:
+        nonlocal bar, task
+        if bar is None:
+            if not sys.stderr.isatty() or time.monotonic() - start < 2:
                 return
-            self._open()
-        self._bar.update(self._task, completed=done, description=f"{self._what} {text}".strip())
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def _open(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            # Redirect only results that go to this terminal; they are printed above the bar.
+            bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty())
+            task = bar.add_task(what, total=total)
+            bar.start()
+        bar.update(task, completed=done, description=f"{what} {text}".strip())
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        # Redirect only results that go to this terminal; they are printed above the bar.
-        self._bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty())
-        self._task = self._bar.add_task(self._what, total=self._total)
-        self._bar.start()
+    try:
+        yield update
+    finally:
+        if bar is not None:
+            bar.stop()

@@ -48,7 +48,7 @@ _CLICK: Final[type[Exception]] = next(c for c in typer.BadParameter.__mro__ if c
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit. SIGTERM and SIGHUP raise an exception first, so that cleanup code runs before the process ends."""
+    """Run the command line and exit. SIGTERM and SIGHUP raise an exception, so that cleanup code runs before the process ends."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)
@@ -87,8 +87,6 @@ def _command_line() -> Callable[..., object]:
 
 
 class _Ended(BaseException):
-    """A signal that ends the process."""
-
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
@@ -106,23 +104,11 @@ def make_app() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    commands: dict[str, Callable[..., None]] = {
-        "compile": compile_,
-        "run": run,
-        "train": train,
-        "check": check,
-        "verify": verify,
-        "convert": convert,
-        "inspect": inspect,
-        "explore": explore,
-        "bench": bench,
-        "reproduce": reproduce,
-        "targets": targets,
-        "doctor": doctor,
-        "clean": clean,
-    }
-    for name, command in commands.items():
-        app.command(name)(command)
+    commands: tuple[Callable[..., None], ...] = (
+        *(compile_, run, train, check, verify, convert, inspect, explore, bench, reproduce, targets, doctor, clean),
+    )
+    for command in commands:
+        app.command(command.__name__.removesuffix("_"))(command)
     app.command("emulate", cls=WithProgramArguments)(emulate)
     app.callback(invoke_without_command=True)(_version)
     return app
@@ -136,7 +122,6 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 
 
 def _report(error: Exception, *, as_json: bool) -> int:
-    """Print an error and return its exit code."""
     if os.environ.get("SNNC_DEBUG") == "1":
         traceback.print_exception(error)
     known = _as_snnc_error(error)

@@ -21,31 +21,22 @@ class Archived:
     arrays: Mapping[str, Any]
     labels: Any
 
-    def inputs(self, session: Session) -> Any:
-        """Return the samples, as arrays by input name or as one array for a single input."""
-        from snnc.data.arrays import pick
-
-        names = [info.label for info in session.program.inputs]
-        alone = len(names) == 1 and names[0] not in self.arrays
-        return pick(self.arrays, "x", self.path) if alone else {name: pick(self.arrays, name, self.path) for name in names}
-
     def for_fit(self, session: Session, reading: Reading) -> tuple[Any, Any]:
-        """Return samples and labels.
-
-        Raises
-        ------
-        DataOptionError
-            `reading` contains a setting, which applies only to data sets.
-        """
+        """Return samples and labels; raise DataOptionError if `reading`, which is for data sets, contains a setting."""
         from snnc.errors import DataOptionError
 
         if reading.given:
             raise DataOptionError(f"{reading.given[0]} has no effect on the archive {str(self.path)!r}, whose samples have steps already.")
-        return self.inputs(session), self.labels
+        return self.for_validation(session, reading)
 
     def for_validation(self, session: Session, reading: Reading) -> tuple[Any, Any]:
-        """Return samples and labels; `reading` is ignored, because it applies only to data sets."""
-        return self.inputs(session), self.labels
+        """Return samples, by input name or as one array for a single input, and labels; `reading` is ignored."""
+        from snnc.data.arrays import pick
+
+        names = [info.label for info in session.program.inputs]
+        if len(names) == 1 and names[0] not in self.arrays:
+            return pick(self.arrays, "x", self.path), self.labels
+        return {name: pick(self.arrays, name, self.path) for name in names}, self.labels
 
 
 @dataclass(frozen=True)
@@ -70,15 +61,7 @@ class NamedDataSet:
 
 @dataclass(frozen=True)
 class WantedData:
-    """The data of a training run.
-
-    Attributes
-    ----------
-    train, validation
-        Each an npz archive or ``KIND:PATH``.
-    reading
-        Options for converting samples of data sets to inputs.
-    """
+    """Names of the data of a training run, npz archives or ``KIND:PATH``; `reading` says how samples of data sets become inputs."""
 
     train: str
     validation: str | None
@@ -86,13 +69,7 @@ class WantedData:
 
     @classmethod
     def of(cls, table: Mapping[str, Any], data: str | None, validation: object, reading: Reading) -> WantedData:
-        """Return the data named by the options or, failing that, by the table ``[data]`` of a recipe.
-
-        Raises
-        ------
-        DataOptionError
-            No training data is given.
-        """
+        """Return the data named by the options or else by the table ``[data]`` of a recipe; raise DataOptionError without training data."""
         from snnc.errors import DataOptionError
 
         train = data or table.get("train")
@@ -104,15 +81,7 @@ class WantedData:
 
 
 def open_data(given: str) -> Archived | NamedDataSet:
-    """Open the data named by ``--data`` or ``--validation``.
-
-    Raises
-    ------
-    DataOptionError
-        The kind of data does not exist.
-    DataFileError, DataFormatError, MissingArrayError
-        The file is missing, damaged or lacks the labels.
-    """
+    """Open the data named by ``--data`` or ``--validation``; errors as for :func:`read_arrays`, :func:`read_named` and :func:`pick`."""
     from snnc.data.arrays import pick, read_arrays
     from snnc.data.named import read_named, split_name
 

@@ -52,7 +52,7 @@ def adapt(data: Any, *, sensor: tuple[int, int, int] | None = None, classes: int
     ----------
     data
         The other data set. Its samples are arrays or tensors, or structured arrays as in tonic, with the fields ``t`` (microseconds), ``x``
-        and, if the sensor has them, ``y`` and ``p``. Its items are read in the background thread.
+        and, if the sensor has them, ``y`` and ``p``. Its items are read in the thread that prepares batches.
     sensor
         Width, height and number of polarities of events; defaults to the data set's ``sensor_size``, as in tonic.
     classes

@@ -48,14 +48,8 @@ class _Member:
 class Archive(Mapping[str, npt.NDArray[Any]]):
     """The arrays of an npz archive by name; each is loaded once, on request.
 
-    Raises
-    ------
-    DataFileError
-        It is not an npz archive, or it is damaged.
-    ArraySizeError
-        An array's declared size differs from its actual size.
-    PickledArrayError
-        An array contains Python objects.
+    Raise DataFileError if the file is not an npz archive or is damaged, ArraySizeError if the declared size of an array differs from its
+    actual size, PickledArrayError if an array contains Python objects; on request of an array, MemoryShortError if it exceeds the memory.
     """
 
     def __init__(self, path: Path) -> None:
@@ -111,7 +105,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
             raise DataFileError(f"{str(self._path)!r}: {name!r} contains records; save plain arrays of numbers.")
         shape, _, dtype = parsed(_HEADERS[version], stream)
         if dtype.hasobject:
-            raise PickledArrayError(f"{str(self._path)!r} contains pickled Python objects, which snnc does not load; save plain arrays.")
+            raise pickled(self._path)
         if any(not isinstance(n, int) or n < 0 for n in shape):
             raise ArraySizeError(f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)}; write the archive again.")
         return shape, dtype
@@ -128,7 +122,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
 
     @contextmanager
     def _open(self) -> Iterator[zipfile.ZipFile]:
-        """Open the file; turn every error caused by a damaged file into one with a code."""
+        """Open the file; replace every error caused by a damaged file by one with a code."""
         try:
             with zipfile.ZipFile(self._path) as archive:
                 yield archive
@@ -136,14 +130,14 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
             raise
         except Exception as error:  # numpy and zipfile raise errors of any kind for a damaged file
             if "pickle" in str(error):
-                raise PickledArrayError(
-                    f"{str(self._path)!r} contains pickled Python objects, which snnc does not load; save plain arrays."
-                ) from None
-            raise self._damaged(error) from None
+                raise pickled(self._path) from None
+            reason = str(error).split("\n")[0][:200].rstrip(".") or "it ends too early"
+            raise DataFileError(f"{str(self._path)!r} cannot be read as an npz archive: {reason}.") from None
 
-    def _damaged(self, error: Exception) -> DataFileError:
-        reason = str(error).split("\n")[0][:200].rstrip(".") or "it ends too early"
-        return DataFileError(f"{str(self._path)!r} cannot be read as an npz archive: {reason}.")
+
+def pickled(path: Path) -> PickledArrayError:
+    """Return the error for a file that contains Python objects."""
+    return PickledArrayError(f"{str(path)!r} contains pickled Python objects, which snnc does not load; save plain arrays.")
 
 
 def parsed(parse: Callable[[IO[bytes]], T], stream: IO[bytes]) -> T:
@@ -162,15 +156,7 @@ def parsed(parse: Callable[[IO[bytes]], T], stream: IO[bytes]) -> T:
 
 
 class Chosen(Mapping[str, npt.NDArray[Any]]):
-    """Some arrays of a mapping under other names, read on request.
-
-    Parameters
-    ----------
-    arrays
-        Arrays by their original names.
-    names
-        Original name by new name.
-    """
+    """Some of `arrays` under other names, read on request; `names` maps each new name to the original one."""
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], names: Mapping[str, str]) -> None:
         self._arrays, self._names = arrays, names

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.data.archive import Archive
+from snnc.data.checks import check_exists
 from snnc.data.whole_files import whole_file
 from snnc.errors import DataFileError, MissingArrayError, PickledArrayError
 
@@ -18,18 +19,10 @@ from snnc.errors import DataFileError, MissingArrayError, PickledArrayError
 def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:
     """Open an npz archive; its arrays are read on request.
 
-    Raises
-    ------
-    DataFileError
-        The file is missing, unreadable or not an npz archive.
-    ArraySizeError
-        An array's declared size differs from its actual size.
-    PickledArrayError
-        An array contains Python objects.
+    Raise DataFileError if it is missing, or an error of :class:`~snnc.data.archive.Archive`.
     """
     try:
-        if not path.is_file():
-            raise DataFileError(f"the data file {str(path)!r} does not exist." if not path.exists() else f"{str(path)!r} is not a file.")
+        check_exists(path, "file")
         _check_kind(path)
     except OSError as error:
         raise DataFileError(f"{str(path)!r} cannot be read as an npz archive: {str(error).rstrip('.')}.") from None
@@ -37,13 +30,7 @@ def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write an npz archive, completely or not at all.
-
-    Raises
-    ------
-    OutputFileError
-        The file cannot be written.
-    """
+    """Write an npz archive, completely or not at all; raise OutputFileError if it cannot be written."""
     with whole_file(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -51,13 +38,7 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
 
 
 def pick(arrays: Mapping[str, npt.NDArray[Any]], name: str, path: Path) -> npt.NDArray[Any]:
-    """Return one array.
-
-    Raises
-    ------
-    MissingArrayError
-        The array is missing.
-    """
+    """Return one array of the archive `path`; raise MissingArrayError if it has no array of this name."""
     if name not in arrays:
         raise MissingArrayError(f"{str(path)!r} has no array {name!r}; it contains {', '.join(sorted(arrays)) or 'none'}.")
     return arrays[name]

@@ -1,7 +1,7 @@
 """Augmentations: random changes of recorded events, drawn anew in each epoch.
 
-The random numbers depend only on the seed, the epoch, the sample and the transform's position. A resumed run therefore sees the same
-changes, whatever the order of the samples and the batch size.
+The random numbers depend only on the seed, the epoch, the sample and the position of the augmentation in the list of transforms. A
+resumed run therefore sees the same changes, whatever the order of the samples and the batch size.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from math import prod
 import numpy as np
 
 from snnc.data.checks import check_number, check_whole
-from snnc.data.sample import Aer, Array, Draw, Sample, events_of
-from snnc.errors import SampleError
+from snnc.data.sample import Aer, Array, Draw, Sample, events_of, per_axis
 
 
 @dataclass(frozen=True)
@@ -41,17 +40,13 @@ class Shift:
         """See :class:`snnc.data.Transform`."""
         events = events_of(sample, "Shift")
         space = events.space
-        most = self.most if isinstance(self.most, tuple) else (self.most,) * len(space)
-        if len(most) != len(space):
-            raise SampleError(f"Shift has {len(most)} axes, but the sensor has {len(space)}, {list(space)}; give one number per axis.")
         stream = draw.stream(self.seed)
-        moves = [int(stream.integers(-m, m, endpoint=True)) for m in most]
+        moves = [int(stream.integers(-most, most, endpoint=True)) for most in per_axis("most", self.most, space)]
         places = [p + move for p, move in zip(np.unravel_index(events.units % prod(space), space), moves, strict=True)]
         inside = np.ones(len(events.units), bool)
-        for place, n in zip(places, space, strict=True):
-            inside &= (place >= 0) & (place < n)
         moved: Array = events.units // prod(space)
         for place, n in zip(places, space, strict=True):
+            inside &= (place >= 0) & (place < n)
             moved = moved * n + place
         return Aer(events.times[inside], moved[inside], events.shape, events.polar)
 

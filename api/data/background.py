@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from queue import Empty, Full, Queue
+from queue import Full, Queue
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -54,13 +54,6 @@ def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Iterator[T]:
             del item
     finally:
         stopped.set()
-        _empty(queue)
-        thread.join()
-
-
-def _empty(queue: Queue[tuple[str, T | BaseException | None]]) -> None:
-    try:
-        while True:
+        while not queue.empty():  # end a wait of the thread for room
             queue.get_nowait()
-    except Empty:
-        return
+        thread.join()

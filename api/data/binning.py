@@ -12,8 +12,8 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Shape
 from snnc.data.checks import check_number, check_whole
-from snnc.data.sample import Aer, Array, Draw, Sample, Spikes, events_of
-from snnc.errors import DataOptionError, SampleError
+from snnc.data.sample import Aer, Array, Draw, Sample, Spikes, events_of, per_axis
+from snnc.errors import DataOptionError
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Bin:
     polarity
         ``"channels"``: off and on events are separate channels on the first axis; ``"merged"``: they are merged, without that axis.
     counts
-        Whether to return the number of events per cell as values; otherwise one or more events are one spike.
+        Whether to return the number of events per cell and step as values; otherwise one or more events are one spike.
 
     Raises
     ------
@@ -93,16 +93,13 @@ class Bin:
 
     @cached_property
     def _length(self) -> Fraction:
-        """Length of a step in microseconds."""
         return _exact(self.dt) if self.duration is None else _exact(self.duration) / (self.steps or 1)
 
     def _cells(self, events: Aer) -> tuple[Array, Shape]:
         """Return the address of each event's cell, and the shape of all cells."""
         merged = events.polar and self.polarity == "merged"
         space = events.space
-        factors = self.downsample if isinstance(self.downsample, tuple) else (self.downsample,) * len(space)
-        if len(factors) != len(space):
-            raise SampleError(f"downsample has {len(factors)} numbers, but the sensor has {len(space)} axes, {list(space)}; give one each.")
+        factors = per_axis("downsample", self.downsample, space)
         smaller = tuple(-(-n // factor) for n, factor in zip(space, factors, strict=True))
         lead = events.shape[: len(events.shape) - len(space)]
         units = events.units

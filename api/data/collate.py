@@ -14,24 +14,10 @@ from snnc.errors import SampleError
 
 
 def collate(samples: Sequence[Sample], timed: bool) -> InputValues:
-    """Return a batch of samples.
+    """Return a batch [T, B, *shape] of spikes in steps, or of arrays of equal shape, whose first axis is time if `timed` (else T is 1).
 
-    Parameters
-    ----------
-    samples
-        Spikes in steps, or arrays of equal shape. Spikes may differ in their number of steps; shorter samples get empty steps at the end.
-    timed
-        Whether the first axis of arrays is time; otherwise T is 1.
-
-    Returns
-    -------
-    Events or Array
-        [T, B, *shape]. An address that occurs several times in a step is one spike.
-
-    Raises
-    ------
-    SampleError
-        The samples are events that are not binned, or they differ in shape.
+    Spikes may differ in their number of steps; shorter samples get empty steps at the end. An address that occurs several times in a step
+    is one spike. Raise SampleError if the samples are events that are not binned, or if they differ in shape.
     """
     first = samples[0]
     if isinstance(first, Spikes):
@@ -51,10 +37,7 @@ def collate(samples: Sequence[Sample], timed: bool) -> InputValues:
 def targets_of(targets: Sequence[Any]) -> Array:
     """Return the targets of a batch as an array: class indices as int64, other targets unchanged.
 
-    Raises
-    ------
-    SampleError
-        The targets are neither class indices nor arrays of one shape.
+    Raise SampleError unless they are class indices, or arrays of one shape.
     """
     try:
         found = np.stack([np.asarray(t) for t in targets])

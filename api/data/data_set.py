@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,6 @@ from snnc.errors import DataOptionError
 
 Reader: TypeAlias = Callable[[int], tuple[Sample, Any]]
 """Maps the index of a sample to the sample and its target."""
-
-_AHEAD: Final = 2
-"""Default number of batches prepared in advance."""
 
 
 class SampleSource(Protocol):
@@ -70,10 +67,10 @@ class Transform(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Samples in files, read, transformed and collated batch by batch.
+    """Samples in files or in memory, read, transformed and collated batch by batch.
 
-    Nothing is read until :meth:`batches` is iterated, and only a few batches are in memory. Data sets are immutable: each method
-    returns a new one.
+    Samples are read from files while :meth:`batches` is iterated, a few batches at a time; but npz archives and MNIST are read completely
+    when the data set is made. Data sets are immutable: :meth:`take`, :meth:`split` and :meth:`map` return new ones.
 
     Parameters
     ----------
@@ -99,7 +96,7 @@ class DataSet:
     source: SampleSource
     chosen: Array | None = None
     transforms: tuple[Transform, ...] = ()
-    ahead: int = field(default=_AHEAD)
+    ahead: int = 2
 
     def __post_init__(self) -> None:
         check_whole("ahead", self.ahead, 1)
@@ -134,7 +131,7 @@ class DataSet:
         order
             Positions of the samples in this data set, for example a permutation or a part of one; None for all, in order.
         epoch
-            Number of the epoch. Random numbers depend on it, on the seed of the transform and on the index of the sample.
+            Number of the epoch. Random numbers depend on it, on the seed and position of the transform, and on the index of the sample.
 
         Yields
         ------
@@ -229,8 +226,6 @@ class DataSet:
 
 @dataclass(frozen=True)
 class _Function:
-    """A user's function as a transform."""
-
     function: Callable[[Any], Any]
     gives_time: bool = False
 

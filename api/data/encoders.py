@@ -1,4 +1,4 @@
-"""Encode values as spikes: by rate, latency, change, level, or a population of receptive fields.
+"""Encode values as spikes, by rate, latency, change, level or receptive fields, or repeat them at every step.
 
 :class:`Rate`, :class:`Latency` and :class:`Delta` follow ``snntorch.spikegen``, except that a sample's result does not depend on its batch.
 """
@@ -58,8 +58,8 @@ class Rate:
 class Latency:
     """Let each unit fire at most once, earlier for larger values.
 
-    A value x fires after ``tau log(x / (x - threshold))`` steps, in which a leaky membrane charges to the threshold; if `linear`, after
-    ``tau (1 - x)`` steps. Times are rounded to whole steps.
+    A value x fires ``tau log(x / (x - threshold))`` steps after step `first`, the time in which a leaky membrane charges to the
+    threshold; if `linear`, it fires ``tau (1 - x)`` steps after step `first`. Times are rounded to whole steps.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _EVENTS: Final[Mapping[str, Callable[[Path], DataSet]]] = {"shd": shd, "ssc": ss
 _IMAGES: Final[Mapping[str, Callable[[Path], DataSet]]] = {"mnist": mnist}
 KINDS: Final = (*_EVENTS, *_IMAGES)
 """Kinds of data sets."""
-ENCODERS: Final = ("rate", "latency", "repeat")
+_ENCODERS: Final[Mapping[str, Callable[[int], Rate | Latency | Repeat]]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
 _ENCODED: Final = ("encoder",)
 """Settings that only affect images."""
 _BINNED: Final = ("dt", "duration", "downsample", "polarity")
@@ -36,14 +36,8 @@ _BINNED: Final = ("dt", "duration", "downsample", "polarity")
 class Reading:
     """Settings that convert samples to inputs; None selects the default.
 
-    Attributes
-    ----------
-    steps
-        Number of steps; None for the network's number.
-    dt, duration, downsample, polarity
-        For events: see :class:`snnc.data.Bin`.
-    encoder
-        For images: ``"rate"`` (the default), ``"latency"`` or ``"repeat"``.
+    `steps` is the number of steps, by default that of the network. `dt`, `duration`, `downsample` and `polarity` are for events, see
+    :class:`snnc.data.Bin`; `encoder` is for images: ``"rate"`` (the default), ``"latency"`` or ``"repeat"``.
     """
 
     steps: int | None = None
@@ -60,13 +54,7 @@ class Reading:
 
 
 def split_name(text: str) -> tuple[str, Path] | None:
-    """Return the kind and the path of ``KIND:PATH``; None if `text` is the path of an archive.
-
-    Raises
-    ------
-    DataOptionError
-        The kind does not exist.
-    """
+    """Return the kind and the path of ``KIND:PATH``; None for the path of an archive. Raise DataOptionError for an unknown kind."""
     kind, colon, path = text.partition(":")
     if not colon or Path(text).exists() or kind.endswith(".npz"):
         return None
@@ -78,36 +66,15 @@ def split_name(text: str) -> tuple[str, Path] | None:
 
 
 def read_named(kind: str, path: Path) -> DataSet:
-    """Open the files of a data set.
-
-    Raises
-    ------
-    DataFileError
-        The files are missing.
-    DataFormatError
-        The files are damaged.
-    """
+    """Open the files of a data set; raise DataFileError if they are missing, DataFormatError if they are damaged."""
     return (_EVENTS[kind] if kind in _EVENTS else _IMAGES[kind])(path)
 
 
 def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, shape: Shape | None) -> DataSet:
-    """Return the data set with its samples binned or encoded as inputs of a network.
+    """Return the data set, of a kind in :data:`KINDS`, with its samples binned or encoded as inputs of a network.
 
-    Parameters
-    ----------
-    data, kind
-        The data set and its kind, one of :data:`KINDS`.
-    reading
-        Settings of the user.
-    steps
-        Number of steps of the network; None if it is open.
-    shape
-        Shape of the network's input; None if it has several inputs.
-
-    Raises
-    ------
-    DataOptionError
-        A setting has no effect on this kind, is out of range, or is missing.
+    `steps` is the network's number of steps (None if it is open), `shape` the shape of its input (None if it has several). Raise
+    DataOptionError if a setting in `reading` has no effect on this kind, is out of range, or is missing.
     """
     other = [name for name in reading.given if name in (_ENCODED if kind in _EVENTS else _BINNED)]
     if other:
@@ -127,11 +94,10 @@ def _binning(kind: str, reading: Reading, steps: int | None) -> Bin:
 def _encoder(kind: str, reading: Reading, steps: int | None) -> Rate | Latency | Repeat:
     if steps is None:
         raise DataOptionError(f"{kind!r} contains images; give the number of steps in which to encode them (--bin-steps).")
-    encoders: dict[str, Callable[[int], Rate | Latency | Repeat]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
     name = reading.encoder or "rate"
-    if name not in encoders:
-        raise DataOptionError(f"the encoder is {name!r}; it must be {', '.join(ENCODERS[:-1])} or {ENCODERS[-1]}.")
-    return encoders[name](steps)
+    if name not in _ENCODERS:
+        raise DataOptionError(f"the encoder is {name!r}; it must be rate, latency or repeat.")
+    return _ENCODERS[name](steps)
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class Draw:
     epoch
         Number of the epoch.
     sample
-        Index of the sample in its files, before any shuffling, splitting or selection.
+        Index of the sample in its source, before any shuffling, splitting or selection.
     place
         Index of the transform in its data set's chain of transforms.
     timed
@@ -112,13 +112,7 @@ class Draw:
 
 
 def events_of(sample: Sample, who: str) -> Aer:
-    """Return `sample`, which must be recorded events; `who` is the transform named in the message.
-
-    Raises
-    ------
-    SampleError
-        The sample has a different form.
-    """
+    """Return `sample`; raise SampleError unless it is recorded events. `who` is the transform that requires them."""
     if not isinstance(sample, Aer):
         form = "spikes in steps" if isinstance(sample, Spikes) else f"an array {list(np.shape(sample))}"
         raise SampleError(f"{who} requires events as recorded, but the sample is {form}; put {who} before binning and encoders.")
@@ -126,13 +120,15 @@ def events_of(sample: Sample, who: str) -> Aer:
 
 
 def values_of(sample: Sample, who: str) -> Array:
-    """Return `sample`, which must be an array; `who` is the transform named in the message.
-
-    Raises
-    ------
-    SampleError
-        The sample has a different form.
-    """
+    """Return `sample`; raise SampleError unless it is an array. `who` is the transform that requires it."""
     if isinstance(sample, Aer | Spikes):
         raise SampleError(f"{who} requires an array of values, but the sample is events; bin events with snnc.data.Bin instead.")
     return sample
+
+
+def per_axis(name: str, value: int | tuple[int, ...], space: Shape) -> tuple[int, ...]:
+    """Return the setting `name` for each axis of `space`; raise SampleError if it is a tuple of a different length."""
+    found = value if isinstance(value, tuple) else (value,) * len(space)
+    if len(found) != len(space):
+        raise SampleError(f"{name} has {len(found)} numbers, but the sensor has {len(space)} axes, {list(space)}; give one each.")
+    return found

@@ -18,10 +18,7 @@ from snnc.errors import OutputFileError, SameFileError
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Open `path` for writing; the file appears, or is replaced, only when the block ends without an error.
 
-    Raises
-    ------
-    OutputFileError
-        The file cannot be written.
+    A device such as ``/dev/null`` is written directly. Raise OutputFileError if the file cannot be written.
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
@@ -34,22 +31,24 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             beside.chmod(0o666 & ~umask())
             beside.replace(path)
     except OSError as error:
-        raise OutputFileError(f"{str(path)!r} cannot be written: {_reason(error)}.") from None
+        raise OutputFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file, completely or not at all."""
+    with whole_file(path) as stream:
+        stream.write(content)
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a text to a file in UTF-8, completely or not at all."""
-    with whole_file(path) as stream:
-        stream.write(text.encode())
+    write_bytes(path, text.encode())
 
 
 def check_output(output: Path | None, *read: Path | None) -> None:
-    """Refuse to overwrite one of the files `read` by a command, or a file of a project; outputs None and ``-`` are not files.
+    """Raise SameFileError if a command's output is one of the files `read` by it, or a file of a project.
 
-    Raises
-    ------
-    SameFileError
-        The output is one of these files.
+    The outputs None and ``-`` are not files.
     """
     if output is None or str(output) == "-" or not output.is_file():
         return
@@ -61,7 +60,3 @@ def check_output(output: Path | None, *read: Path | None) -> None:
         own = written_files(folder)
         if own is not None and place.relative_to(folder).as_posix() in {*own, TRAINED}:
             raise SameFileError(f"{str(output)!r} is a file of the project {str(folder)!r}; give a different output file.")
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

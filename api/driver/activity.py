@@ -19,10 +19,7 @@ from snnc.errors import OptionValueError
 def assumed_activity(program: StepProgram, value: float) -> Activity:
     """Return an activity in which every neuron and every input of spikes fires with probability `value` in each step.
 
-    Raises
-    ------
-    OptionValueError
-        `value` is not between 0 and 1.
+    Raise OptionValueError unless `value` is between 0 and 1.
     """
     if not 0 <= value <= 1:
         raise OptionValueError(f"the activity is {value}; it must be between 0 and 1 spikes per neuron and step.")
@@ -30,12 +27,11 @@ def assumed_activity(program: StepProgram, value: float) -> Activity:
 
 
 def _spike_buffers(program: StepProgram) -> tuple[str, ...]:
-    """Return the buffers of all spiking sources."""
     return tuple(dict.fromkeys(c.source_buffer for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"))
 
 
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
-    """Run `inputs` (input id -> [T, B, *shape]) and count the spikes of every source.
+    """Run `inputs` (input id -> [T, B, *shape]) and count the spikes of every spiking source.
 
     Neurons within the support of their surrogate are counted too: only these receive a gradient. `source` names the data in reports.
     """
@@ -55,7 +51,8 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
             if isinstance(op, NeuronStep):
                 for name, neurons in neurons_in_support(op, memory, t).items():
                     in_support.setdefault(name, []).append(neurons.sum(axis=-1))
-    counts = {name: _spike_counts(memory[name].reshape(steps, batch, -1)) for name in buffers}
+    spikes = {name: memory[name].reshape(steps, batch, -1) for name in buffers}
+    counts = {name: values.sum(axis=-1).round().astype(np.int32) for name, values in spikes.items()}
     support_counts = {name: np.array(rows, dtype=np.int32) for name, rows in in_support.items() if name in buffers}
     return Activity(
         mean={name: float(memory[name].mean()) for name in buffers},
@@ -66,10 +63,5 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
         rates={name: memory[name].mean(axis=(0, 1)) for name in buffers},
         counts=counts,
         support_counts=support_counts,
-        patterns={name: np.packbits(memory[name].reshape(steps, batch, -1) != 0, axis=-1) for name in buffers},
+        patterns={name: np.packbits(values != 0, axis=-1) for name, values in spikes.items()},
     )
-
-
-def _spike_counts(spikes: Array) -> Array:
-    counts: Array = spikes.sum(axis=-1).round().astype(np.int32)
-    return counts

@@ -122,11 +122,11 @@ def compile(
         - Machines, PopTorch's package and the reference: ``"float16"`` rounds the history, or without a loss the weights (not in
           PopTorch's package).
     half
-        The values that ``precision="float16"`` stores in half precision: one or more of ``weights``, ``history`` (stored past steps),
+        The values that ``precision="float16"`` rounds to half precision: one or more of ``weights``, ``history`` (stored past steps),
         ``deltas`` and ``states``, as in ``"weights:stochastic,history"``, or a :class:`~snnc.HalfNumbers`. Rounded states change spikes.
         Weight updates are rounded to nearest, at random (``stochastic``), or with the remainders stored (``master``). A dictionary, or
         text with semicolons, chooses by name of the population or connection: ``{"*": "weights", "readout": "float32"}``. Machines and
-        the reference accept all values, the CPU and GPUs weights and states, PopTorch's package all but weights.
+        the reference accept all values, the CPU all but deltas, GPUs weights and states, PopTorch's package all but weights.
     loss_output
         The output, population or ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite
@@ -180,21 +180,13 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
     ProjectFolderError, DamagedProjectError
         The folder is not a project, or is damaged.
     UnsafeProjectError, ChangedSourcesError, UntrustedProjectError
-        This user did not compile its program, and `trust` is false.
+        Others can change the project, its sources were changed, or somebody else compiled it, and `trust` is false.
     """
     return _opened(Path(folder), lenient=True, trust=trust)
 
 
 def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project like :func:`open`, but refuse trained weights that cannot be used.
-
-    Raises
-    ------
-    ProjectFolderError
-        The folder is not a project, or is damaged.
-    TrainedWeightsError
-        Its trained weights cannot be used.
-    """
+    """Open a compiled project like :func:`open`, but raise TrainedWeightsError if its trained weights cannot be used."""
     return _opened(Path(folder), lenient=False, trust=trust)
 
 
@@ -252,7 +244,8 @@ def session_for(
     """Open a session that can run `arrays`, inputs by name; for `trust` see :func:`open`.
 
     A compiled project opens unchanged if `target` is None or the project's target. Otherwise the model is compiled for `target`, with the
-    number of steps and samples of `arrays`.
+    number of samples of `arrays`, at most ``MAX_SAMPLES``; for a machine with tiles, also with the number of steps of the model or else
+    of `arrays`.
     """
     if isinstance(model, Path):
         graph, chosen = load_project(model)
@@ -267,14 +260,12 @@ def session_for(
         warnings.warn(
             f"the project's windows drop spikes beyond their capacity (mode 'drop'), but on {wanted.target!r} all spikes are sent, so "
             "results may differ.",
-            UserWarning,
             stacklevel=2,
         )
     if chosen.backend.rounds_products(chosen.own()):
         warnings.warn(
             f"the project's program on {chosen.target!r} rounds factors of products (precision {chosen.precision!r}), but on "
             f"{wanted.target!r} they are float32, so results may differ.",
-            UserWarning,
             stacklevel=2,
         )
     if wanted.backend.has_tiles:

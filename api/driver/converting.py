@@ -13,7 +13,7 @@ import numpy.typing as npt
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.compiler.ir.graph import Graph
 from snnc.data.arrays import read_arrays
-from snnc.driver.loading import as_graph, check_discrete, check_without_rule, is_project
+from snnc.driver.loading import as_graph, check_unread_options, is_project
 from snnc.errors import OptionValueError
 from snnc.frontends.ann2snn.conversion import PERCENTILE, STEPS, Conversion, convert_file
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, CalibrationMissingError
@@ -62,7 +62,9 @@ def ann2snn(
         print(conversion.report.accuracy, conversion.report.loss)
         session = snnc.compile(conversion.graph)
     """
-    arrays = _arrays(calibration)
+    if isinstance(calibration, str | Path):
+        calibration = read_arrays(Path(calibration))
+    arrays: Mapping[str, npt.ArrayLike] = calibration if isinstance(calibration, Mapping) else {"x": calibration}
     if isinstance(model, str | Path):
         return _converted(Path(model), arrays, labels=labels, steps=steps, percentile=percentile)
     from snnc.frontends.torch import export_evaluated
@@ -76,10 +78,7 @@ def ann2snn(
 class ConversionRequest:
     """Conversion options of a command; None selects the default.
 
-    Raises
-    ------
-    OptionValueError
-        Conversion options are given, but no conversion is requested.
+    Raise OptionValueError if one is given, but no conversion is requested.
     """
 
     requested: bool
@@ -106,19 +105,14 @@ def graph_for(
     lenient: bool = False,
     detach: str | None = None,
 ) -> Graph:
-    """Return the graph of a command's model, converted if requested.
+    """Return the graph of a command's model, converted if `conversion` requests it.
 
-    `conversion` contains the options of the conversion; for the other parameters see :func:`~snnc.driver.loading.as_graph`.
-
-    Raises
-    ------
-    CalibrationMissingError
-        A conversion is requested without sample data.
+    For the other parameters see :func:`~snnc.driver.loading.as_graph`. Raise CalibrationMissingError for a conversion without sample
+    data.
     """
     if not conversion.requested:
         return as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps, lenient=lenient, detach=detach)
-    check_discrete(f"the ReLU network {str(model)!r}", dt, dialect)
-    check_without_rule(f"the ReLU network {str(model)!r}", detach)
+    check_unread_options(f"the ReLU network {str(model)!r}", dt, dialect, detach)
     if conversion.calibration is None:
         raise CalibrationMissingError(
             "a conversion balances thresholds on sample data; give an npz archive with --calibration: x [samples, …], and optionally y "
@@ -133,9 +127,3 @@ def _converted(model: Path, arrays: Mapping[str, npt.ArrayLike], **chosen: Any) 
     if is_project(model):
         raise AlreadySpikingError(f"{str(model)!r} is a compiled project, and so already a spiking network; leave --ann2snn out.")
     return convert_file(model, arrays, **chosen)
-
-
-def _arrays(calibration: Calibration) -> Mapping[str, npt.ArrayLike]:
-    if isinstance(calibration, str | Path):
-        return read_arrays(Path(calibration))
-    return calibration if isinstance(calibration, Mapping) else {"x": calibration}

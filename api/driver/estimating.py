@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from snnc.compiler.ir.graph import Graph, Kind
 from snnc.compiler.ir.plan import Plan
-from snnc.data.whole_files import whole_file
+from snnc.data.whole_files import write_bytes
 from snnc.driver.activity import assumed_activity
 from snnc.driver.loading import Model, as_graph
 from snnc.driver.lowering import lower_graph
@@ -47,22 +47,12 @@ class Estimate:
     """The planned network; None if only the plan is stored."""
 
     def report(self, path: str | Path, format: str | None = None) -> Path:
-        """Write the report of the plan to a file, like :meth:`Session.report`.
+        """Write the report of the plan to a file, and return its path; for `format` see :meth:`snnc.Session.report`."""
+        from snnc.report import Subject, format_of, subject_of, write
 
-        Parameters
-        ----------
-        path
-            The file to write.
-        format
-            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default the extension of the file.
-        """
-        from snnc.report import Subject, format_of, summarise, write
-
-        program = {} if self.compiled is None else summarise(self.compiled.placed)
         file = Path(path)
-        content = write(Subject(self.plan, program), format or format_of(file))
-        with whole_file(file) as stream:
-            stream.write(content)
+        subject = Subject(self.plan, {}) if self.compiled is None else subject_of(self.compiled)
+        write_bytes(file, write(subject, format or format_of(file)))
         return file
 
     def to_data(self) -> dict[str, Any]:
@@ -155,36 +145,23 @@ def estimate_graph(
 ) -> Estimate:
     """Plan `graph` with the options `chosen`; `start` is the value of ``time.perf_counter()`` when the command began, by default now.
 
-    Raises
-    ------
-    EstimateError
-        The target is not a machine, or an activity and data to measure it are both given.
+    Raise EstimateError if the target is not a machine, or an activity and data to measure it are both given; OptionConflictError if `parts`
+    is given for a baseline, which places whole populations.
     """
     began = time.perf_counter() if start is None else start
     if not chosen.backend.has_tiles:
         raise EstimateError(f"the target {chosen.target!r} has no tiles, so cycles cannot be estimated; give a machine (--target gc200).")
     if data is not None and activity is not None:
         raise EstimateError("the activity is either measured on data or assumed; give one of the two.")
-    check_baseline(strategy, chosen)
+    if strategy != "snnc" and "parts" in chosen.requested():
+        raise OptionConflictError(
+            f"the strategy {strategy!r} places whole populations on all tiles, but parts is {chosen.parts!r}; leave one of them out."
+        )
     given = lower_graph(graph, chosen)
     measured = None if data is None else measured_activity(graph, chosen, data)
     found = plan_program(given, chosen, measured if activity is None else assumed_activity(given.program, activity), strategy)
     assert found.plan is not None, "machines have plans"
     return Estimate(found.plan, time.perf_counter() - began, found)
-
-
-def check_baseline(strategy: str, chosen: CompileOptions) -> None:
-    """Refuse `parts` for a baseline, which places whole populations.
-
-    Raises
-    ------
-    OptionConflictError
-        An option and the strategy exclude each other.
-    """
-    if strategy != "snnc" and "parts" in chosen.requested():
-        raise OptionConflictError(
-            f"the strategy {strategy!r} places whole populations on all tiles, but parts is {chosen.parts!r}; leave one of them out."
-        )
 
 
 def estimate_lines(found: Estimate) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from snnc.compiler.errors import GraphDataError
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.driver.loading import damaged, load_options
-from snnc.driver.lowering import lower_graph, prepared
+from snnc.driver.lowering import lower_graph
 from snnc.driver.trusting import check_data, has_known_program
 from snnc.options.compile_options import OPTIONS_FILE, CompileOptions, to_data
 from snnc.project.compiled import Compiled
@@ -17,7 +17,7 @@ from snnc.project.graph_file import SavedModel, save_graph, save_program
 
 
 def save_model(compiled: Compiled, folder: Path) -> None:
-    """Write the model, the options and, for split populations, the parts of a project."""
+    """Write the model and the options of a project and, for a program that the planner rewrote, its parts or channel orders."""
     model = folder / "model"
     model.mkdir(parents=True, exist_ok=True)
     if compiled.parts is not None:
@@ -31,29 +31,24 @@ def save_model(compiled: Compiled, folder: Path) -> None:
 def read_project(folder: Path) -> Compiled:
     """Read a compiled project, with its stored step program and plan.
 
-    Raises
-    ------
-    ProjectFolderError
-        The folder is not a project, or is damaged.
+    Raise ProjectFolderError if the folder is not a project, or is damaged.
     """
     chosen = load_options(folder)
     check_data(folder)
     with damaged(folder):
         saved = SavedModel(folder / "model")
-        program, options = _program(saved, chosen, folder), chosen.own().for_plan()
+        program, own = _program(saved, chosen, folder), chosen.own()
+        options = own.for_plan()
         if options is None:
             return Compiled(saved.graph, chosen, program, None)
-        # Only targets with tiles need the mapping code, a third of all code, so it is imported here.
+        # Only targets with tiles need the code that reads plans, so it is imported here.
         from snnc.project.placed import read_placed
 
-        return Compiled(saved.graph, chosen, program, *read_placed(prepared(saved.graph, chosen), program, options, folder))
+        return Compiled(saved.graph, chosen, program, *read_placed(chosen.backend.prepare(saved.graph, own), program, options, folder))
 
 
 def _program(saved: SavedModel, chosen: CompileOptions, folder: Path) -> StepProgram:
-    """Return the stored step program if this user compiled or trusted the project; otherwise derive it from the graph.
-
-    Projects of others are not trusted, and older projects have no step program.
-    """
+    """Return the stored step program if this user compiled or trusted the project; otherwise, or if it is missing, lower the graph."""
     if has_known_program(folder):
         with suppress(GraphDataError):  # written by a different version of snnc
             return saved.program(chosen.loss, chosen.optimizer)

@@ -15,15 +15,10 @@ MOST: Final = 6
 
 
 def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
-    """Return a copy of `graph` with the named neuron parameters made learnable.
+    """Return a copy of `graph` with the named neuron parameters made learnable; `graph` itself if `wanted` is None.
 
     `wanted` contains names, or is a text of names separated by commas: ``beta`` selects the parameter of every population that has it,
-    ``hidden.beta`` that of one population.
-
-    Raises
-    ------
-    UnknownLearnableError
-        No population has a parameter of this name.
+    ``hidden.beta`` that of one population. Raise UnknownLearnableError if no population has such a parameter.
     """
     names = [name.strip() for name in (wanted.split(",") if isinstance(wanted, str) else wanted or ())]
     if not names:
@@ -33,7 +28,7 @@ def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
         places = _places(graph, name)
         for node, parameter in places:
             population = found.operation(node)
-            assert isinstance(population, Population), "_places"
+            assert isinstance(population, Population), "_places returns populations"
             replace_operation(found, node, replace(population, learnable=population.learnable | {parameter}))
         chosen = ", ".join(f"{node}.{parameter}" for node, parameter in places)
         found.assumptions.append(f"Training changes {chosen}, as requested (learnable).")

@@ -7,22 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Input
 from snnc.compiler.lowering.capacities import Capacities
 from snnc.compiler.passes.edit import replace_operation
+from snnc.data.checks import is_whole
 from snnc.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
 from snnc.frontends.dsl.network import Network
-from snnc.options.compile_options import OPTIONS_FILE, CompileOptions, from_data
+from snnc.options.compile_options import OPTIONS_FILE, SIZES, CompileOptions, from_data
 from snnc.project.graph_file import load_graph
 from snnc.project.trained import read_trained
 
 Model: TypeAlias = str | Path | Graph | Network
 """Everything that can be turned into a graph."""
-_SIZES: Final = ("steps", "batch", "capacity", "memory", "threads", "truncate", "parts")
-"""Options that must be integers of 1 or more."""
 
 
 def as_graph(
@@ -38,30 +37,20 @@ def as_graph(
     """Turn any model into a new graph.
 
     `steps` replaces the number of steps of a model that defines one, and `input_kind` (``"spikes"`` or ``"values"``) the kind of its
-    inputs. With `lenient`, a project whose trained weights cannot be used gets its compiled weights instead. For `dt`, `dialect` and
-    `detach` see :func:`load_model`.
-
-    Raises
-    ------
-    SnncError
-        The model cannot be read, or an option does not fit it.
+    inputs. With `lenient`, a project whose trained weights cannot be used gets its compiled weights instead. For `dt`, `dialect`, `detach`
+    and errors see :func:`load_model`.
     """
     if not isinstance(model, Network | Graph | str | Path):
         raise ModelFormatError(f"{type(model).__name__} is not a model; give an snnc.Network, a graph, or the path of an .onnx file.")
-    if isinstance(model, Network):
-        check_discrete(f"the network {model.name!r}", dt, dialect)
-        check_without_rule(f"the network {model.name!r}", detach)
-        graph = model.graph()
-    elif isinstance(model, Graph):
-        check_discrete(f"the graph {model.name!r}", dt, dialect)
-        check_without_rule(f"the graph {model.name!r}", detach)
-        graph = model.copy()
-    elif is_project(model):
-        check_discrete(f"the project {str(model)!r}", dt, dialect)
-        check_without_rule(f"the project {str(model)!r}", detach)
+    if isinstance(model, str | Path) and not is_project(model):
+        graph = load_model(model, dt=dt, dialect=dialect, detach=detach)
+    elif isinstance(model, str | Path):
+        check_unread_options(f"the project {str(model)!r}", dt, dialect, detach)
         graph = read_trained(load_project(model)[0], Path(model), lenient)
     else:
-        graph = load_model(model, dt=dt, dialect=dialect, detach=detach)
+        what = "network" if isinstance(model, Network) else "graph"
+        check_unread_options(f"the {what} {model.name!r}", dt, dialect, detach)
+        graph = model.graph() if isinstance(model, Network) else model.copy()
     if steps is not None and graph.steps not in (None, steps):
         graph.assumptions.append(f"The model has {graph.steps} time steps; {steps} are used, as requested.")
         graph.steps = steps
@@ -124,21 +113,9 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     )
 
 
-def has_seconds(path: str | Path) -> bool:
-    """Return whether a model is in continuous time, that is, a NIR file."""
-    from snnc.frontends.load import is_nir
-
-    return Path(path).is_file() and is_nir(Path(path))
-
-
-def check_without_rule(what: str, detach: str | None) -> None:
-    """Refuse `detach` for a model that itself defines where gradients stop.
-
-    Raises
-    ------
-    DetachError
-        The option is given for such a model.
-    """
+def check_unread_options(what: str, dt: object, dialect: str | None, detach: str | None) -> None:
+    """Refuse options that only apply to model files, for the model `what`: raise an error of :func:`check_discrete`, or DetachError."""
+    check_discrete(what, dt, dialect)
     if detach is None:
         return
     from snnc.frontends.onnx.errors import DetachError
@@ -149,14 +126,9 @@ def check_without_rule(what: str, detach: str | None) -> None:
 
 
 def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = False) -> None:
-    """Refuse options that only apply to NIR files.
+    """Refuse options that only apply to NIR files, unless `nir`.
 
-    Raises
-    ------
-    NoTimeStepError
-        Seconds per step are given for a model in discrete time.
-    ModelFormatError
-        A dialect is given for a model that has none.
+    Raise OptionValueError if `dt` is not a number, NoTimeStepError or ModelFormatError if `dt` or `dialect` is given for another model.
     """
     if dt is not None and (isinstance(dt, bool) or not isinstance(dt, Real)):
         raise OptionValueError(f"dt is {dt!r}; it must be a positive number of seconds.")
@@ -171,7 +143,6 @@ def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = Fa
 
 
 def _is_relu_network(file: Path) -> bool:
-    from snnc.compiler.errors import SnncError
     from snnc.frontends.ann2snn.read import recognise
 
     try:
@@ -187,13 +158,7 @@ def is_project(path: str | Path) -> bool:
 
 
 def load_project(folder: str | Path) -> tuple[Graph, CompileOptions]:
-    """Read the model and the options of a compiled project.
-
-    Raises
-    ------
-    ProjectFolderError
-        The folder is not a project, or is damaged.
-    """
+    """Read the model and the options of a compiled project; raise ProjectFolderError if the folder is not a project, or is damaged."""
     from snnc.driver.trusting import check_data
 
     chosen, where = load_options(folder), Path(folder)
@@ -203,13 +168,7 @@ def load_project(folder: str | Path) -> tuple[Graph, CompileOptions]:
 
 
 def load_options(folder: str | Path) -> CompileOptions:
-    """Read only the options of a compiled project.
-
-    Raises
-    ------
-    ProjectFolderError, DamagedProjectError
-        The folder is not a project, or its options are damaged.
-    """
+    """Read only the options of a compiled project; raise ProjectFolderError if the folder is not a project, or is damaged."""
     where = Path(folder)
     if not is_project(where):
         raise ProjectFolderError(f"{str(where)!r} is not a project of snnc; create one with: snnc compile MODEL -o {where}")
@@ -224,13 +183,7 @@ def load_options(folder: str | Path) -> CompileOptions:
 
 @contextmanager
 def damaged(folder: Path) -> Iterator[None]:
-    """Turn any exception caused by a damaged project into one with a code.
-
-    Raises
-    ------
-    ProjectFolderError
-        Replaces every exception without a code.
-    """
+    """Replace every exception without a code, caused by a damaged project, by a ProjectFolderError."""
     try:
         yield
     except SnncError:
@@ -242,10 +195,10 @@ def damaged(folder: Path) -> Iterator[None]:
 
 def _check_types(chosen: CompileOptions) -> None:
     """Refuse sizes that are not integers of 1 or more, a target that is not text, and an invalid seed."""
-    for name in _SIZES:
+    for name in SIZES:
         value = getattr(chosen, name)
         value = value.least if isinstance(value, Capacities) else value
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**63):
+        if value is not None and not (is_whole(value, 1) and value < 2**63):
             raise ValueError(f"{name} is {value!s:.60}")
-    if not isinstance(chosen.target, str) or isinstance(chosen.seed, bool) or not isinstance(chosen.seed, int) or chosen.seed < 0:
+    if not isinstance(chosen.target, str) or not is_whole(chosen.seed, 0):
         raise ValueError(f"the target is {chosen.target!r:.60}, the seed {chosen.seed!r:.60}")

@@ -22,14 +22,10 @@ class Lowered:
     program: StepProgram
 
 
-def prepared(graph: Graph, chosen: CompileOptions) -> Graph:
-    """Return `graph` in the form that the target's lowering requires."""
-    return chosen.backend.prepare(graph, chosen.own())
-
-
 def lower_graph(graph: Graph, chosen: CompileOptions) -> Lowered:
     """Prepare `graph` for the target and lower it."""
-    ready, halves = prepared(graph, chosen), chosen.backend.halves(chosen.own())
+    backend, own = chosen.backend, chosen.own()
+    ready, halves = backend.prepare(graph, own), backend.halves(own)
     program = lower(
         ready,
         loss=chosen.loss,
@@ -39,9 +35,9 @@ def lower_graph(graph: Graph, chosen: CompileOptions) -> Lowered:
         steps=chosen.steps,
         loss_output=chosen.loss_output,
         truncate=chosen.truncate,
-        limit=chosen.backend.limit(chosen.own()),
+        limit=backend.limit(own),
         half=halves,
-        rounding=chosen.backend.rounding(chosen.own()),
+        rounding=backend.rounding(own),
     )
     labels, kinds = source_labels(program), {name: buffer.kind for name, buffer in program.buffers.items()}
     check_names(chosen.capacity, [labels[buffer] for buffer in spike_sources(program.forward, kinds)])

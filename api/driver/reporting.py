@@ -13,7 +13,7 @@ from snnc.driver.folder import read_project
 from snnc.driver.loading import load_options
 from snnc.errors import NoTilesError, ProjectFolderError
 from snnc.project.trained import read_trained
-from snnc.report.recording import in_parts, read_recording
+from snnc.report.recording import read_recording
 
 if TYPE_CHECKING:
     from snnc.report import Subject
@@ -24,25 +24,21 @@ MAX_PLAN_BYTES = 1 << 28
 
 
 def report(path: Path, format: str, other: Path | None = None) -> bytes:
-    """Return the report of a project, a plan file, or the profile of an emulated program.
-
-    With `other`, the report compares two projects or plans.
+    """Return the report of a project, a plan file, or the profile of an emulated program; with `other`, compare two projects or plans.
 
     Raises
     ------
-    ProjectFolderError
-        A folder is not a project.
+    ProjectFolderError, PlanFileError
+        A folder is not a project, or a file does not contain a plan.
     NoTilesError
         The format or the comparison requires tiles, but the target has none.
-    PlanFileError
-        A file does not contain a plan.
     ReportOptionError
         The format is unknown, or cannot show a second plan.
     """
     from snnc.report import write
-    from snnc.report.emulated import read_profile, write_profile
+    from snnc.report.emulated import profile_in, write_profile
 
-    profile = read_profile(path) if path.is_file() and other is None else None
+    profile = profile_in(path) if path.is_file() and other is None else None
     if profile is not None:
         return write_profile(profile, format)
     program = read_program(path)
@@ -56,13 +52,7 @@ def report(path: Path, format: str, other: Path | None = None) -> bytes:
 
 
 def read_program(path: Path) -> ProgramReport | None:
-    """Return the report data of a project without tiles; None for a project with tiles, and for a file.
-
-    Raises
-    ------
-    ProjectFolderError
-        The folder is not a project, or is damaged.
-    """
+    """Return the report data of a project without tiles; None for a project with tiles, and for a file."""
     if not path.is_dir() or load_options(path).backend.has_tiles:
         return None
     from snnc.report.program import ProgramReport, read_timing
@@ -92,25 +82,20 @@ def _json_of(folder: Path, name: str) -> Any:
 
 def usual_format(path: Path) -> str:
     """Return the default format of a report: html, or text for the profile of an emulated program."""
-    from snnc.report.emulated import read_profile
+    from snnc.report.emulated import profile_in
 
-    return "text" if path.is_file() and read_profile(path) is not None else "html"
+    return "text" if path.is_file() and profile_in(path) is not None else "html"
 
 
 def read_subject(path: Path) -> Subject:
     """Return the report data of a project with tiles, or of a plan file."""
-    from snnc.report import Subject, summarise
+    from snnc.report import Subject, subject_of
 
     if path.is_file() or path.suffix == ".json":
         return Subject(plan_from_json(_plan_text(path)), {})
     compiled = read_project(path)
-    assert compiled.plan is not None, "read_program reports projects without tiles"
-    profile = _json_of(path, PROFILE)
     recorded = path / RECORDING
-    recording = read_recording(recorded) if recorded.exists() else None
-    if recording is not None and compiled.parts is not None:
-        recording = in_parts(recording, compiled.parts.between)
-    return Subject(compiled.plan, summarise(compiled.placed), profile, recording)
+    return subject_of(compiled, _json_of(path, PROFILE), read_recording(recorded) if recorded.exists() else None)
 
 
 def _plan_text(path: Path) -> str:

@@ -30,14 +30,9 @@ _ADVICE: Final = "--trust, in Python trust=True"
 
 
 def check_data(folder: Path, only: str | None = None) -> None:
-    """Reject a project whose data files changed since it was compiled; with `only`, check only that file.
+    """Check that a project's data files (with `only`, that file) are as compiled.
 
-    Raises
-    ------
-    ProjectFolderError
-        The project has no list of its files.
-    DamagedProjectError
-        A data file has changed or is missing.
+    Raise ProjectFolderError if the project has no list of its files, DamagedProjectError if a data file has changed or is missing.
     """
     listed = _listed(folder)
     changed = _changed(folder, listed if only is None else {only: listed.get(only, "")}, _READ)
@@ -71,7 +66,7 @@ def vouch(folder: Path, trust: bool) -> None:
     UnsafeProjectError
         Another user can change the folder.
     ChangedSourcesError
-        Its sources differ from those that snnc emits for the model.
+        Its sources have changed since the compilation; or somebody else compiled it, and snnc emits different ones for the model.
     UntrustedProjectError
         Its sources are as emitted, but somebody else compiled it.
     CacheFolderError
@@ -123,7 +118,7 @@ def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
 
 
 def _check_rights(folder: Path, listed: Iterable[str]) -> None:
-    """Refuse a project if other users can write to its folder, its files or a folder above."""
+    """Refuse a project if its folders or files belong to other users, can be written by them or are links, or if a folder above can be."""
     inside = {folder / parent for name in listed for parent in PurePosixPath(name).parents} | {folder / name for name in listed}
     for path in sorted({folder, folder / MANIFEST, *inside}):
         try:

@@ -1,6 +1,6 @@
-"""Plot exploration points as self-contained SVG or HTML: throughput, memory, and the ratio of the balance bound to the predicted time.
+"""Plot exploration points as self-contained SVG or HTML: throughput, memory, and the ratio of the bound to the predicted time.
 
-The balance bound is the time of a step if all work were spread evenly over all tiles.
+The bound, or balance bound, is the time of a training step or forward pass if all work were spread evenly over all tiles.
 """
 
 from __future__ import annotations
@@ -56,13 +56,18 @@ class Series:
     points: tuple[ExplorationPoint, ...]
 
 
+_AXES: Final[Mapping[str, Callable[[ExplorationPoint], str]]] = {
+    "batch": lambda p: str(p.batch),
+    "activity": lambda p: "default" if p.activity is None else f"{100 * p.activity:g} %",
+    "target": lambda p: p.target,
+}
+"""What may vary along the x-axis, with its text for a point."""
+
+
 def draw(points: Sequence[ExplorationPoint], name: str, fmt: str) -> str:
     """Return a drawing of `points` for the network `name`: ``"svg"`` is the drawing alone, ``"html"`` a page with a table of the points.
 
-    Raises
-    ------
-    ExploreError
-        The format is unknown.
+    Raise ExploreError if the format `fmt` is unknown.
     """
     if fmt not in FORMATS:
         raise ExploreError(f"a plot cannot be written as {fmt!r}; the formats are {', '.join(FORMATS)}.")
@@ -98,14 +103,9 @@ def render(
 
 
 def _series(points: Sequence[ExplorationPoint]) -> tuple[str, list[Series]]:
-    """Choose the x-axis: the first of batch, activity and target that varies. Return its name, and a line per combination of the others."""
-    axes: dict[str, Callable[[ExplorationPoint], Any]] = {
-        "batch": lambda p: p.batch,
-        "activity": lambda p: "default" if p.activity is None else f"{100 * p.activity:g} %",
-        "target": lambda p: p.target,
-    }
-    along = next((name for name, read in axes.items() if len({read(p) for p in points}) > 1), "batch")
-    others = [read for name, read in axes.items() if name != along]
+    """Return the name of the x-axis, the first of batch, activity and target that varies, and a line per combination of the others."""
+    along = next((name for name, read in _AXES.items() if len({read(p) for p in points}) > 1), "batch")
+    others = [read for name, read in _AXES.items() if name != along]
     groups: dict[tuple[Any, ...], list[ExplorationPoint]] = {}
     for point in points:
         groups.setdefault(tuple(read(point) for read in others), []).append(point)
@@ -116,7 +116,7 @@ def _series(points: Sequence[ExplorationPoint]) -> tuple[str, list[Series]]:
         first = members[0]
         parts = [first.target] if along != "target" else []
         if along != "activity" and len(activities) > 1:
-            parts.append(axes["activity"](first))
+            parts.append(_AXES["activity"](first))
         if along != "batch":
             parts.append(f"batch {first.batch}")
         strength = 1 - 0.65 * activities.index(first.activity) / len(activities) if along != "activity" else 1.0
@@ -130,8 +130,9 @@ def _panels(series: Sequence[Series]) -> list[Panel]:
     low, high = math.floor(math.log10(min(rates, default=1.0))), math.ceil(math.log10(max(rates, default=10.0)) + 1e-9)
     powers = [(k, short(10.0**k)) for k in range(low, max(high, low + 1) + 1)]
     percent = [(k, f"{k} %") for k in range(0, 101, 20)]
+    title = "samples/s predicted; dashed: at the balance bound"
     return [
-        _panel(0, "samples/s predicted; dashed: at the balance bound", series, powers, lambda p: math.log10(_rate(p)), _log_bound_rate),
+        _panel(0, title, series, powers, lambda p: math.log10(_rate(p)), lambda p: math.log10(_bound_rate(p))),
         _panel(1, "memory of the fullest tile", series, percent, lambda p: 100 * _number(p, "peak_tile_bytes") / _number(p, "tile_bytes")),
         _panel(2, "balance bound over prediction", series, percent, lambda p: 100 * _number(p, "balance")),
     ]
@@ -156,10 +157,6 @@ def _rate(point: ExplorationPoint) -> float:
 
 def _bound_rate(point: ExplorationPoint) -> float:
     return _rate(point) / max(_number(point, "balance"), 1e-12)
-
-
-def _log_bound_rate(point: ExplorationPoint) -> float:
-    return math.log10(_bound_rate(point))
 
 
 def _panel(
@@ -194,12 +191,8 @@ def _panel(
 
 def _columns(series: Sequence[Series], places: Sequence[float]) -> tuple[tuple[float, str], ...]:
     longest = max(series, key=lambda s: len(s.points)).points
-    varying = {
-        "batch": [str(p.batch) for p in longest],
-        "activity": ["default" if p.activity is None else f"{100 * p.activity:g} %" for p in longest],
-        "target": [p.target for p in longest],
-    }
-    texts = next((v for v in varying.values() if len(set(v)) > 1), varying["batch"])
+    varying = [[read(p) for p in longest] for read in _AXES.values()]
+    texts = next((v for v in varying if len(set(v)) > 1), varying[0])
     return tuple((round(x, 1), text) for x, text in zip(places, texts, strict=True))
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from snnc.backends.registry import backend_of, named
-from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Kind
 from snnc.compiler.ir.plan import Mode
 from snnc.compiler.losses import Loss
@@ -37,10 +36,8 @@ class ExplorationPoint:
         The combination; activity None is snnc's default.
     estimate
         The estimate; None if the network does not fit.
-    reason
-        The error message if the network does not fit, else "".
-    code
-        The code of that error, else "".
+    reason, code
+        Text and code of the error if the network does not fit, else empty.
     point_s
         Seconds spent on planning this point.
     """
@@ -133,13 +130,7 @@ def explore_graph(
     *,
     strategy: str = "snnc",
 ) -> Iterator[ExplorationPoint]:
-    """Yield each point as soon as it is planned.
-
-    Raises
-    ------
-    ExploreError
-        A list is empty, or contains a target without tiles.
-    """
+    """Yield each point as soon as it is planned; raise ExploreError if a list is empty, or contains a target without tiles."""
     for what, values in (("target", targets), ("batch size", batches), ("activity", activities)):
         if not values:
             raise ExploreError(f"no {what} to explore; give at least one.")
@@ -151,13 +142,11 @@ def explore_graph(
     common = Common()
     for target, batch, activity in itertools.product(targets, batches, activities):
         start = time.perf_counter()
-        found: Estimate | None = None
-        error: SnncError | None = None
+        found, reason, code = None, "", ""
         try:
             plan = plan_program(given, replace(chosen, target=target, batch=batch), wanted[activity], strategy, common).plan
-            assert plan is not None, "it has tiles"
+            assert plan is not None, "the target has tiles"
             found = Estimate(plan, time.perf_counter() - start)
-        except TooBigError as refused:
-            error = refused
-        seconds = time.perf_counter() - start
-        yield ExplorationPoint(target, batch, activity, found, error.text if error else "", error.code if error else "", seconds)
+        except TooBigError as error:
+            reason, code = error.text, error.code
+        yield ExplorationPoint(target, batch, activity, found, reason, code, time.perf_counter() - start)

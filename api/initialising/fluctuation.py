@@ -44,7 +44,7 @@ class FluctuationDriven:
     mean
         Mean of the membrane potential, in the unit of the threshold.
     feedforward
-        Share of the variance due to feedforward connections, for populations that also have recurrent ones (the paper's alpha).
+        Share of mean and variance due to feedforward connections, for populations that also have recurrent ones (the paper's alpha).
     steps
         Number of steps over which the response is measured; use the sequence length if the response lasts longer than a sequence.
     """
@@ -93,7 +93,7 @@ class FluctuationDriven:
         return found
 
     def _shares(self, weights: Sequence[IncomingWeights]) -> list[float]:
-        """Return each connection's share of the variance of its target population."""
+        """Return each connection's share of the mean and variance of the membrane potential of its target."""
         recurrent = sum(one.recurrent for one in weights)
         others = len(weights) - recurrent
         forward = self.feedforward if recurrent and others else float(others > 0)
@@ -117,7 +117,10 @@ class FluctuationDriven:
         return mean, math.sqrt(variance)
 
     def _moments(self, graph: Graph, path: Sequence[str], inputs: Mapping[str, Array]) -> Moments:
-        """Return the moments of the values read by the weights at the end of `path`."""
+        """Return the moments of the values read by the weights at the end of `path`.
+
+        The variance of an input whose data do not change over time is that over samples and neurons.
+        """
         if isinstance(graph.operation(path[0]), Input) and path[0] in inputs:
             values = inputs[path[0]].astype(np.float64)
             moments = Moments(float(values.mean()), float(values.var(axis=0).mean()) if len(values) > 1 else 0.0)

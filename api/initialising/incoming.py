@@ -42,7 +42,7 @@ class IncomingWeights:
 
     @property
     def fans(self) -> Fans:
-        """Number of weights into and out of one neuron, as PyTorch defines them."""
+        """Number of weights into and out of one neuron: in a sparse connection the mean, in a convolution with stride 1 and no border."""
         weight = self.operation.weight
         match self.operation:
             case Sparse(shape=(outputs, inputs)):
@@ -103,7 +103,7 @@ def with_weights(graph: Graph, name: str, weight: Array) -> None:
 
 
 def scale_weights(graph: Graph, name: str, factor: float) -> None:
-    """Multiply the weight of node `name` by `factor`."""
+    """Multiply the weight of node `name` by `factor`, and set its bias, if any, to 0."""
     operation = graph.operation(name)
     assert isinstance(operation, Connection)
     with_weights(graph, name, operation.weight * factor)

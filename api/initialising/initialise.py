@@ -26,8 +26,9 @@ Method: TypeAlias = FluctuationDriven | LSUV | Initialiser
 def initialise(model: Any, method: Method, *, data: Data | Path | str | None = None, seed: int = 0) -> Graph:
     """Return a copy of the network with new weights.
 
-    All learnable weights of dense, sparse and convolutional connections are drawn anew, and their biases become 0. Weights of one-to-one
-    connections, scales and neuron parameters do not change.
+    The learnable weights of the dense, sparse and convolutional connections into populations are drawn anew, and their biases become 0.
+    Of several that follow each other without a population between them, only the last one changes. Weights of one-to-one connections,
+    scales and neuron parameters do not change.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ class LSUV:
     Mishkin and Matas, "All you need is a good init", 2016 (arXiv 1511.06422), whose algorithm scales the weights of each layer until the
     variance of its output is 1. Here, the output is the membrane potential, over all neurons, samples and steps, including spikes and
     resets. Recurrent weights are also orthogonal, with the gain `recurrent`; they are scaled further only if the layer has no other
-    weights. Biases become 0.
+    weights. Weights of sparse connections are drawn from a normal distribution instead. Biases become 0.
 
     Parameters
     ----------

@@ -32,6 +32,8 @@ STREAMING = ("auto", "off", "inputs", "boundaries", "history")
 OPTIONS_FILE = "model/options.json"
 """File of a project with its options."""
 PRECISIONS = get_args(Precision)
+SIZES: Final = ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate")
+"""Options that are whole numbers of 1 or more."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class CompileOptions:
     """Whether to compute gradients of the inputs, for layers before the network."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate"):
+        for name in SIZES:
             value = getattr(self, name)
             value = value.least if isinstance(value, Capacities) else value
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
@@ -116,8 +118,8 @@ class CompileOptions:
     def retargeted(self, target: str) -> CompileOptions:
         """Return the options that still apply when the network runs on a different target, without training.
 
-        Weights and states that ``self.target`` rounds to float16 are rounded on `target` too, so that the spikes are equal. The other
-        rounded values are used only in training.
+        Weights and states that ``self.target`` rounds to float16 are rounded on `target` too, if it supports this, so that the spikes are
+        equal. Other values are not rounded.
         """
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
@@ -144,16 +146,11 @@ def options(
     trial: bool = False,
     **more: Unpack[MoreKeywords],
 ) -> CompileOptions:
-    """Create compile options from objects or names, and refuse options without effect.
+    """Create compile options from objects or names; raise OptionValueError if one is out of range, or has no effect.
 
     The options are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) modify the optimiser. With `trial`,
     the caller runs a batch immediately, on `calibrate` or on random inputs drawn with `seed`; these two options then have an effect on
     every target.
-
-    Raises
-    ------
-    OptionValueError
-        A value is out of range, the target does not accept an option, or an option that only affects training is given without a loss.
     """
     check_keywords(more, MoreKeywords)
     rule = optimizer_of(optimizer)
@@ -180,13 +177,7 @@ def options(
 
 
 def _check_dropping(chosen: CompileOptions) -> None:
-    """Refuse options about dropped spikes that would have no effect.
-
-    Raises
-    ------
-    OptionConflictError
-        An option has no effect, or requires another one that is missing.
-    """
+    """Raise OptionConflictError if an option about dropped spikes has no effect, or requires another one that is missing."""
     if chosen.mode == "exact" and chosen.drop != "lowest":
         raise OptionConflictError(
             f"drop is {chosen.drop!r}, but mode is 'exact', so no spike is dropped; give mode='drop', or leave drop out."
@@ -219,10 +210,7 @@ def parse_recompute(recompute: str | int) -> str | int:
 def parse_memory(memory: str | int | None) -> int | None:
     """Parse a number of bytes: ``"500M"``, ``"2G"``, ``"64k"`` (powers of 1024), or a plain number.
 
-    Raises
-    ------
-    OptionValueError
-        The text is not a valid size.
+    Raise OptionValueError if the text is not a size.
 
     Examples
     --------
@@ -245,10 +233,7 @@ def parse_memory(memory: str | int | None) -> int | None:
 def parse_window(window: str | float | tuple[float, float] | None) -> tuple[float, float] | None:
     """Parse a gradient window: its lower end, or both ends; as text ``"-0.1"`` or ``"-0.1,0.5"``.
 
-    Raises
-    ------
-    OptionValueError
-        The text is not a window, or the window is empty.
+    Raise OptionValueError if the text is not a window, or the window is empty.
 
     Examples
     --------
@@ -272,8 +257,8 @@ def parse_window(window: str | float | tuple[float, float] | None) -> tuple[floa
 
 def to_data(chosen: CompileOptions) -> dict[str, Any]:
     """Return options as JSON types, in field order."""
-    given = {f.name: getattr(chosen, f.name) for f in fields(chosen)}
-    values = {f.name: given[f.name] for f in fields(chosen) if f.name not in _NOT_IF_DEFAULT or given[f.name] != f.default}
+    stored = [f.name for f in fields(chosen) if f.name not in _NOT_IF_DEFAULT or getattr(chosen, f.name) != f.default]
+    values = {name: getattr(chosen, name) for name in stored}
     return {name: value if value is None or name not in _CONVERTERS else _CONVERTERS[name][0](value) for name, value in values.items()}
 
 

@@ -86,13 +86,7 @@ def with_keywords(keywords: Any, defaults: type) -> Callable[[Function], Functio
 
 
 def check_keywords(given: Mapping[str, Any], keywords: Any) -> None:
-    """Refuse unknown keywords with the error that Python would raise.
-
-    Raises
-    ------
-    TypeError
-        A keyword is unknown.
-    """
+    """Raise TypeError for an unknown keyword, as Python does for functions without ``**``."""
     unknown = next((name for name in given if name not in keywords.__annotations__), None)
     if unknown is not None:
         raise TypeError(f"got an unexpected keyword argument {unknown!r}")

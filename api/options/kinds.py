@@ -10,13 +10,7 @@ from snnc.errors import OptionKindError
 
 
 def loss_of(loss: object) -> Loss | None:
-    """Return a loss given as an object or by name.
-
-    Raises
-    ------
-    OptionKindError
-        It is a function, a PyTorch module, or a class.
-    """
+    """Return a loss given as an object or by name; raise OptionKindError for a function, a PyTorch module or a class."""
     if loss is None or isinstance(loss, str):
         return None if loss is None else parse_loss(loss)
     methods = ("value_and_gradient", "scores")
@@ -29,13 +23,7 @@ def loss_of(loss: object) -> Loss | None:
 
 
 def optimizer_of(optimizer: object) -> str | Optimizer | None:
-    """Return an optimiser given as an object or by name, unchanged.
-
-    Raises
-    ------
-    OptionKindError
-        It belongs to a different library, or is a class.
-    """
+    """Return `optimizer`; raise OptionKindError unless it is an optimiser of snnc or a text."""
     if optimizer is None or isinstance(optimizer, str | SGD | Adam | AdamW | RMSprop):
         return optimizer
     raise OptionKindError(
@@ -45,13 +33,7 @@ def optimizer_of(optimizer: object) -> str | Optimizer | None:
 
 
 def surrogate_of(surrogate: object) -> Surrogate | None:
-    """Return a surrogate given as an object or by name.
-
-    Raises
-    ------
-    OptionKindError
-        It is a function, or belongs to a different library.
-    """
+    """Return a surrogate given as an object or by name; raise OptionKindError for a function, or an object of a different library."""
     if surrogate is None or isinstance(surrogate, Surrogate):
         return surrogate
     if isinstance(surrogate, str):
@@ -63,13 +45,7 @@ def surrogate_of(surrogate: object) -> Surrogate | None:
 
 
 def target_of(target: object) -> str:
-    """Return the name of a target, or the path of its file.
-
-    Raises
-    ------
-    OptionKindError
-        It is neither text nor a path.
-    """
+    """Return the name of a target, or the path of its file; raise OptionKindError unless it is a text or a path."""
     if isinstance(target, str) or hasattr(target, "__fspath__"):
         return str(target)
     raise OptionKindError(f"target is {_kind(target)}; give a target of snnc, such as 'cpu' or 'gc200', or the path of a TOML file.")

@@ -35,6 +35,8 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
         The name is unknown, or a setting or a group is invalid.
     OptionValueError
         A number is out of range.
+    OptionConflictError
+        The text has a learning rate, and `lr` is given.
 
     Examples
     --------
@@ -99,12 +101,7 @@ def with_lr(optimizer: Optimizer | None, lr: float | None, training: bool) -> Op
 def with_loss_scale(optimizer: Optimizer, scale: str | float | None) -> Optimizer:
     """Return `optimizer` with the loss scale `scale`: a factor, ``"dynamic"``, or None for no change.
 
-    Raises
-    ------
-    OptionConflictError
-        The optimiser already has a loss scale.
-    OptionValueError
-        The scale is invalid or out of range.
+    Raise OptionConflictError if the optimiser already has a loss scale, OptionValueError if the scale is invalid.
     """
     if scale is None:
         return optimizer
@@ -121,13 +118,7 @@ def _loss_scale(text: str) -> LossScale:
 
 
 def check_optimizer(optimizer: Optimizer) -> Optimizer:
-    """Refuse settings that are out of range.
-
-    Raises
-    ------
-    OptionValueError
-        A setting is out of range; the message names it.
-    """
+    """Return `optimizer`; raise OptionValueError if a setting is out of range."""
     if not 0 < optimizer.lr < math.inf:
         raise OptionValueError(f"the learning rate is {optimizer.lr}; it must be a number above 0.")
     for name in _BELOW_ONE:
@@ -165,21 +156,12 @@ def to_data(optimizer: Optimizer) -> dict[str, Any]:
     written = {f.name: values[f.name] for f in fields(optimizer) if f.name in _ALWAYS or getattr(optimizer, f.name) != f.default}
     ordered = {name: written.pop(name) for name in _ALWAYS if name in written}
     written.pop("groups", None)
-    return ordered | written | ({"groups": [_group_data(group) for group in optimizer.groups]} if optimizer.groups else {})
-
-
-def _group_data(group: Group) -> dict[str, Any]:
-    return {name: value for name, value in asdict(group).items() if value is not None or name == "weight_decay"}
+    groups = [{name: v for name, v in asdict(g).items() if v is not None or name == "weight_decay"} for g in optimizer.groups]
+    return ordered | written | ({"groups": groups} if groups else {})
 
 
 def from_data(data: Mapping[str, Any]) -> Optimizer:
-    """Reverse :func:`to_data`.
-
-    Raises
-    ------
-    ValueError
-        A setting has the wrong type.
-    """
+    """Reverse :func:`to_data`; raise ValueError if a setting has the wrong type."""
     groups = tuple(Group(**group) for group in data.get("groups", ()))
     kind: Callable[..., Optimizer] = KINDS[data["name"]]
     scale = None if data.get("loss_scale") is None else LossScale(**data["loss_scale"])
@@ -189,10 +171,7 @@ def from_data(data: Mapping[str, Any]) -> Optimizer:
             value, flag = getattr(of, field.name), field.name in _FLAGS
             number = isinstance(value, int | float) and not isinstance(value, bool)
             optional = value is None and field.name in ("clip_value", "clip_norm", "bound", *(_OF_GROUPS if of is not optimizer else ()))
-            if (
-                field.name not in ("name", "groups", "pattern", "loss_scale")
-                and not optional
-                and not (isinstance(value, bool) if flag else number)
-            ):
+            checked = field.name not in ("name", "groups", "pattern", "loss_scale")
+            if checked and not optional and not (isinstance(value, bool) if flag else number):
                 raise ValueError(f"{field.name} of the optimiser is {value!s:.60}")
     return optimizer

@@ -195,12 +195,8 @@ def requests_effect(name: str, value: Any, default: Any) -> bool:
 def check_support(target: str, training: bool, given: Mapping[str, Any]) -> None:
     """Refuse options that would have no effect on `target`; `given` contains the values for which :func:`requests_effect` is true.
 
-    Raises
-    ------
-    OptionTargetError
-        The target does not accept an option.
-    OptionNeedsLossError
-        An option that only affects training is given without a loss.
+    Raise OptionTargetError if the target does not accept an option, OptionNeedsLossError if an option only affects training, but there
+    is no loss.
     """
     backend = backend_of(target)
     for name, value in given.items():
@@ -217,7 +213,6 @@ def check_support(target: str, training: bool, given: Mapping[str, Any]) -> None
 
 
 def _shown(name: str, value: Any) -> str:
-    """Return an option with its value, for a message."""
     flag = RULES[name].flag
     known = f"{name} (--{flag})" if flag else name
     return f"{known} = {value!r}" if isinstance(value, str | int | float | tuple) else known

@@ -27,15 +27,7 @@ OWN: Final = {
 
 @dataclass(frozen=True)
 class Waste:
-    """A file or folder to delete.
-
-    Attributes
-    ----------
-    what
-        ``"cache"`` or ``"leftover"``.
-    path, bytes
-        Path and size.
-    """
+    """A file or folder to delete; `what` is ``"cache"`` or ``"leftover"``."""
 
     what: str
     path: Path
@@ -43,7 +35,7 @@ class Waste:
 
 
 def in_cache() -> tuple[list[Waste], int]:
-    """Return the entries of the cache, and the number of entries left out because a process is building them."""
+    """Return the entries of the cache, without those that a process is building, and the number of the latter."""
     cache = cache_dir()
     found: list[Waste] = []
     busy = 0
@@ -106,7 +98,6 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _building(folder: Path) -> set[str]:
-    """Return the names of entries that a process has locked."""
     return {path.name.removeprefix(".").removesuffix(".lock") for path in _entries(folder) if path.name.endswith(".lock") and _held(path)}
 
 

@@ -38,13 +38,7 @@ def save_graph(graph: Graph, folder: Path) -> dict[str, Array]:
 
 
 def load_graph(folder: Path) -> Graph:
-    """Read a graph written by :func:`save_graph`.
-
-    Raises
-    ------
-    ProjectFolderError
-        The files are missing or damaged.
-    """
+    """Read a graph written by :func:`save_graph`; raise ProjectFolderError if its files are missing or damaged."""
     return SavedModel(folder).graph
 
 
@@ -71,10 +65,7 @@ def save_program(program: StepProgram, folder: Path, known: dict[str, Array]) ->
 class SavedModel:
     """The stored graph and step program of a project, which share their arrays.
 
-    Raises
-    ------
-    ProjectFolderError
-        The files of the graph are missing or damaged.
+    Raise ProjectFolderError if the files of the graph are missing or damaged.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -85,10 +76,7 @@ class SavedModel:
     def program(self, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
         """Return the step program, with the given loss and optimiser.
 
-        Raises
-        ------
-        GraphDataError
-            The step program is missing, damaged, or has a different format.
+        Raise GraphDataError if it is missing, damaged, or has a different format.
         """
         more = self._folder / PROGRAM[1]
         try:

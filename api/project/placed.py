@@ -26,13 +26,14 @@ from snnc.errors import ProjectFolderError
 PARTS: Final = "model/parts.npz"
 """File with the part of every neuron, and the neuron's position in the part."""
 ORDERS: Final = "model/orders.json"
-"""File with the grain of each reordered population: the number of channels that are stored next to each other at a position."""
+"""File with the grain of each reordered population: the number of channels of one image position that are adjacent in memory."""
 
 
 def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
     """Write the parts or channel orders placed by the plan into the project folder."""
     if isinstance(parts, ChannelOrders):
-        save_orders(parts, folder)
+        grains = {id_: order.grain for id_, order in parts.orders.items()}
+        (folder / ORDERS).write_text(json.dumps(grains, indent=1) + "\n", encoding="utf-8")
     else:
         save_parts(parts.partition, folder)
 
@@ -40,19 +41,15 @@ def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
 def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder: Path) -> tuple[Plan, Parts | ChannelOrders | None]:
     """Return the plan of the project in `folder`, and the parts or channel orders that it places, if any.
 
-    `graph` is the prepared graph, `program` its step program, and `chosen` the options of the plan.
-
-    Raises
-    ------
-    ProjectFolderError, PartsError
-        The plan, the channel orders or the parts cannot be read.
+    `graph` is the prepared graph, `program` its step program, and `chosen` the options of the plan. Raise ProjectFolderError or
+    PartsError if a file cannot be read.
     """
     try:
         plan = plan_from_json((folder / "plan.json").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ProjectFolderError(f"the plan of the project {str(folder)!r} cannot be read ({error}); compile the model again.") from None
     if (folder / ORDERS).exists():
-        return plan, load_orders(program, folder)
+        return plan, _load_orders(program, folder)
     if (folder / PARTS).exists():
         return plan, load_parts(parter_of(graph, program, chosen), folder)
     return plan, None
@@ -67,13 +64,7 @@ def save_parts(partition: Partition, folder: Path) -> None:
 
 
 def load_parts(parter: NetworkPartitioner, folder: Path) -> Parts:
-    """Read parts written by :func:`save_parts`.
-
-    Raises
-    ------
-    PartsError
-        The file is damaged.
-    """
+    """Read parts written by :func:`save_parts`; raise PartsError if the file is damaged."""
     try:
         arrays = read_arrays(folder / PARTS)
         names = json.loads(arrays["names"].tobytes())
@@ -88,20 +79,7 @@ def load_parts(parter: NetworkPartitioner, folder: Path) -> Parts:
         raise PartsError(f"the parts in {str(folder / PARTS)!r} cannot be read ({error}); compile the model again.") from None
 
 
-def save_orders(chosen: ChannelOrders, folder: Path) -> None:
-    """Write the channel orders into a project folder."""
-    grains = {id_: order.grain for id_, order in chosen.orders.items()}
-    (folder / ORDERS).write_text(json.dumps(grains, indent=1) + "\n", encoding="utf-8")
-
-
-def load_orders(program: StepProgram, folder: Path) -> ChannelOrders:
-    """Read channel orders written by :func:`save_orders`.
-
-    Raises
-    ------
-    ProjectFolderError
-        The file is damaged.
-    """
+def _load_orders(program: StepProgram, folder: Path) -> ChannelOrders:
     try:
         grains = json.loads((folder / ORDERS).read_text(encoding="utf-8"))
         able = orders(program, 1)

@@ -21,10 +21,7 @@ SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "gradient_window", 
 class Settings:
     """Settings of a training run; None selects the default or, in a resumed run, the setting of the interrupted run.
 
-    Attributes
-    ----------
-    resume
-        Whether to continue the last training run; None if not specified.
+    `resume` is whether to continue the last training run; None if no option says it.
     """
 
     epochs: int | None
@@ -40,17 +37,10 @@ class Settings:
         """Return the settings, with those of the interrupted run `found` in place of None."""
         if found is None:
             return self
-        old = found.recipe
-        return replace(
-            self,
-            epochs=found.until - old.first_epoch if self.epochs is None else self.epochs,
-            first_epoch=old.first_epoch if self.first_epoch is None else self.first_epoch,
-            learning_rate=old.learning_rate if self.learning_rate is None else self.learning_rate,
-            gradient_window=_words(old.gradient_window) if self.gradient_window is None else self.gradient_window,
-            capacity=_words(old.capacity) if self.capacity is None else self.capacity,
-            accumulate=old.accumulate if self.accumulate is None else self.accumulate,
-            seed=old.seed if self.seed is None else self.seed,
-        )
+        old = {name: getattr(found.recipe, name) for name in SETTINGS if name != "epochs"}
+        old |= {"epochs": found.until - found.recipe.first_epoch}
+        old |= {name: _words(old[name]) for name in ("gradient_window", "capacity")}
+        return replace(self, **{name: value for name, value in old.items() if getattr(self, name) is None})
 
 
 def _words(text: str) -> str | None:
@@ -61,10 +51,7 @@ def _words(text: str) -> str | None:
 def settings_for(folder: Path, given: Settings) -> Settings:
     """Return the settings for training the project in `folder`.
 
-    Raises
-    ------
-    UnfinishedTrainingError
-        The last training run was interrupted, and no option says whether to continue it.
+    Raise UnfinishedTrainingError if the last training run was interrupted, and no option says whether to continue it.
     """
     found = position_of(folder)
     if found is not None and not found.finished and given.resume is None:

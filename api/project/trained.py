@@ -28,12 +28,9 @@ UNUSABLE_NAME = "model/trained.unusable-{}.safetensors"
 
 
 def load_trained(session: BackendSession, folder: Path, lenient: bool) -> None:
-    """Load a project's trained weights, if there are any, into its session; if `lenient`, unusable weights only cause a warning.
+    """Load a project's trained weights, if there are any, into its session.
 
-    Raises
-    ------
-    TrainedWeightsError
-        The weights cannot be used, and `lenient` is false.
+    Weights that cannot be used raise TrainedWeightsError or, if `lenient`, only cause a warning.
     """
     file = folder / TRAINED
     if not file.exists():
@@ -45,13 +42,7 @@ def load_trained(session: BackendSession, folder: Path, lenient: bool) -> None:
 
 
 def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
-    """Return `graph` with the trained weights of the project in `folder`, if any; `lenient` is as in :func:`load_trained`.
-
-    Raises
-    ------
-    TrainedWeightsError
-        The weights cannot be used, and `lenient` is false.
-    """
+    """Return `graph` with the trained weights of the project in `folder`, if any; `lenient` is as in :func:`load_trained`."""
     file = folder / TRAINED
     if not file.exists():
         return graph
@@ -83,7 +74,7 @@ def _reject(file: Path, error: SnncError, lenient: bool) -> None:
     back = "replace the file with earlier ones" + (f" ({', '.join(earlier)})" if earlier else "")
     if not lenient:
         raise TrainedWeightsError(f"{reason} To use the compiled weights, delete or rename the file; or {back}.") from None
-    warnings.warn(f"{reason} The compiled weights are used instead. Train again, or {back}.", UserWarning, stacklevel=2)
+    warnings.warn(f"{reason} The compiled weights are used instead. Train again, or {back}.", stacklevel=2)
 
 
 def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -> Trainable:

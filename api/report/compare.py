@@ -11,8 +11,9 @@ from snnc.report.view import facts
 
 def compare(first: Subject, second: Subject) -> dict[str, Any]:
     """Return titles, a verdict, and rows of predicted numbers of both plans."""
+    plans = (first.plan, second.plan)
     return {
-        "titles": [_title(first), _title(second)],
+        "titles": [f"{plan.name} on {plan.target.name}, T = {plan.steps}, batch {plan.batch}" for plan in plans],
         "verdict": verdict(first, second),
         "facts": _facts(first, second),
         "phases": _phases(first, second),
@@ -24,14 +25,9 @@ def verdict(first: Subject, second: Subject) -> str:
     """Return sentences that name the plan with less time per sample, and the phase and kind of cycles with the largest difference."""
     a, b = (s.plan.seconds / s.plan.batch for s in (first, second))
     times = f"{1e6 * a:.4g} µs a sample in A, {1e6 * b:.4g} µs in B (predicted)"
-    unlike = [
-        f"{what} {x} and {y}"
-        for what, x, y in (
-            ("the number of steps,", first.plan.steps, second.plan.steps),
-            ("the kind of run:", _kind(first), _kind(second)),
-        )
-        if x != y
-    ]
+    kinds = ("training" if s.plan.training else "forward only" for s in (first, second))
+    compared = (("the number of steps,", first.plan.steps, second.plan.steps), ("the kind of run:", *kinds))
+    unlike = [f"{what} {x} and {y}" for what, x, y in compared if x != y]
     note = f" They differ in {' and in '.join(unlike)}, so their times say little about the mappings." if unlike else ""
     if abs(a - b) <= 0.001 * max(a, b):
         return f"Both take the same time: {times}.{note}"
@@ -43,19 +39,8 @@ def verdict(first: Subject, second: Subject) -> str:
     share = changes[phase, kind] / (b - a)
     clock = second.plan.target.clock_hz / first.plan.target.clock_hz
     clocks = "" if clock == 1 else f" The clock of B alone would make it {clock:.3g} times as fast as A."
-    return (
-        f"{faster} is {ratio:.3g} times as fast: {times}. "
-        f"The largest part of the difference is the {kind} of “{phase}”, {100 * share:.0f} %.{clocks}{note}"
-    )
-
-
-def _kind(subject: Subject) -> str:
-    return "training" if subject.plan.training else "forward only"
-
-
-def _title(subject: Subject) -> str:
-    plan = subject.plan
-    return f"{plan.name} on {plan.target.name}, T = {plan.steps}, batch {plan.batch}"
+    cause = f"The largest part of the difference is the {kind} of “{phase}”, {100 * share:.0f} %."
+    return f"{faster} is {ratio:.3g} times as fast: {times}. {cause}{clocks}{note}"
 
 
 def _costs(subject: Subject) -> dict[tuple[str, str], float]:
@@ -83,8 +68,8 @@ def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
 
 
 def _phases(first: Subject, second: Subject) -> list[dict[str, Any]]:
-    """Return cycles per step by phase, then the totals by kind."""
-    a, b = ({p.name: p.runs * (p.compute + p.sync + p.exchange) for p in s.plan.phases} for s in (first, second))
+    """Return the cycles of a training step or forward pass by phase, then the totals by kind."""
+    a, b = ({p.name: p.runs * p.cycles for p in s.plan.phases} for s in (first, second))
     rows = [_row(name, a.get(name, 0.0), b.get(name, 0.0)) for name in {**a, **b}]
     for kind in PARTS:
         one, two = (sum(p.runs * getattr(p, kind) for p in s.plan.phases) for s in (first, second))
@@ -93,7 +78,6 @@ def _phases(first: Subject, second: Subject) -> list[dict[str, Any]]:
 
 
 def _memory(first: Subject, second: Subject) -> list[dict[str, Any]]:
-    """Return the largest size of each memory category on any tile."""
     a, b = ({name: max(tiles, default=0) for name, tiles in s.plan.memory.items()} for s in (first, second))
     return [_row(name, a.get(name, 0), b.get(name, 0)) for name in {**a, **b}]
 

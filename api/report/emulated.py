@@ -1,4 +1,7 @@
-"""Write the profile of an emulated program as text, JSON or trace: memory by category, cycles by step, balance."""
+"""Write the profile of an emulated program as text, JSON or trace: memory by category, cycles and balance by step.
+
+A *step* here is a compute set or copy of the program.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ from typing import Any, Final
 from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.errors import DataFileError
 
-FORMATS: Final = ("text", "json", "trace")
 MAX_BYTES: Final = 1 << 30
 """Size limit of a profile file in bytes."""
 PARTS: Final = (
@@ -23,14 +25,8 @@ PARTS: Final = (
 """Kinds of cycles of a step, and their names in the profile."""
 
 
-def read_profile(path: Path) -> dict[str, Any] | None:
-    """Return the profile in a file; None if the file contains something else or is too large.
-
-    Raises
-    ------
-    DataFileError
-        The file cannot be read.
-    """
+def profile_in(path: Path) -> dict[str, Any] | None:
+    """Return the profile in a file; None if the file contains something else or is too large. Raise DataFileError if it is unreadable."""
     try:
         if path.stat().st_size > MAX_BYTES:
             return None
@@ -43,27 +39,17 @@ def read_profile(path: Path) -> dict[str, Any] | None:
 
 
 def write_profile(profile: Mapping[str, Any], format: str) -> bytes:
-    """Return a profile as ``text``, ``json`` or ``trace`` (for chrome://tracing and Perfetto).
-
-    Raises
-    ------
-    ReportOptionError
-        The format is unknown, or requires a plan, which a profile does not contain.
-    """
-    if format == "text":
-        return _text(profile).encode()
-    if format == "json":
-        return json.dumps(profile).encode()
-    if format == "trace":
-        return json.dumps({"traceEvents": _events(profile), "displayTimeUnit": "ns"}).encode()
-    raise ReportOptionError(f"a profile of an emulated program is written as {', '.join(FORMATS)}, not as {format!r}")
-
-
-def _text(profile: Mapping[str, Any]) -> str:
-    cycles, clock, tiles = profile["cycles"], profile["clock_hz"], profile["tiles"]
-    lines = [f"{tiles:,} tiles at {clock / 1e9:g} GHz: {cycles:,.0f} cycles, {cycles / clock * 1e6:,.1f} microseconds (emulated)", ""]
-    lines += [*_memory(profile), "", *_steps(profile)]
-    return "\n".join(lines) + "\n"
+    """Return a profile as ``text``, ``json`` or ``trace`` (for chrome://tracing); raise ReportOptionError for other formats."""
+    match format:
+        case "text":
+            cycles, clock = profile["cycles"], profile["clock_hz"]
+            head = f"{profile['tiles']:,} tiles at {clock / 1e9:g} GHz: {cycles:,.0f} cycles, {cycles / clock * 1e6:,.1f} microseconds"
+            return "\n".join([f"{head} (emulated)", "", *_memory(profile), "", *_steps(profile), ""]).encode()
+        case "json":
+            return json.dumps(profile).encode()
+        case "trace":
+            return json.dumps({"traceEvents": _events(profile), "displayTimeUnit": "ns"}).encode()
+    raise ReportOptionError(f"a profile of an emulated program is written as text, json, trace, not as {format!r}")
 
 
 def _memory(profile: Mapping[str, Any]) -> list[str]:

@@ -37,8 +37,8 @@ LINKED: Final = 0.9
 class Limit:
     """A bottleneck in "time", "memory" or "balance".
 
-    `share` is the fraction of the step's time, or of the tile's memory; for "balance", the ratio of the time with all work spread evenly to
-    the predicted time.
+    `share` is the fraction of the time of a training step or forward pass, or of the tile's memory; for "balance", the ratio of the time
+    with all work spread evenly to the predicted time, or, if the plan lacks these times, another measure of the balance from 0 to 1.
     """
 
     about: str
@@ -116,10 +116,9 @@ def _exchange(plan: Plan, phase: Phase, traffic: StepTraffic, names: Mapping[str
     most = max(flows, key=lambda f: f.bytes)
     source, target = (names.get(traffic.nodes[n], traffic.nodes[n]) for n in (most.source, most.target))
     cycles = find_routes(plan.target).cycles(traffic.links.get(kind, Flows())) / phase.runs
-    where = (
-        ", over the links between IPUs" if cycles >= LINKED * phase.exchange else f", {phase.bytes_in:,} bytes into the busiest tile a run"
-    )
-    return f" (most of it {kind} from {source} to {target}{where})"
+    linked = cycles >= LINKED * phase.exchange
+    where = "over the links between IPUs" if linked else f"{phase.bytes_in:,} bytes into the busiest tile a run"
+    return f" (most of it {kind} from {source} to {target}, {where})"
 
 
 def _memory(plan: Plan, places: LayerPlaces, names: Mapping[str, str]) -> Limit:
@@ -131,12 +130,9 @@ def _memory(plan: Plan, places: LayerPlaces, names: Mapping[str, str]) -> Limit:
     where = holder(plan, places, tile)
     who = f"{tile:,}" if where == "relays" else f"{tile:,} ({where})"
     share = size / plan.target.tile_bytes
-    return Limit(
-        "memory",
-        f"The fullest tile, {who}, uses {size / 1024:,.0f} of {plan.target.tile_bytes / 1024:,.0f} KiB "
-        f"({100 * share:.0f} %), most of it {name}{whose} ({kibibytes(plan.memory[name][tile])}).",
-        share,
-    )
+    used = f"{size / 1024:,.0f} of {plan.target.tile_bytes / 1024:,.0f} KiB ({100 * share:.0f} %)"
+    most = f"{name}{whose} ({kibibytes(plan.memory[name][tile])})"
+    return Limit("memory", f"The fullest tile, {who}, uses {used}, most of it {most}.", share)
 
 
 def _balance(plan: Plan, places: LayerPlaces) -> Limit:
@@ -150,8 +146,5 @@ def _balance(plan: Plan, places: LayerPlaces) -> Limit:
     evenly = float(compute.mean() / compute.max())
     share = plan.bound_cycles / plan.cycles if plan.bound_cycles > 0 else evenly
     busiest = int(compute.argmax())
-    return Limit(
-        "balance",
-        f"{head}; tiles compute on average {100 * evenly:.0f} % as long as the busiest, {busiest:,} ({holder(plan, places, busiest)}).",
-        share,
-    )
+    where = f"the busiest, {busiest:,} ({holder(plan, places, busiest)})"
+    return Limit("balance", f"{head}; tiles compute on average {100 * evenly:.0f} % as long as {where}.", share)

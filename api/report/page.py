@@ -1,30 +1,35 @@
-"""Values for the template of the HTML page, computed from the report: positions in per cent, and data for its scripts."""
+"""Values for the template of the HTML page, computed from the report: positions in per cent, and data for its scripts.
+
+A *step* is a training step or a forward pass.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from snnc.compiler.ir.plan import Plan
 from snnc.report.pictures.encode import pack, pack_bytes, pack_places
 from snnc.report.pictures.flow import draw_flow
-from snnc.report.pictures.palette import LAYERS, MEMORY, PARTS, RAMP, RELAY, layer_colour
+from snnc.report.pictures.palette import LAYERS, MEMORY, PARTS, RAMP, RELAY, ink_on, layer_colour
 from snnc.report.pictures.raster import rasters
 from snnc.report.pictures.timeline import TimelineRow, parts, whole_step
-from snnc.report.pictures.wavefront import draw_wavefront
 from snnc.report.recording import Recording
 from snnc.report.subject import Subject
 from snnc.report.view import build_view, tile_layout, tile_numbers
 
 SMALL = 0.2
-"""The chart of memory per phase hides the limit if all columns are below this share of it."""
+"""The chart of memory over a step omits the limit of a tile if all columns are below this share of it."""
 FULLEST = 10
 """Maximum number of layers in the chart of memory per layer."""
 WIRES = 8
 """Maximum number of rows in the table of the wires between IPUs."""
 FLOWS = 10
 """Maximum number of rows in the table of the flows between layers."""
+ITERATIONS, SCHEDULED = 12, 16
+"""Maximum numbers of iterations and of layers in the table of the schedule."""
 LABELLED = 7.0
 """Minimum width of a block with a label, in per cent of the row."""
 
@@ -32,24 +37,20 @@ LABELLED = 7.0
 def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Subject | None) -> dict[str, Any]:
     """Return the values for the template; `comparison` is the result of :func:`snnc.report.compare.compare`."""
     view = build_view(subject)
-    colours = [layer_colour(index) for index in range(len(view["layers"]))]
+    layers = {p.id: index for index, p in enumerate(subject.plan.populations)}
     return {
         **view,
-        "layer_colours": colours,
+        "layer_colours": [layer_colour(index) for index in layers.values()],
         "phases": _bars(view["phases"]),
         "flows": _largest(view),
         "wires": [{**w, "share": w["cycles"] / view["cycles"]} for w in view["traffic"]["links"][:WIRES]],
         "timeline": timeline(subject),
-        "memory_bars": _memory(view),
+        "memory_bars": [{**m, "percent": 100 * m["share"], "colour": MEMORY.get(m["name"], RELAY)} for m in view["memory"]],
         "occupancy": _occupancy(subject, view),
         "layer_memory": _layer_memory(subject),
         "flow": draw_flow(subject),
-        "wavefront": draw_wavefront(subject.plan),
-        "colours": {
-            "parts": PARTS,
-            "memory": MEMORY,
-            "relay": RELAY,
-        },
+        "wavefront": _wavefront(subject.plan),
+        "colours": {"parts": PARTS, "memory": MEMORY, "relay": RELAY},
         "comparison": comparison,
         "eight": LAYERS,
         "data": {
@@ -57,7 +58,7 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
             "relay": RELAY,
             "maps": [tile_data(s) for s in (subject, other) if s is not None],
             "traffic": _traffic(subject),
-            "rasters": _rasters(subject, view),
+            "rasters": raster_data(subject.recording, view["recording"]["activity"] if subject.recording else [], layers),
         },
     }
 
@@ -66,7 +67,7 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
 
 
 def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Add bars to the phases, with widths in per cent of the longest bar."""
+    """Return the phases with their bars: kind of cycles, width in per cent of the longest bar, and colour."""
     longest = max(max(p["predicted_total"], p["emulated_total"] or 0) for p in phases)
     found = []
     for phase in phases:
@@ -78,23 +79,16 @@ def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _largest(view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the largest flows, with names and their share of all bytes."""
     nodes, flows = view["traffic"]["nodes"], view["traffic"]["flows"]
     total = sum(f["bytes"] for f in flows) or 1.0
     return [
-        {
-            "from": nodes[f["source"]]["label"],
-            "to": nodes[f["target"]]["label"],
-            "kind": f["kind"],
-            "bytes": f["bytes"],
-            "share": f["bytes"] / total,
-        }
-        for f in flows[:FLOWS]
+        {**f, "from": nodes[f["source"]]["label"], "to": nodes[f["target"]]["label"], "share": f["bytes"] / total} for f in flows[:FLOWS]
     ]
 
 
-def _memory(view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{**m, "percent": 100 * m["share"], "colour": MEMORY.get(m["name"], RELAY)} for m in view["memory"]]
+def _stacked(sizes: Iterable[tuple[str, int]], whole: float) -> list[dict[str, Any]]:
+    """Return the parts of a stacked bar, in per cent of `whole`, from bytes by category of memory."""
+    return [{"name": n, "bytes": size, "percent": 100 * size / whole, "colour": MEMORY.get(n, RELAY)} for n, size in sizes if size]
 
 
 def _layer_memory(subject: Subject) -> dict[str, Any]:
@@ -103,27 +97,17 @@ def _layer_memory(subject: Subject) -> dict[str, Any]:
     memory = np.asarray(plan.tile_memory)
     for p, place in zip(plan.populations, subject.places.layers, strict=True):
         tile = int(place.tiles[memory[place.tiles].argmax()])
-        parts = [(name, tiles[tile]) for name, tiles in plan.memory.items() if tiles[tile]]
-        rows.append(
-            {
-                "label": p.label,
-                "tile": tile,
-                "total": int(memory[tile]),
-                "share": memory[tile] / plan.target.tile_bytes,
-                "parts": [
-                    {"name": n, "bytes": size, "percent": 100 * size / plan.target.tile_bytes, "colour": MEMORY.get(n, RELAY)}
-                    for n, size in parts
-                ],
-            }
-        )
+        parts = _stacked(((name, tiles[tile]) for name, tiles in plan.memory.items()), plan.target.tile_bytes)
+        share = memory[tile] / plan.target.tile_bytes
+        rows.append({"label": p.label, "tile": tile, "total": int(memory[tile]), "share": share, "parts": parts})
     rows.sort(key=lambda row: -row["total"])
     return {"rows": rows[:FULLEST], "rest": max(0, len(rows) - FULLEST)}
 
 
 def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a column per phase: stacked categories in per cent of the scale.
+    """Return the chart of memory over a step, a column of stacked categories per phase, in per cent of the height of the chart.
 
-    The scale ends a little above the limit, or above the largest column if that is far below the limit.
+    The chart ends a little above the limit of a tile, or above the largest column if that is far below the limit.
     """
     moments = view["memory_over_time"]
     limit = subject.plan.target.tile_bytes
@@ -135,17 +119,9 @@ def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
     order = [m["name"] for m in view["memory"]]
     columns = [
         {
-            "phase": m["phase"],
-            "tile": m["tile"],
-            "total": m["total"],
-            "all_tiles": m["all_tiles"],
-            "emulated": m["emulated"],
+            **m,
             "emulated_percent": None if m["emulated"] is None else 100 * m["emulated"] / top,
-            "parts": [
-                {"name": n, "bytes": m["bytes"][n], "percent": 100 * m["bytes"][n] / top, "colour": MEMORY.get(n, RELAY)}
-                for n in order
-                if m["bytes"][n]
-            ],
+            "parts": _stacked(((name, m["bytes"][name]) for name in order), top),
         }
         for m in moments
     ]
@@ -158,6 +134,18 @@ def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
         "fullest": max(moments, key=lambda m: m["total"])["phase"],
         "emulated": any(m["emulated"] is not None for m in moments),
     }
+
+
+def _wavefront(plan: Plan) -> dict[str, Any]:
+    """Return the schedule: a row per layer with a cell per iteration, the time step computed in it or None."""
+    columns = min(ITERATIONS, plan.iterations)
+    rows = []
+    for index, p in enumerate(plan.populations[:SCHEDULED]):
+        places = (divmod(k - p.stage, plan.interval) for k in range(columns))
+        steps = [t if rest == 0 and 0 <= t < plan.steps else None for t, rest in places]
+        rows.append({"label": p.label, "colour": layer_colour(index), "ink": ink_on(layer_colour(index)), "steps": steps})
+    rest = max(0, len(plan.populations) - SCHEDULED)
+    return {"iterations": list(range(columns)), "rows": rows, "more": plan.iterations > columns, "rest": rest}
 
 
 def timeline(subject: Subject) -> list[dict[str, Any]]:
@@ -234,11 +222,6 @@ def _traffic(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _rasters(subject: Subject, view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    layers = {p.id: index for index, p in enumerate(subject.plan.populations)}
-    return raster_data(subject.recording, view["recording"]["activity"] if subject.recording else [], layers)
-
-
 def raster_data(
     recording: Recording | None, activity: Sequence[Mapping[str, Any]], layers: Mapping[str, int], *, by_label: bool = False
 ) -> list[dict[str, Any]]:
@@ -252,15 +235,11 @@ def raster_data(
     for raster, fired in zip(rasters(recording), activity, strict=True):
         layer = layers.get(raster["label" if by_label else "owner"], -1)
         found.append(
-            {
-                "label": raster["label"],
+            {name: raster[name] for name in ("label", "width", "rows", "columns", "full")}
+            | {
                 "layer": layer,
                 "colour": RELAY if layer < 0 else layer_colour(layer),
-                "width": raster["width"],
-                "rows": raster["rows"],
-                "columns": raster["columns"],
                 "steps": recording.steps,
-                "full": raster["full"],
                 "places": pack_places(raster["places"]),
                 "counts": pack_bytes(np.minimum(raster["counts"], 255)),
                 "over_time": fired["over_time"],

@@ -1,4 +1,8 @@
-"""Match the emulator's counts to the plan's phases by the names of compute sets, for comparison with the predictions."""
+"""Match the emulator's counts to the plan's phases by the names of compute sets, for comparison with the predictions.
+
+A profile lists the compute sets and copies of a program under ``steps``; they are called entries here. A *step* is a training step or a
+forward pass.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from snnc.compiler.tiles.errors import ReportOptionError
 
 
 def _further_windows(part: str, code: str) -> dict[str, str]:
-    """Return the patterns of the phases that test for further windows and move them; see :data:`CODES`."""
+    """Return the entries of :data:`CODES` for the phases that test for further windows and move them."""
     return {
         **{f"{part}: test, level {level}": rf"{code}D{level}\b" for level in (1, 2, 3)},
         f"{part}: test for further windows": rf"{code}D\b",
@@ -64,9 +68,9 @@ CODES: Final[Mapping[str, str]] = {
 }
 """Pattern that matches the names of a phase's compute sets and copies in the emitted program, by name of the phase.
 
-The names begin with F (forward), B (backward), L (loss), U (update), N (normalisation) or M (streaming memory). A step of the profile
-belongs to the first phase that matches. Phases of the recomputation use the compute sets of the forward pass. All decisions are counted
-together."""
+The names begin with F (forward), B (backward), L (loss), U (update), N (normalisation) or M (streaming memory). An entry belongs to the
+first phase that matches, with two exceptions: phases of the recomputation run the compute sets of the forward pass, so both match the same
+entries; and the decisions (whether further windows follow) have one set of entries, whose count is divided among their phases."""
 BY_DATA: Final = (": decisions", ": further windows", ": next windows", "backward: reduction")
 """Suffixes of phases whose number of runs depends on the data."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -74,9 +78,9 @@ COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
     "sync": ("sync_cycles", "control_cycles"),
     "exchange": ("exchange_cycles", "link_cycles", "remote_cycles"),
 }
-"""Numbers of a step in the profile that are added to the cycles of each kind."""
+"""Numbers of an entry that are added to the cycles of each kind."""
 TILES: Final = "tiles_in_all"
-"""Key of the run-length encoded numbers per tile in a stored profile."""
+"""Key of the numbers per tile, run-length encoded, in a stored profile."""
 
 
 @dataclass(frozen=True)
@@ -110,18 +114,15 @@ class Emulation:
 def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | None:
     """Return the emulator's counts for one step of `plan`; a profile may cover several steps.
 
-    Raises
-    ------
-    ReportOptionError
-        The profile has no list of steps, or belongs to a different number of tiles.
+    Raise ReportOptionError if the profile has no list of steps, or has more tiles than the plan.
     """
     if profile is None:
         return None
     steps = profile.get("steps")
     if not isinstance(steps, list) or not all(isinstance(step, Mapping) and "name" in step for step in steps):
         raise ReportOptionError("the profile contains no list 'steps' of named steps; use a file that the emulator wrote.")
-    found = _steps_of(plan, steps)
-    ratios = [max(_number(step, "executions") for step in ran) / p.runs for p, ran in found.values() if not p.name.endswith(BY_DATA)]
+    found = _entries_of(plan, steps)
+    ratios = [max(_number(entry, "executions") for entry in ran) / p.runs for p, ran in found.values() if not p.name.endswith(BY_DATA)]
     repeats = min((ratio for ratio in ratios if ratio > 0), default=1.0)  # steps of the plan that the profile covers
     phases = {name: _cycles(plan, phase, ran, repeats) for name, (phase, ran) in found.items()}
     complete = bool(phases) and all(p.name in phases for p in plan.phases if p.name in CODES)
@@ -136,33 +137,33 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
     )
 
 
-def _steps_of(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Phase, list[Mapping[str, Any]]]]:
-    """Return each phase with its steps in the profile that ran; steps that never ran are returned if the number of runs depends on data."""
+def _entries_of(plan: Plan, entries: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Phase, list[Mapping[str, Any]]]]:
+    """Return each phase with its entries that ran; if its number of runs depends on the data, also with entries that never ran."""
     found: dict[str, tuple[Phase, list[Mapping[str, Any]]]] = {}
-    waiting = list(steps)
+    waiting = list(entries)
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
-        matching = [step for step in waiting if re.match(CODES[phase.name], str(step["name"]).rsplit("/", 1)[-1])]
-        ran = [step for step in matching if _number(step, "executions") > 0]
+        matching = [entry for entry in waiting if re.match(CODES[phase.name], str(entry["name"]).rsplit("/", 1)[-1])]
+        ran = [entry for entry in matching if _number(entry, "executions") > 0]
         if ran or (matching and phase.name.endswith(BY_DATA)):
             found[phase.name] = phase, ran or matching
         if phase.part != "recompute" and not phase.name.endswith(": decisions"):
-            waiting = [step for step in waiting if step not in matching]
+            waiting = [entry for entry in waiting if entry not in matching]
     return found
 
 
 def _cycles(plan: Plan, phase: Phase, ran: Sequence[Mapping[str, Any]], repeats: float) -> dict[str, float]:
-    """Return cycles per step of all runs of a phase, by kind.
+    """Return the cycles of all runs of a phase in one step, by kind.
 
     If the number of runs depends on the data, phases with the same compute sets share the count in proportion to their predicted runs.
     """
 
-    def counted(step: Mapping[str, Any], names: Sequence[str]) -> float:
+    def counted(entry: Mapping[str, Any], names: Sequence[str]) -> float:
         if phase.name.endswith(BY_DATA):
-            return sum(_number(step, name) for name in names) * part / repeats
-        return phase.runs * sum(_number(step, name) for name in names) / _number(step, "executions")
+            return sum(_number(entry, name) for name in names) * part / repeats
+        return phase.runs * sum(_number(entry, name) for name in names) / _number(entry, "executions")
 
     part = phase.runs / sum(p.runs for p in plan.phases if CODES.get(p.name) == CODES[phase.name])
-    return {kind: sum(counted(step, names) for step in ran) for kind, names in COUNTED.items()}
+    return {kind: sum(counted(entry, names) for entry in ran) for kind, names in COUNTED.items()}
 
 
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
@@ -170,11 +171,6 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
 
     A step runs the engine's last program, after two others in plans with the phase "update: gradients", and one more in plans with the
     phase "forward: moments". A recomputed phase comes after the first run of its compute sets.
-
-    Raises
-    ------
-    ReportOptionError
-        `points` is not a list of named points with bytes.
     """
     if not isinstance(points, list) or not points:
         return {}
@@ -198,7 +194,7 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
 
 
 def slim(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a profile that a project stores: the steps, and the cycles and bytes per tile as runs."""
+    """Return the parts of a profile that a project stores: the entries, and the cycles and bytes per tile as runs."""
     found = {name: value for name, value in profile.items() if name != "per_tile"}
     per_tile = profile.get("per_tile")
     if isinstance(per_tile, Mapping):
@@ -219,6 +215,6 @@ def _tiles(plan: Plan, tiles: object, name: str) -> tuple[int, ...] | None:
     return unruns([*coded, 0, plan.target.tiles - tiles])
 
 
-def _number(step: Mapping[str, Any], name: str) -> float:
-    value = step.get(name, 0)
+def _number(entry: Mapping[str, Any], name: str) -> float:
+    value = entry.get(name, 0)
     return float(value) if isinstance(value, int | float) else 0.0

@@ -44,18 +44,8 @@ _COLOURS: Final = dict(zip((_AT_ONCE, *dict.fromkeys(_RUNS.values())), (LAYERS[0
 class ProgramReport:
     """Data of a report without tiles.
 
-    Attributes
-    ----------
-    graph, options
-        The network, and the options of its compilation.
-    program, parameters
-        Its step program, and the number of stored parameters.
-    project
-        Contents of the emitted ``project.json``; None if there is none.
-    recording
-        Spikes of a run, or None.
-    timing
-        Timing of the last training run, see :func:`timing_of`; None if none was measured.
+    `parameters` is the number of stored parameters, `project` the contents of the emitted ``project.json`` (None if there is none),
+    `recording` the spikes of a run, and `timing` the result of :func:`timing_of` for the last training run.
     """
 
     graph: Graph
@@ -70,12 +60,7 @@ class ProgramReport:
 def write_program(program: ProgramReport, fmt: str) -> bytes:
     """Return the report of `program` as file contents.
 
-    Raises
-    ------
-    NoTilesError
-        The format requires tiles.
-    ReportOptionError
-        The format is unknown.
+    Raise NoTilesError if the format requires tiles, ReportOptionError if it is unknown.
     """
     if fmt in NEED_TILES:
         raise NoTilesError(
@@ -124,12 +109,10 @@ def program_view(program: ProgramReport) -> dict[str, Any]:
 
 def timing_of(history: History, samples: int) -> dict[str, Any] | None:
     """Return the measured time of the fastest epoch of a run with `samples` samples per epoch; None if no epoch was completed."""
-    epochs = [
-        (seconds, len(losses)) for seconds, losses in zip(history.seconds, history.batch_losses, strict=True) if seconds > 0 and losses
-    ]
-    if not epochs:
+    epochs = zip(history.seconds, map(len, history.batch_losses), strict=True)
+    seconds, updates = min(((s, n) for s, n in epochs if s > 0 and n), default=(0.0, 0))
+    if not updates:
         return None
-    seconds, updates = min(epochs)
     used = samples - history.dropped
     found = {"updates": updates, "seconds": seconds, "milliseconds": 1e3 * seconds / updates}
     return {"measured": {**found, "samples_per_second": used / seconds, "batch": -(-used // updates)}}
@@ -138,12 +121,10 @@ def timing_of(history: History, samples: int) -> dict[str, Any] | None:
 def read_timing(data: object) -> dict[str, Any] | None:
     """Return a stored result of :func:`timing_of`; None if `data` is not one."""
     measured = data.get("measured") if isinstance(data, dict) else None
-    names = ("updates", "seconds", "milliseconds", "samples_per_second", "batch")
-    if not isinstance(measured, dict) or set(measured) != set(names):
+    if not isinstance(measured, dict) or set(measured) != {"updates", "seconds", "milliseconds", "samples_per_second", "batch"}:
         return None
-    values = [measured[name] for name in names]
-    good = all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) and v > 0 for v in values)
-    if not good:
+    values = measured.values()
+    if not all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) and v > 0 for v in values):
         return None
     kernels = _read_kernels(data["kernels"]) if isinstance(data, dict) and "kernels" in data else None
     return {"measured": measured} if kernels is None else {"measured": measured, "kernels": kernels}
@@ -173,28 +154,39 @@ def _options(program: ProgramReport) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in values.items() if value is not None]
 
 
+def predicted_memory(project: Mapping[str, Any], options: CompileOptions) -> tuple[int | None, int]:
+    """Return the steps between two checkpoints (None without checkpoints) and the predicted bytes of a training step or forward pass.
+
+    `project` is the contents of ``project.json``. Raise MemoryNeededError if no checkpoint interval stays within the memory limit.
+    """
+    steps, batch, threads = project["steps"], project["batch"], options.backend.threads(options.own())
+    segment = steps
+    if project["training"] and options.memory is not None:
+        segment = segment_for(project, steps, batch, options.memory, threads)
+    return None if segment == steps else segment, predicted_bytes(project, steps, batch, segment, threads)
+
+
 def _memory(program: ProgramReport) -> dict[str, Any] | None:
-    """Return the predicted bytes of a step; None without a prediction, or if the number of steps is open."""
-    if program.project is None:
-        return None
+    """Return the predicted bytes of a training step or forward pass; None without an emitted project, or if its steps or batch are open."""
     project, options = program.project, program.options
-    steps, batch, training = project["steps"], project["batch"], project["training"]
-    if not steps or not batch:
+    if project is None or not project["steps"] or not project["batch"]:
         return None
-    threads = options.backend.threads(options.own())
-    segment = segment_for(project, steps, batch, options.memory, threads) if training and options.memory is not None else steps
+    segment, size = predicted_memory(project, options)
     return {
-        "predicted": predicted_bytes(project, steps, batch, segment, threads),
+        "predicted": size,
         "parameters": 4 * program.parameters,
         "bound": options.memory,
-        "segment": None if segment == steps else segment,
-        "steps": steps,
-        "batch": batch,
+        "segment": segment,
+        "steps": project["steps"],
+        "batch": project["batch"],
     }
 
 
 def _schedule(program: ProgramReport) -> dict[str, Any] | None:
-    """Return the kernel launches of a step on a GPU, in order, predicted and, if they were timed, measured; None on other targets."""
+    """Return the kernel launches of a training step or forward pass on a GPU, in order: predicted and, if they were timed, measured.
+
+    None on other targets, or if the number of steps or of samples is open.
+    """
     project = program.project
     if project is None or not project["steps"] or not project["batch"]:
         return None
@@ -212,23 +204,18 @@ def _schedule(program: ProgramReport) -> dict[str, Any] | None:
     for one, us in zip(found["kernels"], times, strict=True):
         runs = _RUNS.get(one["kind"], _AT_ONCE)
         kernels.append({**one, "measured_us": us, "runs": runs, "share": one["us"] / longest, "colour": _COLOURS[runs]})
-    used = dict.fromkeys(one["runs"] for one in kernels)
+    used = {one["runs"] for one in kernels}
+    timed = None
+    if measured is not None:
+        total = 1e-3 * sum(us for us in measured["us"] if us is not None)
+        timed = {"device": measured["device"], "updates": measured["updates"], "milliseconds": total}
     return {
         "card": found["card"],
         "milliseconds": 1e3 * found["seconds"],
         "host_us": 1e6 * found["host_seconds"],
         "steps": steps,
         "batch": batch,
-        "measured": None if measured is None else _measured(measured),
+        "measured": timed,
         "kernels": kernels,
         "colours": {runs: _COLOURS[runs] for runs in _COLOURS if runs in used},
-    }
-
-
-def _measured(kernels: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the device, the number of timed updates, and the total milliseconds of all kernels."""
-    return {
-        "device": kernels["device"],
-        "updates": kernels["updates"],
-        "milliseconds": 1e-3 * sum(us for us in kernels["us"] if us is not None),
     }

@@ -1,4 +1,4 @@
-"""Record the spikes of a few samples in every spiking layer, for reports."""
+"""Record the spikes of a few samples in every spiking layer and input, for reports."""
 
 from __future__ import annotations
 
@@ -62,14 +62,9 @@ class Recording:
 
 
 def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mapping[str, Array], initial: Initial) -> Recording:
-    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes; targets in float32 compute the same ones.
+    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes; float32 targets agree up to rounding.
 
-    Raises
-    ------
-    RecordingError
-        There are too many spikes for a recording.
-    MemoryNeededError
-        The samples do not fit in this machine's memory.
+    Raise RecordingError if there are too many spikes, MemoryNeededError if the samples do not fit in this machine's memory.
     """
     steps, batch = next(iter(inputs.values())).shape[:2]
     engine = ReferenceEngine(program)
@@ -88,7 +83,6 @@ def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mappin
 
 
 def _spiking(program: StepProgram) -> list[tuple[str, str, str]]:
-    """Return buffer, owner and label of each spiking input and population, inputs first."""
     found = [(f"{i.id}_in", i.id, i.label) for i in program.inputs if i.kind == "spikes"]
     for p in program.populations:
         spiking = [b for b in p.output_buffers.values() if b in program.buffers and program.buffers[b].kind == "spikes"]
@@ -103,7 +97,7 @@ def _train(memory: SequenceArrays, buffer: str, owner: str, label: str) -> Train
 
 
 def in_parts(recording: Recording, between: Correspondence) -> Recording:
-    """Return the same spikes, assigned to the populations of a plan that splits populations into parts."""
+    """Return the same spikes, assigned to the populations of a plan that splits populations or reorders their channels."""
     trains, owners = {t.buffer: t for t in recording.trains}, {p.id: p.label for p in between.split.populations}
     found = []
     for buffer, place in between.buffers.items():
@@ -128,13 +122,7 @@ def _whole_label(between: Correspondence, part: str) -> str:
 
 
 def write_recording(path: Path, recording: Recording) -> None:
-    """Write a recording as an npz archive: ``about`` (JSON as bytes), and the steps, samples and ids of each train.
-
-    Raises
-    ------
-    OutputFileError
-        The file cannot be written.
-    """
+    """Write a recording as an npz archive; docs/reference/inspect.md describes its arrays."""
     about = {
         "version": _VERSION,
         "steps": recording.steps,
@@ -144,23 +132,14 @@ def write_recording(path: Path, recording: Recording) -> None:
     }
     arrays: dict[str, npt.NDArray[Any]] = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
     for number, train in enumerate(recording.trains):
-        for name, values, most in (
-            ("step", train.steps, recording.steps),
-            ("sample", train.samples, recording.samples),
-            ("id", train.ids, train.width),
-        ):
+        columns = ("step", train.steps, recording.steps), ("sample", train.samples, recording.samples), ("id", train.ids, train.width)
+        for name, values, most in columns:
             arrays[f"{name}_{number}"] = values.astype(np.min_scalar_type(max(most - 1, 0)))
     write_arrays(path, arrays)
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a recording written by :func:`write_recording`.
-
-    Raises
-    ------
-    RecordingError
-        The file is damaged or too large.
-    """
+    """Read a recording written by :func:`write_recording`; raise RecordingError if the file is damaged or too large."""
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(info.file_size for info in archive.infolist()) > MAX_BYTES:

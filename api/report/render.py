@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,41 +65,33 @@ def render(
 
 
 def write(subject: Subject, fmt: str, other: Subject | None = None) -> bytes:
-    """Render `subject`, compared with `other` if given, as file contents.
+    """Render `subject`, compared with `other` if given, as file contents; errors as for :func:`render`.
 
-    Raises
-    ------
-    ReportOptionError
-        The format is unknown or cannot show two plans, or the profile is not from the emulator.
-    PictureToolError
-        The format requires a library that is not installed.
+    Raise ReportOptionError also if the format cannot show two plans, PictureToolError if it requires a library that is not installed.
     """
-    writers: dict[str, Callable[[], str | bytes]] = {
-        "html": lambda: _html(subject, other),
-        "text": lambda: _text(subject, other),
-        "json": lambda: json_text(build_view(subject) | ({} if other is None else {"comparison": compare(subject, other)})),
-        "svg": lambda: _svg(subject),
-        "png": lambda: draw_png(subject),
-        "graphml": lambda: graphml(subject),
-        "dot": lambda: dot(subject),
-        "trace": lambda: json_text(trace_events(subject.plan, subject.emulation.phases if subject.emulation else None)),
-    }
-    if fmt not in writers:
+    if fmt not in FORMATS:
         raise ReportOptionError(f"a report cannot be written as {fmt!r}; the formats are {', '.join(FORMATS)}.")
     if other is not None and fmt not in COMPARING:
         raise ReportOptionError(f"{fmt!r} shows a single plan; compare two plans as {', '.join(COMPARING)}.")
-    found = writers[fmt]()
-    return found if isinstance(found, bytes) else found.encode("utf-8")
-
-
-def _html(subject: Subject, other: Subject | None) -> str:
-    page = build_page(subject, compare(subject, other) if other else None, other)
-    return environment(escape=True).get_template("report.html.jinja").render(page)
-
-
-def _text(subject: Subject, other: Subject | None) -> str:
-    comparison = compare(subject, other) if other else None
-    return environment(escape=False).get_template("report.txt.jinja").render(build_view(subject), comparison=comparison)
+    comparison = None if other is None else compare(subject, other)
+    match fmt:
+        case "html":
+            text = environment(escape=True).get_template("report.html.jinja").render(build_page(subject, comparison, other))
+        case "text":
+            text = environment(escape=False).get_template("report.txt.jinja").render(build_view(subject), comparison=comparison)
+        case "json":
+            text = json_text(build_view(subject) | ({} if comparison is None else {"comparison": comparison}))
+        case "svg":
+            text = _svg(subject)
+        case "png":
+            return draw_png(subject)
+        case "graphml":
+            text = graphml(subject)
+        case "dot":
+            text = dot(subject)
+        case _:
+            text = json_text(trace_events(subject.plan, subject.emulation.phases if subject.emulation else None))
+    return text.encode("utf-8")
 
 
 def _svg(subject: Subject) -> str:
@@ -108,16 +100,13 @@ def _svg(subject: Subject) -> str:
     size = 11 if plan.target.chips == 1 else 6 if plan.target.chips <= 4 else 3
     legend = [(p.label, layer_colour(index)) for index, p in enumerate(plan.populations[:10])] + [("relays", RELAY)]
     width = (grid.chips_across * (grid.columns + 2) - 2) * size
-    return (
-        environment(escape=True)
-        .get_template("tiles.svg.jinja")
-        .render(
-            cells=drawn,
-            size=size,
-            width=max(width, 480),
-            height=(grid.chips_down * (grid.rows + 3) - 3) * size,
-            legend=legend,
-            name=plan.name,
-            detail=f"{plan.target.name}, {len(subject.places.used):,} of {plan.target.tiles:,} tiles; darker: more memory (predicted)",
-        )
+    template = environment(escape=True).get_template("tiles.svg.jinja")
+    return template.render(
+        cells=drawn,
+        size=size,
+        width=max(width, 480),
+        height=(grid.chips_down * (grid.rows + 3) - 3) * size,
+        legend=legend,
+        name=plan.name,
+        detail=f"{plan.target.name}, {len(subject.places.used):,} of {plan.target.tiles:,} tiles; darker: more memory (predicted)",
     )

@@ -10,25 +10,19 @@ from typing import Any
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.tiles.exchange.layer_traffic import StepTraffic, measure_traffic
 from snnc.compiler.tiles.exchange.places import LayerPlaces, locate
+from snnc.project.compiled import Compiled
 from snnc.report.limits import Limit, find_limits
 from snnc.report.profile import Emulation, read_profile
-from snnc.report.recording import Recording
+from snnc.report.recording import Recording, in_parts
+from snnc.report.summary import summarise
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Input of a report.
+    """Input of a report: a plan and, if known, its network and runs.
 
-    Attributes
-    ----------
-    plan
-        The plan.
-    program
-        Summary of the step program by :func:`snnc.report.summarise`; empty if only the plan is available.
-    profile
-        The emulator's profile, or None.
-    recording
-        Spikes of a run, or None.
+    `program` is the summary of the step program by :func:`snnc.report.summarise`, empty if only the plan is available; `profile` is the
+    emulator's profile, and `recording` the spikes of a run.
     """
 
     plan: Plan
@@ -43,7 +37,7 @@ class Subject:
 
     @cached_property
     def traffic(self) -> StepTraffic:
-        """Bytes moved in one step, as stored in the plan, or computed from the placement for a plan of an older version."""
+        """Bytes moved in a training step or forward pass, as stored in the plan; for older plans, computed from the placement."""
         if self.plan.traffic is not None:
             return StepTraffic.of(self.plan.traffic)
         return measure_traffic(self.plan, self.places, self.program)
@@ -62,3 +56,11 @@ class Subject:
     def emulation(self) -> Emulation | None:
         """The emulator's counts for one step; None without a profile."""
         return read_profile(self.plan, self.profile)
+
+
+def subject_of(compiled: Compiled, profile: Mapping[str, Any] | None = None, recording: Recording | None = None) -> Subject:
+    """Return the input of the report of a compiled network with a plan; recorded spikes are assigned to the populations of the plan."""
+    assert compiled.plan is not None, "the target has tiles"
+    if recording is not None and compiled.parts is not None:
+        recording = in_parts(recording, compiled.parts.between)
+    return Subject(compiled.plan, summarise(compiled.placed), profile, recording)

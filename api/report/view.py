@@ -1,4 +1,4 @@
-"""Contents of a report as JSON types: the JSON report, and the source of the other formats."""
+"""Contents of a report as JSON types, from which all formats are written; a *step* is a training step or a forward pass."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import runs
 from snnc.compiler.machines.chip_links import find_routes
 from snnc.report.limits import busiest_vertex
 from snnc.report.lines import chips_used, plan_lines
 from snnc.report.pictures.machine_grid import grid_of
-from snnc.report.pictures.occupancy import over_time
 from snnc.report.pictures.palette import PARTS
 from snnc.report.pictures.raster import recording_data
 from snnc.report.subject import Subject
@@ -40,7 +40,7 @@ def build_view(subject: Subject) -> dict[str, Any]:
         "measured": emulation is not None and bool(emulation.phases),
         "emulated": emulation.cycles if emulation and emulation.complete else None,
         "memory": _memory(subject),
-        "memory_over_time": [asdict(m) for m in over_time(plan, emulation.fullest if emulation else None)],
+        "memory_over_time": memory_over_time(plan, emulation.fullest if emulation else {}),
         "unshared_bytes": plan.unshared_bytes,
         "tiles": _tiles(subject),
         "traffic": _traffic(subject),
@@ -190,7 +190,6 @@ def phases(subject: Subject) -> list[dict[str, Any]]:
 
 
 def _memory(subject: Subject) -> list[dict[str, Any]]:
-    """Return the memory categories of the fullest tile."""
     plan, tile = subject.plan, subject.plan.fullest_tile
     return [
         {"name": name, "bytes": tiles[tile], "share": tiles[tile] / plan.target.tile_bytes, "all_tiles": sum(tiles)}
@@ -198,9 +197,22 @@ def _memory(subject: Subject) -> list[dict[str, Any]]:
     ]
 
 
-def _tiles(subject: Subject) -> dict[str, Any]:
-    """Return the values per tile, encoded as runs."""
+def memory_over_time(plan: Plan, emulated: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the live bytes of each superstep, by category, on the plan's fullest tile; only the peak if the plan does not record them.
 
+    `emulated` contains the bytes on the tile that is fullest in a superstep on the emulator, by superstep.
+    """
+    tile = plan.fullest_tile
+    moments = [(m.name, m.tile, sum(m.all_tiles.values())) for m in plan.memory_over_time]
+    if not moments:
+        moments = [("peak", {name: tiles[tile] for name, tiles in plan.memory.items()}, sum(plan.tile_memory))]
+    return [
+        {"phase": name, "tile": tile, "bytes": size, "all_tiles": everywhere, "emulated": emulated.get(name), "total": sum(size.values())}
+        for name, size, everywhere in moments
+    ]
+
+
+def _tiles(subject: Subject) -> dict[str, Any]:
     def encoded(values: Any) -> list[int]:
         return runs(np.asarray(values).tolist())
 

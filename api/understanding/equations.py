@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.graph import Array, Population
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, substitute, transform
+from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol, substitute, transform
 from snnc.compiler.neurons.neuron import NeuronModel
 
 _Terms: TypeAlias = list[tuple[int, Expression]]
@@ -40,6 +40,12 @@ def parameter_values(population: Population) -> dict[str, float | Array]:
     return found
 
 
+def range_text(value: Array) -> str:
+    """Return the values of an array as text: ``0.5`` if all are equal, else the smallest and the largest, ``0.1 … 0.9``."""
+    least, most = float(np.min(value)), float(np.max(value))
+    return f"{least:g}" if least == most else f"{least:g} … {most:g}"
+
+
 def _lines(model: NeuronModel, numbers: Mapping[str, float]) -> list[tuple[str, Expression]]:
     times = Counter(a.target for a in model.equations)
     scope: dict[str, Expression] = {name: Symbol(f"{name}[t]") for name in model.inputs}
@@ -50,17 +56,13 @@ def _lines(model: NeuronModel, numbers: Mapping[str, float]) -> list[tuple[str, 
     for line in model.equations:
         target, value = line.target, simplified(substitute(line.value, scope))
         assigned[target] += 1
-        if isinstance(value, Symbol | Number) and _is_copy(model, line, times):
+        if isinstance(value, Symbol | Number) and target not in {*model.outputs, *model.states} and times[target] == 1:  # a copy
             scope[target] = value
             continue
         name = _version(target, assigned[target], times[target], model)
         scope[target] = Symbol(name)
         found.append((name, value))
     return found
-
-
-def _is_copy(model: NeuronModel, line: Assignment, times: Counter[str]) -> bool:
-    return line.target not in model.outputs and line.target not in model.states and times[line.target] == 1
 
 
 def _version(name: str, number: int, times: int, model: NeuronModel) -> str:
@@ -77,7 +79,7 @@ def _version(name: str, number: int, times: int, model: NeuronModel) -> str:
 
 
 def simplified(expression: Expression) -> Expression:
-    """Simplify an expression: remove ``detach``, multiplication by 1 or 0 and addition of 0, and evaluate constant subexpressions."""
+    """Simplify an expression: remove ``detach``, multiplication by 1 or 0 and addition of 0, and evaluate arithmetic of numbers."""
     return transform(expression, _rule)
 
 

@@ -1,7 +1,8 @@
 """Compute NeuroBench's metrics of a network.
 
 Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems", Nature Communications 16,
-1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same values from a PyTorch module.
+1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same sparsities and operations from a
+PyTorch module.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.ir.graph import Graph, Shape, Sparse
+from snnc.compiler.ir.graph import Graph, Sparse
 from snnc.compiler.ir.operation_text import parameter_counts
 from snnc.compiler.ir.shapes import port_map
 from snnc.understanding.synops import MeasuredSynops, connections, has_synapses, source_of
@@ -37,7 +38,7 @@ def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str
         ``connection_sparsity``
             Share of zeros among the weights of all synapses; connections that a sparse layer does not store count as zeros.
         ``activation_sparsity``
-            Share of zeros among all values sent by populations.
+            Share of zeros among all values sent by the first output ports of populations.
         ``synaptic_operations``
             Per sample, over all its steps: ``Effective_ACs`` and ``Effective_MACs`` (neither value nor weight is 0) and ``Dense`` (all).
     """
@@ -75,12 +76,9 @@ def _synaptic_operations(graph: Graph, measured: MeasuredSynops) -> dict[str, fl
     ports = port_map(graph)
     found = {"Effective_MACs": 0.0, "Effective_ACs": 0.0, "Dense": 0.0}
     for name, (_, counted) in measured.operations.items():
-        edge = source_of(graph, name)
+        edge, operation = source_of(graph, name), graph.operation(name)
+        shape = ports[edge.source, edge.source_port].shape
+        pairs = math.prod(operation.shape) if isinstance(operation, Sparse) else connections(name, operation, shape)
         found[f"Effective_{counted}s"] += measured.effective[name] * measured.steps
-        found["Dense"] += _dense(graph, name, ports[edge.source, edge.source_port].shape) * measured.steps
+        found["Dense"] += pairs * measured.steps
     return found
-
-
-def _dense(graph: Graph, name: str, shape: Shape) -> int:
-    operation = graph.operation(name)
-    return math.prod(operation.shape) if isinstance(operation, Sparse) else connections(name, operation, shape)

@@ -10,21 +10,15 @@ from snnc.compiler.ir.graph import Array, Population
 from snnc.compiler.neurons.expression import SPIKES, calls, symbols
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.common.recognise import Facts, recognise
+from snnc.understanding.equations import range_text
 
 
 @dataclass(frozen=True)
 class FiringDescription:
-    """How a population fires and resets.
+    """How a population fires and resets, in words.
 
-    Attributes
-    ----------
-    fires
-        When the neuron fires: "above the threshold (>)", "at or above the threshold (>=)" or, if its equations use both, "as the
-        equations say"; None if it never fires.
-    reset
-        How it resets, or why it does not; None if it never fires.
-    gradient
-        Whether gradients flow through the reset, in words; None without a reset.
+    `fires` says when the neuron fires, such as "above the threshold (>)"; None if it never fires. `reset` says how it resets, or why it
+    does not, and `gradient` whether gradients flow through the reset; None without one.
     """
 
     fires: str | None
@@ -49,9 +43,11 @@ def firing(population: Population) -> FiringDescription:
     parameters = {n: np.asarray(population.parameters.get(n, default)) for n, default in population.model.parameters.items()}
     facts = recognise(population.model, parameters)
     when = "at once" if any(immediate) else "in the step after the spike"
-    recognised = facts is not None and facts.threshold is not None
-    reset = _describe_reset(facts, when) if recognised and facts is not None else f"as the equations say, {when}"
-    return FiringDescription(fires, reset, _describe_gradient(population))
+    reset = f"as the equations say, {when}"
+    if facts is not None and facts.threshold is not None:
+        reset = _describe_reset(facts, when)
+    detached = any(c.function == "detach" for a in population.model.equations for c in calls(a.value))
+    return FiringDescription(fires, reset, "gradients do not flow through it" if detached else "gradients flow through it")
 
 
 def _describe_reset(facts: Facts, when: str) -> str:
@@ -68,20 +64,12 @@ def _describe_reset(facts: Facts, when: str) -> str:
 def _format_values(value: Array | None) -> str:
     if value is None or not np.size(value):
         return "v_reset"
-    least, most = float(np.min(value)), float(np.max(value))
-    return f"{least:g}" if least == most else f"one value per neuron ({least:g} … {most:g})"
-
-
-def _describe_gradient(population: Population) -> str:
-    detached = any(c.function == "detach" for a in population.model.equations for c in calls(a.value))
-    return "gradients do not flow through it" if detached else "gradients flow through it"
+    text = range_text(value)
+    return f"one value per neuron ({text})" if "…" in text else text
 
 
 def _immediate_resets(model: NeuronModel) -> list[bool]:
-    """Return, for each spike that a state depends on, whether that spike depends on inputs of the same step.
-
-    The list is empty if no state depends on a spike.
-    """
+    """Return, for each spike that a state depends on, whether that spike depends on inputs of the same step."""
     current: set[str] = set(model.inputs)  # names whose value depends on inputs of this step
     spikes_in: dict[str, set[bool]] = {}
     immediate: list[bool] = []

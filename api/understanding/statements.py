@@ -10,6 +10,7 @@ import numpy as np
 from snnc.compiler.ir.graph import Array, Graph, Input, Population
 from snnc.compiler.neurons.surrogates.library import atan
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.understanding.equations import range_text
 from snnc.understanding.resets import FiringDescription
 
 
@@ -71,15 +72,10 @@ def _initial(graph: Graph) -> str:
             (other if value.any() else rest).append((f"{name}.{state}", value))
     if not rest and not other:
         return ""
-    texts = [f"{name} starts at {_range(value)}" for name, value in other]
+    texts = [f"{name} starts at {range_text(value)}" for name, value in other]
     texts += ["all others at 0" if other else "every state starts at 0"] if rest else []
     given = ", ".join(graph.state_inputs)
     return f"{', '.join(texts)}{f'; a caller may set {given}' if given else ''}."
-
-
-def _range(value: Array) -> str:
-    least, most = float(np.min(value)), float(np.max(value))
-    return f"{least:g}" if least == most else f"{least:g} … {most:g}"
 
 
 def _axes(graph: Graph) -> str:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -53,12 +53,12 @@ class MeasuredSynops:
     source: str
     samples: int
     steps: int
-    operations: Mapping[str, tuple[float, Counting]] = field(default_factory=dict)
-    rates: Mapping[str, float] = field(default_factory=dict)
-    silent: Mapping[str, float] = field(default_factory=dict)
-    saturated: Mapping[str, float] = field(default_factory=dict)
-    effective: Mapping[str, float] = field(default_factory=dict)
-    activations: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    operations: Mapping[str, tuple[float, Counting]]
+    rates: Mapping[str, float]
+    silent: Mapping[str, float]
+    saturated: Mapping[str, float]
+    effective: Mapping[str, float]
+    activations: Mapping[str, tuple[int, int]]
 
 
 def has_synapses(operation: Operation) -> bool:
@@ -72,14 +72,11 @@ def connections(name: str, operation: Operation, shape: Shape) -> int:
     A convolution's weight is shared by many pairs; pairs in the padding do not count.
     """
     match operation:
-        case Linear(weight=weight):
+        case Linear(weight=weight) | Sparse(weight=weight):
             return int(weight.size)
-        case Sparse(weight=weight):
-            return int(weight.size)
-        case Conv(weight=weight, groups=groups):
-            return int(shape[0] * (weight.shape[0] // groups) * math.prod(_pairs(windows_of(name, operation, shape))))
-        case Pool():
-            return shape[0] * math.prod(_pairs(windows_of(name, operation, shape)))
+        case Conv() | Pool():
+            targets = operation.weight.shape[0] // operation.groups if isinstance(operation, Conv) else 1
+            return shape[0] * targets * math.prod(int(reads.sum()) for reads in _reads(windows_of(name, operation, shape)))
         case OneToOne(weight=None):
             return 0
         case OneToOne() | Scale() | Reduce():
@@ -96,8 +93,8 @@ def fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
             return np.bincount(indices, minlength=math.prod(shape)).astype(np.int64).reshape(shape)
         case Conv(weight=weight, groups=groups):
             found = np.full(shape, weight.shape[0] // groups, np.int64)
-            for axis, readers in enumerate(_readers(windows_of(name, operation, shape)), start=1):
-                found *= readers.reshape([-1 if a == axis else 1 for a in range(len(shape))])
+            for axis, reads in enumerate(_reads(windows_of(name, operation, shape)), start=1):
+                found *= reads.sum(axis=0).reshape([-1 if a == axis else 1 for a in range(len(shape))])
             return found
     return np.full(shape, int(has_synapses(operation)), np.int64)
 
@@ -115,9 +112,9 @@ def effective_fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
         case Conv(groups=groups):
             taps = np.count_nonzero(weight.reshape(groups, -1, *weight.shape[1:]), axis=1).reshape(shape[0], *weight.shape[2:])
             found = np.zeros(shape, np.int64)
-            reads = [_reads(dimension) for dimension in _dimensions(windows_of(name, operation, shape))]
+            by_axis = _reads(windows_of(name, operation, shape))
             for tap in np.ndindex(*weight.shape[2:]):
-                where = reduce(np.multiply.outer, (reader[j] for reader, j in zip(reads, tap, strict=True)))
+                where = reduce(np.multiply.outer, (reads[j] for reads, j in zip(by_axis, tap, strict=True)))
                 found += taps[(slice(None), *tap)].reshape(-1, *[1] * where.ndim) * where
             return found
     return np.broadcast_to(np.not_equal(weight, 0), shape).astype(np.int64)
@@ -133,33 +130,13 @@ def source_of(graph: Graph, name: str) -> Edge:
     return graph.incoming(name)[0]
 
 
-def _pairs(windows: Windows) -> list[int]:
-    """Return, for each dimension, how many pairs of window and tap read inside the input."""
+def _reads(windows: Windows) -> list[Counts]:
+    """Return [taps, positions] for each dimension: how many windows read the position of the input through the tap of the kernel."""
     found = []
-    for size, kernel, stride, (before, _), dilation, count in _dimensions(windows):
-        start = before - np.arange(kernel, dtype=np.int64) * dilation  # tap j of window i reads position i * stride - start[j]
-        first = np.clip(-(-start // stride), 0, count)
-        end = np.clip((size - 1 + start) // stride + 1, 0, count)
-        found.append(int(np.maximum(end - first, 0).sum()))
+    for size, kernel, stride, (before, _), dilation, count in zip(
+        *(windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output), strict=True
+    ):
+        position = (np.arange(count) * stride - before)[None] + (np.arange(kernel) * dilation)[:, None]
+        rows = [np.bincount(row[(row >= 0) & (row < size)], minlength=size) for row in position]
+        found.append(np.stack(rows).astype(np.int64))
     return found
-
-
-def _readers(windows: Windows) -> list[Counts]:
-    """Return, for each dimension and position, how many pairs of window and tap read the position."""
-    found = []
-    for size, kernel, stride, (before, _), dilation, count in _dimensions(windows):
-        position = (np.arange(count) * stride - before)[:, None] + np.arange(kernel) * dilation
-        found.append(np.bincount(position[(position >= 0) & (position < size)], minlength=size).astype(np.int64))
-    return found
-
-
-def _reads(dimension: tuple[Any, ...]) -> Counts:
-    """Return [taps, positions] of one dimension: how many windows read the position through the tap."""
-    size, kernel, stride, (before, _), dilation, count = dimension
-    position = (np.arange(count) * stride - before)[None] + (np.arange(kernel) * dilation)[:, None]
-    return np.stack([np.bincount(row[(row >= 0) & (row < size)], minlength=size) for row in position]).astype(np.int64)
-
-
-def _dimensions(windows: Windows) -> list[tuple[Any, ...]]:
-    """Return size, kernel, stride, padding, dilation and number of windows of each dimension."""
-    return list(zip(windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True))

@@ -38,11 +38,6 @@ def assumption_lines(found: dict[str, Any], width: int | None = None) -> list[st
     return [_printable(line) for line in lines]
 
 
-def shape_text(shape: list[int]) -> str:
-    """Return a shape as text: ``4x12x12``."""
-    return "x".join(map(str, shape)) or "1"
-
-
 def _head(found: dict[str, Any]) -> str:
     steps = "any number of steps" if found["steps"] is None else f"{found['steps']} steps"
     layers, neurons = len(found["layers"]), sum(layer["neurons"] for layer in found["layers"])
@@ -65,7 +60,8 @@ def _table(found: dict[str, Any], columns: int) -> list[str]:
     for title, side in heads:
         table.add_column(Text(title), justify=side, overflow="fold", no_wrap=title in ("shape", "measured"))
     for row in found["table"]:
-        cells = [row["name"], _what(row), shape_text(row["shape"]), _parameters(row), _at_most(row)]
+        shape = "x".join(map(str, row["shape"])) or "1"
+        cells = [row["name"], _what(row), shape, _parameters(row), _at_most(row)]
         table.add_row(*(Text(_printable(cell)) for cell in [*cells, *([_measured(row)] if measured else [])]))
     stream = io.StringIO()
     Console(file=stream, width=columns - 2, color_system=None, legacy_windows=False).print(table)
@@ -121,9 +117,8 @@ def _totals(found: dict[str, Any], columns: int) -> list[str]:
 
 
 def _sum(counts: dict[str, Any]) -> str:
-    parts = [f"{_number(counts[kind]) if isinstance(counts[kind], float) else format(counts[kind], ',')} {kind}" for kind in ("AC", "MAC")]
-    shown = [part for part, kind in zip(parts, ("AC", "MAC"), strict=True) if counts[kind]]
-    return " + ".join(shown) or "0"
+    known = [(kind, counts[kind]) for kind in ("AC", "MAC") if counts[kind]]
+    return " + ".join(f"{_number(n) if isinstance(n, float) else format(n, ',')} {kind}" for kind, n in known) or "0"
 
 
 # ---- below the table -------------------------------------------------------------------------------------------------

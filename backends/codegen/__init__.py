@@ -1,1 +1,1 @@
-"""Shared parts of all emitters: printed expressions, generated names, weights files, templates."""
+"""Shared parts of all emitters: printed expressions, safe names, weight files, templates."""

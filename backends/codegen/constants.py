@@ -10,22 +10,12 @@ from snnc.backends.codegen.names import c_string
 Kind = Literal["int", "std::size_t", "float", "double", "const char *"]
 
 WEIGHTS: Final = "weights.safetensors"
-"""File in a project that contains parameters, initial states and the learning rate."""
+"""File of a project with parameters, initial states and the learning rate."""
 
 
 @dataclass(frozen=True)
 class CppConstant:
-    """A constant of emitted C++.
-
-    Attributes
-    ----------
-    kind, name
-        Type and name in C++.
-    value
-        Value in Python; for a numeric `kind`, text is printed unchanged.
-    meaning
-        Comment printed with it.
-    """
+    """A constant of emitted C++, with a comment (`meaning`); a text as the value of a numeric `kind` is printed unchanged."""
 
     kind: Kind
     name: str
@@ -40,7 +30,7 @@ class CppConstant:
 
 
 def file_names(tables: str) -> tuple[CppConstant, ...]:
-    """Return the names of the files that an emitted program reads."""
+    """Return the names of the files that an emitted program reads; `tables` is that of its tables of numbers."""
     return (
         CppConstant("const char *", "WEIGHTS_FILE", WEIGHTS, "Parameters and initial states, in the program's folder."),
         CppConstant("const char *", "TABLES_FILE", tables, "Tables of numbers that the program reads when it is opened."),

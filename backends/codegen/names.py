@@ -1,4 +1,4 @@
-"""Names from model files, made safe for comments and strings; emitted code contains them nowhere else."""
+"""Names from model files, made safe for the comments and strings of emitted code, which contains them nowhere else."""
 
 from __future__ import annotations
 

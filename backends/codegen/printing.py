@@ -1,4 +1,4 @@
-"""Printer of expressions and assignments as C++17, which is also valid in CUDA and in codelets."""
+"""Print expressions and assignments as C++17, which is also valid in CUDA and in codelets."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ _PRODUCT: Final = 2
 _UNARY: Final = 3
 """Precedence of C++ operators, ascending."""
 _INFIX: Final[Mapping[str, tuple[str, int]]] = {"add": ("+", _SUM), "sub": ("-", _SUM), "mul": ("*", _PRODUCT), "div": ("/", _PRODUCT)}
+COMPARED: Final[Mapping[str, str]] = {"spike": ">", "spike_ge": ">=", "gt": ">", "ge": ">="}
+"""Comparison -> its C++ operator; spikes compare a value with 0."""
+_ZERO: Final[Expression] = Number(0.0)
 _MATH: Final[Mapping[str, str]] = {"abs": "fabs", "min": "fmin", "max": "fmax"}
-"""Functions that have another name in ``<cmath>``."""
+"""Functions with another name in ``<cmath>``."""
 
 
 def c_literal(value: float, real: Real = "float") -> str:
@@ -32,16 +35,16 @@ def c_literal(value: float, real: Real = "float") -> str:
 
 
 def c_expression(expression: Expression, real: Real = "float", names: Mapping[str, str] | None = None) -> str:
-    """Print `expression` with only the parentheses that its order of operations needs.
+    """Print `expression` with only the parentheses that it needs.
 
     Parameters
     ----------
     expression
-        In canonical names; ``detach(x)`` is printed as ``x``, and ``float16(x)`` as a call of ``rounded_to_half`` of ``half_states.hpp``.
+        The expression; ``detach(x)`` is printed as ``x``, and ``float16(x)`` as a call of ``rounded_to_half`` in ``half_states.hpp``.
     real
-        Type of all values. It selects the functions of ``<cmath>`` (``expf``, ``exp``).
+        Type of all values, for which the functions of ``<cmath>`` are chosen (``expf``, ``exp``).
     names
-        Name -> the primary expression to print for it, such as ``s0[n]``; other names are printed unchanged.
+        Name -> C++ to print for it, without operators, such as ``s0[n]``; other names are printed unchanged.
     """
     return _Printer(real, names or {}).text(expression)
 
@@ -57,9 +60,9 @@ def c_assignments(
     Parameters
     ----------
     assignments, real, names
-        As in :func:`c_expression`; `names` apply to targets too.
+        As for :func:`c_expression`; `names` also apply to assigned names.
     stores
-        Targets that are already declared; all others are declared ``const`` at their assignment.
+        Assigned names that are already declared; all others are declared ``const`` at their assignment.
     """
     printer = _Printer(real, names or {})
     return [
@@ -74,7 +77,7 @@ class _Printer:
         self.names = names
 
     def text(self, expression: Expression, outer: int = 0) -> str:
-        """Return an expression as C++, in parentheses if the operator around it, of precedence `outer`, needs them."""
+        """Return an expression as an operand of an operator of precedence `outer`; 0: it is not an operand."""
         match expression:
             case Number(value):
                 text = c_literal(value, self.real)
@@ -108,19 +111,15 @@ class _Printer:
         raise TypeError(expression)
 
     def _condition(self, expression: Expression) -> str:
-        """Return an expression as a C++ condition; a number is compared with 0."""
-        zero = c_literal(0, self.real)
+        """Return an expression as a C++ condition; numbers are compared with 0."""
         match expression:
-            case Call("spike", (operand,)):
-                return f"{self.text(operand, _SUM)} > {zero}"
-            case Call("spike_ge", (operand,)):
-                return f"{self.text(operand, _SUM)} >= {zero}"
-            case Call("gt", (left, right)):
-                return f"{self.text(left, _SUM)} > {self.text(right, _SUM)}"
-            case Call("ge", (left, right)):
-                return f"{self.text(left, _SUM)} >= {self.text(right, _SUM)}"
+            case Call("spike" | "spike_ge" as function, (operand,)):
+                sign, left, right = COMPARED[function], operand, _ZERO
+            case Call("gt" | "ge" as function, (first, second)):
+                sign, left, right = COMPARED[function], first, second
             case _:
-                return f"{self.text(expression, _SUM)} != {zero}"
+                sign, left, right = "!=", expression, _ZERO
+        return f"{self.text(left, _SUM)} {sign} {self.text(right, _SUM)}"
 
     def _function(self, name: str) -> str:
         return f"{name}f" if self.real == "float" else name

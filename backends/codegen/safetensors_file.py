@@ -1,4 +1,4 @@
-"""Writer and reader of the weight file of a project (safetensors), one array at a time."""
+"""Write the weight file of a project (safetensors) array by array, and map it into memory."""
 
 from __future__ import annotations
 
@@ -16,33 +16,30 @@ from snnc.compiler.ir.graph import Array
 
 
 def safetensors_header(arrays: Mapping[str, Array]) -> tuple[bytes, list[dict[str, object]]]:
-    """Return the header of a safetensors file of float32 arrays, and the position of each array in the file."""
-    header: dict[str, object] = {}
-    position = 0
-    for name, array in arrays.items():
-        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [position, position + FLOAT * array.size]}
-        position += FLOAT * array.size
+    """Return the header of a safetensors file of float32 arrays, and each array's name, offset in bytes and number of elements."""
+    ends = itertools.accumulate((FLOAT * array.size for array in arrays.values()), initial=0)
+    bounds = list(zip(arrays.items(), itertools.pairwise(ends), strict=True))
+    header = {name: {"dtype": "F32", "shape": list(array.shape), "data_offsets": [first, end]} for (name, array), (first, end) in bounds}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    places: list[dict[str, object]] = []
-    offset = 8 + len(text)
-    for name, array in arrays.items():
-        places.append({"name": name, "offset": offset, "elements": int(array.size)})
-        offset += FLOAT * array.size
+    begin = 8 + len(text)
+    places: list[dict[str, object]] = [
+        {"name": name, "offset": begin + first, "elements": int(array.size)} for (name, array), (first, _) in bounds
+    ]
     return struct.pack("<Q", len(text)) + text, places
 
 
 def safetensors(arrays: Mapping[str, Array]) -> Iterator[Chunk]:
-    """Yield a safetensors file of float32 arrays, one array at a time."""
+    """Yield the contents of a safetensors file of float32 arrays, one array at a time."""
     yield safetensors_header(arrays)[0]
     for array in arrays.values():
         yield np.ascontiguousarray(array, dtype="<f4").reshape(-1).view(np.uint8).data
 
 
 def mapped(path: Path, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
-    """Return the arrays of a file that :func:`safetensors` wrote, memory-mapped: unread arrays need no memory.
+    """Return the arrays of a file that :func:`safetensors` wrote; None if it is missing or its names or shapes differ from `arrays`.
 
-    Writes to them stay in memory and do not change the file. The result is None if the file is missing or contains other arrays.
+    The arrays are memory-mapped: they need no memory before they are read, and writes to them do not change the file.
     """
     header, _ = safetensors_header(arrays)
     sizes = [array.size for array in arrays.values()]

@@ -1,4 +1,4 @@
-"""Jinja environment and printing of emitted sources, for all targets."""
+"""Print emitted sources from Jinja templates."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from snnc.backends.codegen.names import c_string, comment_text
 
 
 def source_templates() -> jinja2.Environment:
-    """Return the Jinja environment of emitted sources: an undefined name is an error.
+    """Return a Jinja environment in which undefined names are errors, and ``comment`` and ``c_string`` are filters for names.
 
-    The filters ``comment`` and ``c_string`` print names of a model as safe comments and strings.
-
-    An environment compiles a template when it first prints it, which takes longer than printing. Callers therefore keep their environment.
+    Callers keep their environment, because compiling a template, which happens at its first use, takes longer than printing it.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(str(importlib.resources.files("snnc.templates"))),
@@ -31,16 +29,9 @@ def source_templates() -> jinja2.Environment:
 
 
 def source_of(environment: jinja2.Environment, path: str, context: Mapping[str, Any]) -> str:
-    """Return the text of an emitted file.
+    """Return the text of an emitted file, whose `path` is ``<target>/<file>``.
 
-    Parameters
-    ----------
-    environment
-        The result of :func:`source_templates`.
-    path
-        ``<target>/<file>``: a plain file in ``<target>/runtime`` is copied unchanged; otherwise the template ``<file>.jinja`` is printed.
-    context
-        Values that the template prints.
+    A plain file in ``<target>/runtime`` is copied; otherwise the template ``<file>.jinja`` is printed with the values in `context`.
     """
     folder, _, name = path.partition("/")
     assert environment.loader is not None

@@ -15,60 +15,44 @@ from snnc.compiler.neurons.expression import Assignment
 
 @dataclass(frozen=True)
 class PrintedRule:
-    """The update of an optimiser, printed as C++.
-
-    Attributes
-    ----------
-    title
-        Name of the optimiser, for comments.
-    moments
-        Arrays in which the optimiser stores one value for each parameter element.
-    rates
-        Names of the numbers shared by the parameters of a group, such as step sizes and bias corrections.
-    shares
-        Name -> beta of the bias correction ``1 - beta^n``, as a literal of ``double``.
-    settings
-        Numbers of a group, besides ``lr``, from which the rates are computed.
-    prepared
-        Statements in ``double`` that compute the rates from ``lr``, the settings and the shares.
-    clipped
-        Statements that clip ``gradient`` element by element and assign the result to the variable `measured`.
-    measured
-        Name of the variable whose square enters the norm.
-    step
-        Statements that update element ``i``.
-    clip_norm
-        The largest norm, as a literal of ``double``; None: no limit.
-    norm_epsilon
-        Number added to the norm.
-    loss_scale
-        Numbers of the loss scaling, as literals of ``float``, and its interval; None: the loss is not scaled.
-    """
+    """The update of an optimiser as C++; numbers are literals."""
 
     title: str
+    """Name of the optimiser, for comments."""
     moments: tuple[str, ...]
+    """Names of the arrays that store one value for each element of a parameter."""
     rates: tuple[str, ...]
+    """Names of the numbers shared by the parameters of a group, such as step sizes and bias corrections."""
     shares: Mapping[str, str]
+    """Name -> beta of the bias correction ``1 - beta^n`` of update n."""
     settings: tuple[str, ...]
+    """Names of the numbers of a group, besides ``lr``, from which the rates are computed."""
     prepared: list[str]
+    """Statements in ``double`` that compute the rates from ``lr``, the settings and the shares."""
     clipped: list[str]
+    """Statements that clip ``gradient`` element by element and assign the result to the variable `measured`."""
     measured: str
+    """Name of the variable whose squares are summed for the norm."""
     step: list[str]
+    """Statements that update element ``i``."""
     clip_norm: str | None
+    """The largest norm; None: no limit."""
     norm_epsilon: str
+    """Number added to the norm."""
     loss_scale: Mapping[str, str] | None = None
+    """Numbers and interval of the loss scaling; None: the loss is not scaled."""
 
     @property
     def measured_first(self) -> bool:
-        """Whether the squares of all gradients are summed before an update, to clip the norm or to detect overflow of the scaled loss."""
+        """Whether the squares of all gradients are summed before an update, to clip the norm or to find gradients that are not finite."""
         return self.clip_norm is not None or self.loss_scale is not None
 
 
 def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradient", value: str = "") -> PrintedRule:
     """Print the update of element ``i`` of a parameter as C++.
 
-    `holder` is the prefix of the arrays of values and moments, as in ``of.value[i]``. `gradient` is the C++ expression of the element's
-    gradient. `value` is the C++ expression of the element, if it is not in an array.
+    `holder` is the prefix of the arrays, such as ``of.`` in ``of.value[i]``. `gradient` and `value` are C++ expressions of the element's
+    gradient and value; without `value`, the value is in an array.
     """
     rule = rule_of(optimizer)
     places = {"gradient": gradient} | {name: f"{holder}{name}[i]" for name in rule.changed_arrays}
@@ -90,8 +74,8 @@ def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradie
 
 
 def _scale_literals(scale: LossScale) -> dict[str, str]:
-    """Return the numbers of the loss scale as C++ literals; growth and backoff of a fixed scale are 1."""
-    numbers = {"factor": scale.factor, "growth": scale.growth if scale.dynamic else 1.0, "backoff": scale.backoff if scale.dynamic else 1.0}
+    growth, backoff = (scale.growth, scale.backoff) if scale.dynamic else (1.0, 1.0)
+    numbers = {"factor": scale.factor, "growth": growth, "backoff": backoff}
     return {name: c_literal(number) for name, number in numbers.items()} | {"interval": str(scale.interval)}
 
 
@@ -117,6 +101,6 @@ def group_numbers(program: StepProgram) -> dict[str, int]:
 
 
 def group_literals(program: StepProgram) -> list[tuple[str, ...]]:
-    """Return, for each of :func:`groups_of`, the factor of the learning rate and the settings that the update reads."""
+    """Return, for each of :func:`groups_of`, the factor of the learning rate and the settings that the update reads, as C++ literals."""
     names = () if program.optimizer is None else ("lr", *rule_of(program.optimizer).settings)
     return [tuple(c_literal(getattr(group, name), "double") for name in names) for group in groups_of(program)]

@@ -54,7 +54,7 @@ class CpuBackend(Backend[CpuOptions]):
             raise HalfTargetError("half includes deltas, but programs for the CPU store deltas as float32; remove them from half.")
 
     def emit(self, placed: PlacedProgram, options: CpuOptions, folder: Path) -> None:
-        """Write the program, its tables and weights; raise an error if the memory bound cannot be met."""
+        """Write the program, its tables and weights; raise an error if the memory limit cannot be met."""
         from snnc.backends.cpu.emit import emit_cpu
         from snnc.backends.native.memory import check_bound
         from snnc.compiler.lowering.halves import halves_of

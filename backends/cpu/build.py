@@ -40,7 +40,7 @@ PLAIN: Final = (
     "snnc_abi.cpp",
     "snnc_files.cpp",
 )
-"""All other sources that projects share."""
+"""All other sources, which projects share."""
 SOURCES: Final = (*HOT, *PLAIN)
 OWN: Final = ("network.cpp", "neurons.cpp", "optimizer.cpp", "loss.cpp")
 """Sources that differ between projects; the last two are the same for all networks that are trained in the same way."""
@@ -63,7 +63,7 @@ LIBRARY: Final = "libsnnc_project.so"
 
 
 def build_cpu(folder: Path, flags: Sequence[str] = (), level: str | None = None) -> Path:
-    """Return the shared library of the project in `folder`, built if its sources were never built on this machine.
+    """Return the shared library of the project in `folder`, built unless the cache contains one of the same sources.
 
     Sources that projects share are compiled once. Weights and tables are read when the library is opened. `flags` are additional compiler
     flags, for example for a sanitizer; `level` is the optimisation flag of the project's own sources, by default `OWN_LEVEL`.

@@ -1,4 +1,4 @@
-"""Collapse of a linear readout into a single product in training, if the loss reads only the mean of its output.
+"""Collapse of a linear readout into a single product in training, if the loss is the cross entropy of its mean membrane potential.
 
 The sum of the readout's outputs over time is linear in the spikes. Therefore the spikes of each source neuron are summed, each multiplied
 by a factor that depends on its step, and the weight matrix is multiplied once by these sums. In the backward pass, the transposed matrix
@@ -11,22 +11,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from snnc.backends.cpu.operations import Statements
-from snnc.backends.cpu.statements import CollapsedReadout, gradient_of, to_earlier_step
+from snnc.backends.cpu.statements import CollapsedReadout, earlier_step, gradient_of, to_earlier_step
 from snnc.backends.native.row_buffers import ONE, RowBuffer, padded
 from snnc.backends.native.storage import SequenceStorage
-from snnc.compiler.ir.step_operations import (
-    BackwardOp,
-    BiasGradient,
-    DenseInputGradient,
-    DenseProduct,
-    DenseWeightGradient,
-    Fill,
-    ForwardOp,
-    NeuronAdjoint,
-    NeuronStep,
-    Record,
-    RecordAdjoint,
-)
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.losses import CrossEntropyMeanMembrane
 from snnc.compiler.lowering.spike_limits import without_returns
 from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol, symbols
@@ -35,32 +23,26 @@ from snnc.compiler.neurons.kernel import Kernel
 
 @dataclass(frozen=True)
 class Collapse:
-    """The collapsed readout of a training step.
+    """The collapsed readout of a training step, as its forward operations."""
 
-    Attributes
-    ----------
-    fill, products, step, record
-        Forward operations of the readout.
-    """
-
-    fill: Fill
-    products: tuple[DenseProduct, ...]
-    step: NeuronStep
-    record: Record
+    fill: ops.Fill
+    products: tuple[ops.DenseProduct, ...]
+    step: ops.NeuronStep
+    record: ops.Record
 
     @property
     def current(self) -> str:
         """Buffer of the readout's current."""
         return self.fill.target
 
-    def contains(self, op: ForwardOp | BackwardOp) -> bool:
+    def contains(self, op: ops.ForwardOp | ops.BackwardOp) -> bool:
         """Return whether `op` is an operation of the readout, forward or backward."""
         match op:
-            case Fill() | DenseProduct() | BiasGradient() | DenseInputGradient() | DenseWeightGradient():
+            case ops.Fill() | ops.DenseProduct() | ops.BiasGradient() | ops.DenseInputGradient() | ops.DenseWeightGradient():
                 return op.target == self.current
-            case NeuronStep() | NeuronAdjoint():
+            case ops.NeuronStep() | ops.NeuronAdjoint():
                 return op.population == self.step.population
-            case Record() | RecordAdjoint():
+            case ops.Record() | ops.RecordAdjoint():
                 return op.source == self.record.source
         return False
 
@@ -71,17 +53,17 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
     if program.optimizer is None or program.truncate or not isinstance(program.loss, CrossEntropyMeanMembrane):
         return None
     target = next(o.record for o in program.outputs if o.id == program.loss_output)
-    record = next(op for op in program.forward if isinstance(op, Record) and op.target == target)
-    step = next((op for op in program.forward if isinstance(op, NeuronStep) and record.source.buffer in op.outputs), None)
+    record = next(op for op in program.forward if isinstance(op, ops.Record) and op.target == target)
+    step = next((op for op in program.forward if isinstance(op, ops.NeuronStep) and record.source.buffer in op.outputs), None)
     if step is None or record.source.delay or len(step.currents) != 1 or len(step.outputs) != 1 or step.saved:
         return None
-    read = [op for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer in step.outputs]
+    read = [op for op in program.forward if not isinstance(op, ops.Fill | ops.NeuronStep) and op.source.buffer in step.outputs]
     kernel = next(p.kernel for p in program.populations if p.id == step.population)
     plain = all(program.buffers[a].shape == () for a in step.parameters)
     if read != [record] or not plain or kernel.learnable or not is_linear(kernel):
         return None
-    into = [op for op in program.forward if not isinstance(op, NeuronStep | Record) and op.target == step.currents[0]]
-    fills, products = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, DenseProduct)]
+    into = [op for op in program.forward if not isinstance(op, ops.NeuronStep | ops.Record) and op.target == step.currents[0]]
+    fills, products = [op for op in into if isinstance(op, ops.Fill)], [op for op in into if isinstance(op, ops.DenseProduct)]
     counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.stored(op.source.buffer).listed for op in products)
     # If dropped spikes of a source receive no gradient, the readout runs step by step: its collapsed adjoint goes to all neurons.
     returns = without_returns(program).isdisjoint(op.source.buffer for op in products)
@@ -118,30 +100,29 @@ def add_collapsed(collapse: Collapse, statements: Statements) -> None:
     statements.start.append(f"scale(w, d_{record}, 0, 1.0f / static_cast<float>(steps));")
 
 
-def add_collapsed_adjoint(collapse: Collapse, op: BackwardOp, statements: Statements) -> None:
+def add_collapsed_adjoint(collapse: Collapse, op: ops.BackwardOp, statements: Statements) -> None:
     """Add the statements that replace `op`, a backward operation of the readout, in training."""
     response, adjoint = f"{collapse.step.population}_response[mine]", f"d_{collapse.record.target}"
     match op:
-        case DenseWeightGradient():
-            gradient = gradient_of(op.gradient)
-            given = f"w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient}, {statements.writes(op)}"
+        case ops.DenseWeightGradient():
+            given = f"w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient_of(op.gradient)}, {statements.writes(op)}"
             statements.start.append(f"{op.connection}.weight_gradient({given}, scratch);")
-        case BiasGradient():
+        case ops.BiasGradient():
             statements.start += [
                 f"copy_step(w, {adjoint}, 0, d_{collapse.current}, 0);",
                 f"scale(w, d_{collapse.current}, 0, {response}.total);",
                 f"bias_gradient(w, d_{collapse.current}, 0, 1, {gradient_of(op.gradient)});",
             ]
-        case DenseInputGradient():
+        case ops.DenseInputGradient():
             source, counts = op.source, f"{op.connection}_counts"
             statements.kernels.append(f"Rows d_{counts}{{{statements.storage.size(source.buffer)}, 0}};")
             statements.row_buffers.append(RowBuffer(f"d_{counts}", statements.storage.size(source.buffer), ONE, ONE))
             statements.store_packed(op)
             statements.start.append(f"d_{counts}.clear(w, 0);")
             statements.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")
-            then = f"t - {source.delay}" if source.delay else "t"
             weight = f"{response}.sums[static_cast<std::size_t>(steps - 1 - t)]"
-            statements.backward.append(to_earlier_step(source, f"add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {then});"))
+            add = f"add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {earlier_step(source)});"
+            statements.backward.append(to_earlier_step(source, add))
 
 
 def is_linear(kernel: Kernel) -> bool:

@@ -13,7 +13,6 @@ from snnc.backends.cpu.pooled import with_pooled_convolutions
 from snnc.backends.native.memory import BLOCK_ROWS, FEW_STEPS, ROOM_PART
 from snnc.backends.native.project_files import (
     TABLES,
-    MemoryNeeds,
     initial_values,
     rendered,
     runtime_files,
@@ -59,9 +58,8 @@ def emit_cpu(
 ) -> Path:
     """Write the project of `program` to `folder`, completely or not at all.
 
-    `steps` and `batch` are the initial sizes of a session, which accepts any number of either. `precision` is the type of the histories
-    for the backward pass, of all layers or only of the layers that `half` names. With bfloat16, connections also read a bfloat16 copy of
-    dense weights. Sums are float32.
+    `steps` and `batch` are the initial sizes of a session, which can change both. `precision` is the type of the histories, of all layers
+    or only of the layers that `half` names. With bfloat16, connections also read a bfloat16 copy of dense weights. Sums are float32.
 
     Raises
     ------
@@ -78,8 +76,7 @@ def emit_cpu(
         check_dense(program)
     values, sizes = initial_values(program), session_sizes(program, steps, batch)
     context, tables, needs = network_context(storage, values, sizes)
-    memory = MemoryNeeds(storage.bytes_per_step(), needs.to_data())
-    return write_project_files(folder, program, "cpu", sizes, render(context), table_file(tables), values, memory)
+    return write_project_files(folder, program, "cpu", sizes, render(context), table_file(tables), values, storage.bytes_per_step(), needs)
 
 
 def render(context: dict[str, Any]) -> dict[str, str]:

@@ -13,17 +13,9 @@ from snnc.compiler.ir.arrays.sizes import machine_memory
 
 
 class CpuEngine(SequenceEngine):
-    """Runs the shared library of a project, with any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
+    """Runs the shared library of a project; see :class:`~snnc.backends.native.sequence_engine.SequenceEngine`.
 
-    Parameters
-    ----------
-    library, folder
-        The library from :func:`~snnc.backends.cpu.build.build_cpu`, and the project's folder.
-    threads
-        Number of threads that process samples. The default is the environment variable ``SNNC_THREADS``, else ``OMP_NUM_THREADS``, else
-        the number of processors.
-    memory
-        Maximum bytes of a training step. If it would need more, checkpoints are used, so that histories cover one segment at a time.
+    `threads` is the number of threads that process samples; None: see :func:`threads_of`.
     """
 
     def __init__(self, library: Path, folder: Path, threads: int | None = None, memory: int | None = None) -> None:
@@ -52,7 +44,10 @@ class CpuEngine(SequenceEngine):
 
 
 def threads_of(threads: int | None) -> int:
-    """Return the number of threads of a session if `threads` are requested (None: the default), as ``cpu_session.cpp`` chooses it."""
+    """Return the number of threads of a session, as ``cpu_session.cpp`` chooses it.
+
+    This is `threads`, else the environment variable ``SNNC_THREADS`` or ``OMP_NUM_THREADS``, else the number of processors.
+    """
     if threads is not None:
         return threads
     for name in ("SNNC_THREADS", "OMP_NUM_THREADS"):

@@ -1,4 +1,4 @@
-"""Memory that an emitted program allocates, buffer by buffer. From it, ``native/memory.py`` computes totals and chooses checkpoints."""
+"""Memory that an emitted program allocates, as the :class:`~snnc.backends.native.memory.Needs` from which totals are computed."""
 
 from __future__ import annotations
 
@@ -13,19 +13,8 @@ from snnc.backends.native.memory import ListNeeds, Needs, OmittedCopies
 from snnc.backends.native.row_buffers import LINE, RowBuffer, padded, pitch
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.windows import two_axes
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.ir.step_operations import (
-    AddReduced,
-    Convolve,
-    ConvolveInputGradient,
-    DenseInputGradient,
-    DenseProduct,
-    DenseWeightGradient,
-    NeuronStep,
-    Pooling,
-    PoolingGradient,
-    ReduceGradient,
-)
 from snnc.compiler.losses.update_rules import moments
 
 SPIKING: Final = 0.08
@@ -49,8 +38,7 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     """Return the memory needs of a session: for a training step if the program trains, else for a run."""
     storage, stages, trains = statements.storage, statements.stages, statements.trains
     program = storage.program
-    rows = dict.fromkeys(("number", "steps", "segment", "block"), 0)
-    rows["number"] += 8  # a label and a loss
+    rows = {"number": 8, "steps": 0, "segment": 0, "block": 0}  # 8: a label and a loss
     for one in row_buffers:
         slots = one.in_training if trains else one.in_inference
         if slots is not None:
@@ -64,41 +52,47 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
         if stored.rows or (spikes and not stored.listed):
             rows["steps"] += 4 * pitch(storage.size(name))
             rows["number"] += 4 * pitch(storage.size(name)) * stored.past
-    pairs = max((4 * -(-_shape(storage, op)[0] // 2) for op in program.backward if isinstance(op, DenseInputGradient)), default=0)
+    pairs = max((4 * -(-_shape(storage, op)[0] // 2) for op in program.backward if isinstance(op, ops.DenseInputGradient)), default=0)
     if storage.precision == "bfloat16":
         rows["block" if stages.backward else "number"] += pairs
     values = {name: _numbers(storage, name) for name in program.parameters}
     learned = [u.parameter for u in program.update] if trains else []
-    states = sum(storage.size(n) for op in program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs))
+    states = sum(storage.size(n) for op in program.forward if isinstance(op, ops.NeuronStep) for n in (*op.states, *op.outputs))
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
-    maxima = [op for op in program.forward if isinstance(op, Pooling | AddReduced) and storage.reads_lists(op)]
+    maxima = [op for op in program.forward if isinstance(op, ops.Pooling | ops.AddReduced) and storage.reads_lists(op)]
     fixed += sum(_spike_maximum_bytes(storage, op) for op in maxima)
-    fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in statements.tables) + 4 * states
+    fixed += _copies(storage, trains) + 4 * sum(t.size * (1 + (t.shape[1:] == (1,))) for t in statements.tables) + 4 * states
     fixed += 4 * sum(values[name] for name in statements.shared)
     own = sum(values[name] for name in learned if name not in statements.shared)
-    thread = 4 * own + 4 * sum(map(padded, statements.sums.values())) + _Scratch(storage, trains).bytes
+    thread = 4 * own + 4 * sum(map(padded, statements.sums.values())) + _scratch_bytes(storage, maxima)
     lists = _lists(storage, trains)
-    checkpoint = storage.checkpoint_bytes if trains else 0
-    in_blocks = trains or bool(stages.forward)
-    events, omitted = _events(storage, {one.name: one for one in lists}), _omitted_copies(storage, stages, trains)
-    return Needs(fixed, rows, checkpoint, thread, lists, events, in_blocks, bool(statements.shared), omitted)
+    return Needs(
+        fixed,
+        rows,
+        storage.checkpoint_bytes if trains else 0,
+        thread,
+        lists,
+        _events(storage, {one.name: one for one in lists}),
+        blocks=trains or bool(stages.forward),
+        shares=bool(statements.shared),
+        spared=_omitted_copies(storage, stages, trains),
+    )
 
 
-def _shape(storage: SequenceStorage, op: DenseProduct | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:
+def _shape(storage: SequenceStorage, op: ops.DenseProduct | ops.DenseInputGradient | ops.DenseWeightGradient) -> tuple[int, int]:
     """Return the numbers of outputs and inputs of a dense connection."""
-    weight = op.weight if isinstance(op, DenseProduct | DenseInputGradient) else op.gradient.removeprefix("d_")
+    weight = op.weight if isinstance(op, ops.DenseProduct | ops.DenseInputGradient) else op.gradient.removeprefix("d_")
     outputs, inputs = storage.program.buffers[weight].shape
     return outputs, inputs
 
 
 def _omitted_copies(storage: SequenceStorage, stages: Stages, trains: bool) -> OmittedCopies:
     """Return the memory of the copies of weights that a program with checkpoints does not make, and the memory needed instead."""
-    backward = [op for op in storage.program.backward if trains and isinstance(op, DenseInputGradient) and is_large(storage, op)]
+    backward = [op for op in storage.program.backward if trains and isinstance(op, ops.DenseInputGradient) and is_large(storage, op)]
     shapes = [_shape(storage, op) for op in backward]
     copies = sum(4 * (-(-inputs // PACKED) * PACKED) * outputs for outputs, inputs in shapes)
-    return OmittedCopies(
-        copies, max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0), "block" if stages.backward else "number"
-    )
+    sample = max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0)
+    return OmittedCopies(copies, sample, "block" if stages.backward else "number")
 
 
 def _numbers(storage: SequenceStorage, parameter: str) -> int:
@@ -108,7 +102,7 @@ def _numbers(storage: SequenceStorage, parameter: str) -> int:
         case ["dense"]:
             return int(value.shape[1]) * padded(value.shape[0])
         case ["convolution"]:
-            op = next(op for op in storage.program.forward if isinstance(op, Convolve) and op.weight == parameter)
+            op = next(op for op in storage.program.forward if isinstance(op, ops.Convolve) and op.weight == parameter)
             return op.windows.channels * math.prod(op.windows.kernel) * padded(value.shape[0] // op.groups)
     return padded(max(1, value.size))
 
@@ -117,19 +111,19 @@ def _choices(storage: SequenceStorage) -> int:
     """Return the bytes, per step and sample, that are needed to store which input each maximum selected."""
     found = 0
     for op in storage.program.backward:
-        if isinstance(op, PoolingGradient | ReduceGradient) and is_maximum(op) and not storage.reads_lists(op):
+        if isinstance(op, ops.PoolingGradient | ops.ReduceGradient) and is_maximum(op) and not storage.reads_lists(op):
             found += 4 * storage.size(op.target)
     for forward in storage.program.forward:
-        if isinstance(forward, Convolve) and forward.connection in storage.pooled:
+        if isinstance(forward, ops.Convolve) and forward.connection in storage.pooled:
             outputs = storage.program.buffers[forward.weight].shape[0]
             found += math.prod(storage.pooled[forward.connection].output) * forward.groups * padded(outputs // forward.groups)
     return found
 
 
-def _spike_maximum_bytes(storage: SequenceStorage, op: Pooling | AddReduced) -> int:
+def _spike_maximum_bytes(storage: SequenceStorage, op: ops.Pooling | ops.AddReduced) -> int:
     """Return the bytes of the tables of a maximum over spikes, by source and by target."""
     targets, sources = storage.size(op.target), storage.size(op.source.buffer)
-    entries = targets * math.prod(op.windows.kernel) if isinstance(op, Pooling) else sources
+    entries = targets * math.prod(op.windows.kernel) if isinstance(op, ops.Pooling) else sources
     return 4 * (sources + 1 + targets + entries)
 
 
@@ -137,15 +131,15 @@ def _copies(storage: SequenceStorage, trains: bool) -> int:
     """Return the bytes of the copies of weights for the forward and backward pass."""
     rounded, found = storage.precision == "bfloat16", 0
     for op in storage.program.forward:
-        if isinstance(op, DenseProduct) and rounded:
+        if isinstance(op, ops.DenseProduct) and rounded:
             outputs, inputs = _shape(storage, op)
             width = padded(-(-outputs // -(-outputs // PANEL)))
             found += 2 * -(-padded(outputs) // width) * inputs * (-(-width // CHUNK) * CHUNK)
     for back in storage.program.backward if trains else ():
-        if isinstance(back, DenseInputGradient):
+        if isinstance(back, ops.DenseInputGradient):
             outputs, inputs = _shape(storage, back)
             found += 4 * (-(-inputs // PACKED) * PACKED) * (-(-outputs // 2) if rounded else outputs) + 8 * inputs
-        elif isinstance(back, ConvolveInputGradient):
+        elif isinstance(back, ops.ConvolveInputGradient):
             found += 4 * _convolution(storage, back.connection).packed
     return found
 
@@ -161,11 +155,10 @@ def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
         elif stored.listed:
             found.append(ListNeeds(info.id, size, stored.past, SPIKING))
     for op in program.forward:
-        if isinstance(op, NeuronStep):
+        if isinstance(op, ops.NeuronStep):
             found += [ListNeeds(n, storage.size(n), storage.stored(n).past, SPIKING) for n in op.outputs if storage.stored(n).listed]
-            found += [
-                ListNeeds(f"{n}_near", storage.size(n), 0, IN_SUPPORT) for n in op.outputs if trains and n in storage.outputs_with_support
-            ]
+            near = [n for n in op.outputs if trains and n in storage.outputs_with_support]
+            found += [ListNeeds(f"{n}_near", storage.size(n), 0, IN_SUPPORT) for n in near]
     return tuple(found)
 
 
@@ -174,7 +167,7 @@ def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[t
     inputs = {f"{info.id}_in": info.id for info in storage.program.inputs}
     found: dict[str, int] = {}
     for op in storage.program.forward:
-        if isinstance(op, DenseProduct):
+        if isinstance(op, ops.DenseProduct):
             name = inputs.get(op.source.buffer, op.source.buffer)
             near = f"{op.source.buffer}_near"
             found |= {name: lists[name].width} if name in lists else {}
@@ -182,54 +175,39 @@ def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[t
     return tuple(found.items())
 
 
-@dataclass(frozen=True)
-class _Scratch:
-    """Temporary memory of a thread: an object of the C++ class ``Scratch``."""
+def _scratch_bytes(storage: SequenceStorage, maxima: Sequence[ops.Pooling | ops.AddReduced]) -> int:
+    """Return the bytes of an object of the C++ class ``Scratch``, the temporary memory of a thread.
 
-    storage: SequenceStorage
-    trains: bool
-
-    @property
-    def bytes(self) -> int:
-        """Bytes, without the transposed entries, whose number depends on the activity."""
-        program = self.storage.program
-        inputs = max((_shape(self.storage, op)[1] for op in program.forward if isinstance(op, DenseProduct)), default=0)
-        columns = 8 * (1 + inputs)  # where each column of the transposed lists begins
-        sums = 4 * (LINE + 4 * inputs)
-        convolutions = [_convolution(self.storage, op.connection) for op in program.forward if isinstance(op, Convolve)]
-        rows = [self.storage.size(b.name) for b in program.buffers.values() if self._listed_by_readers(b.name)]
-        rows += [c.outer for c in convolutions]
-        lists = (4 + 4) * (LINE + max(rows, default=0))  # ids and values
-        rooms = 4 * sum(max((c.rooms[n] for c in convolutions), default=0) for n in range(3))
-        starts = 8 * max((c.values for c in convolutions), default=0)
-        maxima = [op for op in program.forward if isinstance(op, Pooling | AddReduced) and self.storage.reads_lists(op)]
-        starts += 8 * max((self.storage.size(op.target) for op in maxima), default=0)
-        return columns + sums + lists + rooms + starts
-
-    def _listed_by_readers(self, buffer: str) -> bool:
-        """Return whether readers of a buffer may create lists of its nonzero values."""
-        info = self.storage.program.buffers[buffer]
-        return info.lifetime == "sequence" and info.role in ("input", "output") and not self.storage.stored(buffer).listed
+    Transposed entries of lists are not included, because their number depends on the activity.
+    """
+    program = storage.program
+    inputs = max((_shape(storage, op)[1] for op in program.forward if isinstance(op, ops.DenseProduct)), default=0)
+    columns = 8 * (1 + inputs)  # where each column of the transposed lists begins
+    sums = 4 * (LINE + 4 * inputs)
+    convolutions = [_convolution(storage, op.connection) for op in program.forward if isinstance(op, ops.Convolve)]
+    stored = [b for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("input", "output")]
+    rows = [storage.size(b.name) for b in stored if not storage.stored(b.name).listed]  # readers may list their nonzero values
+    rows += [c.outer for c in convolutions]
+    lists = (4 + 4) * (LINE + max(rows, default=0))  # ids and values
+    rooms = 4 * sum(max((c.rooms[n] for c in convolutions), default=0) for n in range(3))
+    starts = 8 * max((c.values for c in convolutions), default=0)
+    starts += 8 * max((storage.size(op.target) for op in maxima), default=0)
+    return columns + sums + lists + rooms + starts
 
 
 @dataclass(frozen=True)
 class _Convolution:
-    """Sizes of a convolution, in values.
-
-    Attributes
-    ----------
-    packed
-        Size of the copy of the weights for the backward pass.
-    rooms
-        Sizes of the three temporary arrays of a thread (``Scratch::rooms``); the forward and the backward pass store different data there.
-    outer, values
-        Number of output channels in a group, and number of input values in a channel.
-    """
+    """Sizes of a convolution, in values."""
 
     packed: int
+    """Size of the copy of the weights for the backward pass."""
     rooms: tuple[int, int, int]
+    """Sizes of the three temporary arrays of a thread (``Scratch::rooms``); the forward and the backward pass store different data
+    there."""
     outer: int
+    """Number of output channels in a group."""
     values: int
+    """Number of input values in a channel."""
 
 
 def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
@@ -238,7 +216,7 @@ def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
     If the convolution is regular (stride 1, and no dilation along a row), each temporary output row has a margin, and extra rows precede
     the first one. Then the products with a row of taps are added to one contiguous range, which no end of a row interrupts.
     """
-    op = next(op for op in storage.program.forward if isinstance(op, Convolve) and op.connection == connection)
+    op = next(op for op in storage.program.forward if isinstance(op, ops.Convolve) and op.connection == connection)
     windows, pool = op.windows, storage.pooled.get(connection)
     size, kernel, stride, dilation = (two_axes(axes) for axes in (windows.size, windows.kernel, windows.stride, windows.dilation))
     before = two_axes([b for b, _ in windows.padding], 0)
@@ -252,6 +230,5 @@ def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
     columns = kernel[0] * padded(kernel[1] * inner)
     values = size[0] * size[1]
     maxima, input_terms = 0 if pool is None else math.prod(pool.output) * op.groups * padded(outer), positions[1] * columns
-    biases, input_gradient = op.groups * padded(outer), values * inner + LINE
-    rooms = lines, max(maxima, input_terms), max(biases, input_gradient)
+    rooms = lines, max(maxima, input_terms), max(op.groups * padded(outer), values * inner + LINE)
     return _Convolution(outputs * columns, rooms, outer, values)

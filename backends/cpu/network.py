@@ -24,7 +24,7 @@ from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import Table
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_operations import DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import Parameter, StepProgram
 from snnc.compiler.losses import CrossEntropyCount, CrossEntropyMeanMembrane, Loss, MeanSquaredCount
 from snnc.compiler.losses.external import ExternalLoss
@@ -50,7 +50,9 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
     for adjoint in program.backward if trains else ():
         if readout is not None and readout.contains(adjoint):
             add_collapsed_adjoint(readout, adjoint, statements)
-            blocks[_sender_stage(adjoint, stages)].add_backward(statements)
+            # A gradient that the readout returns to a population is added in that population's stage.
+            to = stages.owner[adjoint.source.buffer] if isinstance(adjoint, DenseInputGradient) else None
+            blocks[stages.of(adjoint) if to is None else stages.level[to]].add_backward(statements)
         else:
             statements.add(adjoint)
             blocks[stages.of(adjoint)].add_backward(statements)
@@ -63,7 +65,9 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "training": trains,
         "stored": safetensors_header(values)[1],
         "functions": functions(storage, trains),
-        **_halves(storage),
+        "float16": storage.precision == "float16",  # whether histories are rounded to float16
+        "half_states": any(p.kernel.halves for p in program.populations),
+        "half_weights": any(p.half for p in program.parameters.values()),
         "members": _members(statements),
         "setup": [*_setup(storage, trains), *statements.setup],
         "layout": [
@@ -94,17 +98,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
     return context, statements.tables, needs_of(statements, row_buffers)
 
 
-def _halves(storage: SequenceStorage) -> Context:
-    """Return whether histories (``float16``), states and weights are rounded to float16."""
-    return {
-        "float16": storage.precision == "float16",
-        "half_states": any(p.kernel.halves for p in storage.program.populations),
-        "half_weights": any(p.half for p in storage.program.parameters.values()),
-    }
-
-
 def _updates(program: StepProgram) -> list[str]:
-    """Return the statements that update parameters."""
     optimizer = program.optimizer
     scale = ", clip_scale" if optimizer is not None and optimizer.clip_norm is not None else ""
     scale += ", gradient_scale" if optimizer is not None and optimizer.loss_scale is not None else ""
@@ -117,7 +111,6 @@ def _updates(program: StepProgram) -> list[str]:
 
 
 def _rounded_update(program: StepProgram, name: str, part: str, changed: str) -> list[str]:
-    """Return the statements that update a float16 weight."""
     assert program.rounding is not None, "float16 weights that are updated have a rounding"
     match program.rounding.kind:
         case "nearest":
@@ -135,8 +128,7 @@ def _rounded_update(program: StepProgram, name: str, part: str, changed: str) ->
 def _rounding_setup(program: StepProgram, name: str, shape: str) -> list[str]:
     """Return the statements that prepare the rounding of a weight: memory for remainders, or the indices of random numbers."""
     kind = None if program.rounding is None else program.rounding.kind
-    convolved = any(c.weight == name and c.kind == "convolution" for c in program.connections)
-    if kind == "stochastic" and convolved:
+    if kind == "stochastic" and any(c.weight == name and c.kind == "convolution" for c in program.connections):
         return [f"{name}.places = places_of({name});"]
     return [f"add_remainder({name}, {shape});"] if kind == "master" else []
 
@@ -164,11 +156,6 @@ class _Block:
         statements.backward, statements.after_block = [], []
 
 
-def _sender_stage(op: BackwardOp, stages: Stages) -> int:
-    """Return the stage of `op`, a backward operation of a readout: if it returns a gradient to a population, that population's stage."""
-    return stages.level[stages.owner[op.source.buffer]] if isinstance(op, DenseInputGradient) else stages.of(op)
-
-
 def _cut(storage: SequenceStorage) -> list[str]:
     """Return the statements that clear the adjoints passed to earlier steps, for truncated backpropagation."""
     states = [state for op in storage.program.backward if isinstance(op, NeuronAdjoint) for state in op.states]
@@ -194,7 +181,7 @@ def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
 
 
 def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> dict[str, Slots]:
-    """Return the number of stored rows of each output's adjoint: the longest delay, plus a block if a later stage writes it, else 1."""
+    """Return the number of stored rows of each output's adjoint: the longest delay plus 1, or plus a block if a later stage writes it."""
     found = storage.adjoint_slots.items() if trains else ()
     reads = [op for op in storage.program.backward if isinstance(op, InputGradient)]
     from_later = {op.source.buffer for op in reads if stages.of(op) > stages.level.get(stages.owner.get(op.source.buffer, ""), 0)}
@@ -206,24 +193,17 @@ def _members(statements: Statements) -> list[dict[str, Any]]:
     storage, trains = statements.storage, statements.trains
     program = storage.program
     filled = statements.stages.filled(program)
-    groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": statements.kernels}]
-    parameters = []
-    for p in program.parameters.values():
-        parameters.append(f"Parameter {p.name} = {_parameter_expression(program, p)}; // {comment_text(p.label)}")
-    groups.append({"comment": "Parameters.", "lines": parameters})
+    parameters = program.parameters.values()
+    lines = [f"Parameter {p.name} = {_parameter_expression(program, p)}; // {comment_text(p.label)}" for p in parameters]
+    groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": statements.kernels}, {"comment": "Parameters.", "lines": lines}]
     for i in program.inputs:
         name = f"{i.id}_in"
-        groups.append(
-            {
-                "comment": f"Input {comment_text(i.label)}.",
-                "lines": [f"Source {name}{{{storage.size(name)}, {storage.stored(name).past}}};"],
-            }
-        )
+        lines = [f"Source {name}{{{storage.size(name)}, {storage.stored(name).past}}};"]
+        groups.append({"comment": f"Input {comment_text(i.label)}.", "lines": lines})
     adjoints = {op.population: op for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else {}
     for op in program.forward:
         if isinstance(op, NeuronStep):
-            info = next(p for p in program.populations if p.id == op.population)
-            label, rounded = info.label, storage.rounded[op.population]
+            info, rounded = next(p for p in program.populations if p.id == op.population), storage.rounded[op.population]
             lines = [f"Rows {n}{{{storage.size(n)}, 0}};" for n in op.currents] + [f"Rows {n}{{{storage.size(n)}, 1}};" for n in op.states]
             lines += [f"Source {n}{{{storage.size(n)}, {storage.stored(n).past}}};" for n in op.outputs]
             lines += [f"Source {n}_near{{{storage.size(n)}, 0}};" for n in op.outputs if trains and n in storage.outputs_with_support]
@@ -236,7 +216,7 @@ def _members(statements: Statements) -> list[dict[str, Any]]:
                 lines += [f"Rows &d_{n} = {n};" for n in op.currents if n in filled]
                 own = (n for n in (*op.currents, *op.states, *op.outputs) if n not in filled)
                 lines += [f"Rows d_{n}{{{storage.size(n)}, 0}};" for n in own]
-            groups.append({"comment": f"Population {comment_text(label)}.", "lines": lines})
+            groups.append({"comment": f"Population {comment_text(info.label)}.", "lines": lines})
     for o in program.outputs:
         lines = [f"Rows {o.record}{{{storage.size(o.record)}, 0}};"]
         if trains and o.id == program.loss_output:
@@ -246,7 +226,6 @@ def _members(statements: Statements) -> list[dict[str, Any]]:
 
 
 def _parameter_expression(program: StepProgram, parameter: Parameter) -> str:
-    """Return the C++ expression that creates a parameter in the memory order of its connection."""
     name = parameter.name
     match [(c.id, c.kind) for c in program.connections if c.weight == name]:
         case [(id_, "dense")]:
@@ -297,16 +276,14 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
 
 
 def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list[RowBuffer]:
-    """Return the row buffers of populations and records."""
     program, found = storage.program, []
     filled, adjoint_slots = stages.filled(program), _adjoint_slots(storage, stages, trains)
     adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else set()
-    past = Slots(1, ("segment",))
+    past, block, every = Slots(1, ("segment",)), Slots(0, ("block",)), Slots(0, ("steps",))
     for op in program.forward:
         if not isinstance(op, NeuronStep):
             continue
         kernel = next(p.kernel for p in program.populations if p.id == op.population)
-        block = Slots(0, ("block",))
         for n in op.currents:
             rows = block if n in filled else ONE
             found.append(RowBuffer(n, storage.size(n), rows, rows))
@@ -316,11 +293,10 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
             found.append(RowBuffer(n, storage.size(n), past if in_history and not rounded else ONE, ONE))
             found += [RowBuffer(f"{n}_history", storage.size(n), past, ONE, 2)] if rounded else []
         for n in op.outputs:
-            kept_rows, width = storage.stored(n), storage.size(n)
-            found.append(RowBuffer(f"{n}.rows", width, kept_rows.slots(trains), kept_rows.slots(False)))
-        found += [
-            RowBuffer(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in op.outputs if trains and n in storage.outputs_with_support
-        ]
+            stored = storage.stored(n)
+            found.append(RowBuffer(f"{n}.rows", storage.size(n), stored.slots(trains), stored.slots(False)))
+        near = [n for n in op.outputs if trains and n in storage.outputs_with_support]
+        found += [RowBuffer(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in near]
         for name, n in zip(kernel.saved, op.saved, strict=True):
             width = 2 if name in storage.rounded[op.population] else 4
             found.append(RowBuffer(n, storage.size(n), Slots(0, ("segment",)) if trains else ONE, ONE, width))
@@ -329,7 +305,6 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
             found += [RowBuffer(f"d_{n}", storage.size(n), ONE, None) for n in op.states]
             found += [RowBuffer(f"d_{n}", storage.size(n), adjoint_slots[n], None) for n in op.outputs]
     for o in program.outputs:
-        every = Slots(0, ("steps",))
         found.append(RowBuffer(o.record, storage.size(o.record), every, every))
         if trains and o.id == program.loss_output:
             whole = program.loss is not None and reads_every_step(program.loss)

@@ -19,27 +19,20 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Function:
-    """A function of ``neurons.cpp``, as data of its template.
-
-    Attributes
-    ----------
-    name, arguments, comment
-        Name of the function, declarations of its arguments, and a comment.
-    width, pitch
-        Number of neurons in a row, and distance between two rows in values, both padded to whole cache lines.
-    scalars
-        Statements before the loop over neurons.
-    lines
-        Statements for one neuron, ``n``, of the row that begins at ``first``.
-    """
+    """A function of ``neurons.cpp``, as data of its template."""
 
     name: str
     arguments: tuple[str, ...]
+    """Declarations of the arguments."""
     comment: str
     width: int
+    """Number of neurons in a row, padded to whole cache lines."""
     pitch: int
+    """Distance between two rows, in values."""
     scalars: tuple[str, ...]
+    """Statements before the loop over neurons."""
     lines: tuple[str, ...]
+    """Statements for one neuron, ``n``, of the row that begins at ``first``."""
 
     @property
     def signature(self) -> str:
@@ -75,23 +68,20 @@ def forward_function(
 ) -> Function:
     """Return ``<id>_forward``.
 
-    Its arguments are parameters, inputs, old states, new states, outputs, saved values stored as float32, flags of neurons that receive a
-    gradient, and the states and saved values stored in 16 bits.
+    Its arguments are parameters, inputs, old states, new states, outputs, saved values stored as float32, the flags of `near`, and the
+    states and saved values stored in 16 bits.
 
     Parameters
     ----------
-    info
-        The population.
-    size
-        Number of neurons.
+    info, size
+        The population, and its number of neurons.
     scalars
         For each parameter, whether all neurons share one value.
     near
-        Outputs whose neurons receive a gradient only in the support of the surrogate (:mod:`snnc.compiler.lowering.gradient_support`).
-        For each, the function stores flags: 1 for a neuron that receives a gradient, else 0.
+        Outputs for which the function stores flags: 1 for a neuron that receives a gradient, because it is in the support of the surrogate,
+        else 0 (:mod:`snnc.compiler.lowering.gradient_support`).
     rounded
-        States and saved values that are stored in 16 bits, each with the offset that is subtracted first
-        (:mod:`snnc.compiler.neurons.rounded_values`).
+        States and saved values stored in 16 bits, with the offset that is subtracted first (:mod:`snnc.compiler.neurons.rounded_values`).
     numbers
         C++ names of the 16-bit type.
     """
@@ -109,14 +99,14 @@ def forward_function(
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
     arguments += [f"const float *{p}" for p in places.values()]
     arguments += [f"float *{p}" for _, p in stores] + [f"{numbers.type} *{p}" for p in short.values()]
-    unused = [f"{p}" for n, p in places.items() if n not in used]
+    unused = [p for n, p in places.items() if n not in used]
     return Function(
         f"{info.id}_forward",
         tuple(arguments),
         comment_text(f"{info.label}: {info.model.name}, forward"),
         padded(size),
         pitch(size),
-        (*_scalars(kernel.parameters, scalars, used), *_unused(unused)),
+        (*_scalars(kernel.parameters, scalars, used), *(f"static_cast<void>({p});" for p in unused)),
         (
             *_loads(places, used),
             *_parameter_loads(kernel.parameters, scalars, used),
@@ -180,7 +170,7 @@ def backward_function(
         comment_text(f"{info.label}: {info.model.name}, adjoint"),
         padded(size),
         pitch(size),
-        (*_scalars(kernel.parameters, scalars, used), *_unused(unused)),
+        (*_scalars(kernel.parameters, scalars, used), *(f"static_cast<void>({p});" for p in unused)),
         (
             *_parameter_loads(kernel.parameters, scalars, used),
             *_loads({n: p for n, p in (places | adjoints).items() if n not in short}, used),
@@ -209,7 +199,3 @@ def _scalars(parameters: Sequence[str], scalars: Mapping[str, bool], used: set[s
 
 def _parameter_loads(parameters: Sequence[str], scalars: Mapping[str, bool], used: set[str]) -> list[str]:
     return [f"const float {a} = {a}_row[n];" for a in parameters if not scalars[a] and a in used]
-
-
-def _unused(names: Sequence[str]) -> list[str]:
-    return [f"static_cast<void>({n});" for n in names]

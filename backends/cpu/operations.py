@@ -13,59 +13,32 @@ from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
 from snnc.backends.native.windows import windows_expression
-from snnc.compiler.ir.step_operations import (
-    AddOneToOne,
-    AddPadded,
-    AddReduced,
-    AddSlice,
-    BackwardOp,
-    BiasGradient,
-    Convolve,
-    ConvolveBiasGradient,
-    ConvolveInputGradient,
-    ConvolveWeightGradient,
-    DenseInputGradient,
-    DenseProduct,
-    DenseWeightGradient,
-    Fill,
-    ForwardOp,
-    NeuronAdjoint,
-    NeuronStep,
-    OneToOneInputGradient,
-    OneToOneWeightGradient,
-    PadGradient,
-    Pooling,
-    PoolingGradient,
-    Record,
-    RecordAdjoint,
-    ReduceGradient,
-    Rescale,
-    RescaleBiasGradient,
-    RescaleInputGradient,
-    RescaleWeightGradient,
-    SliceGradient,
-    SparseInputGradient,
-    SparseProduct,
-    SparseWeightGradient,
-)
+from snnc.compiler.ir import step_operations as ops
+from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.spike_limits import limited_sources
 from snnc.compiler.lowering.statistics import watched
 from snnc.compiler.neurons.expression import Number, Symbol
-from snnc.compiler.neurons.kernel import Kernel
 
-Wired: TypeAlias = SparseProduct | AddOneToOne | Pooling | Rescale | AddReduced | AddSlice | AddPadded
+Wired: TypeAlias = ops.SparseProduct | ops.AddOneToOne | ops.Pooling | ops.Rescale | ops.AddReduced | ops.AddSlice | ops.AddPadded
 """Connections that are stored as tables of wires."""
-WiredWeightGradient: TypeAlias = SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient
+WiredWeightGradient: TypeAlias = ops.SparseWeightGradient | ops.OneToOneWeightGradient | ops.RescaleWeightGradient
 WiredInputGradient: TypeAlias = (
-    SparseInputGradient | OneToOneInputGradient | PoolingGradient | RescaleInputGradient | ReduceGradient | SliceGradient | PadGradient
+    ops.SparseInputGradient
+    | ops.OneToOneInputGradient
+    | ops.PoolingGradient
+    | ops.RescaleInputGradient
+    | ops.ReduceGradient
+    | ops.SliceGradient
+    | ops.PadGradient
 )
 
 SHARED: Final = 1 << 20
-"""All threads share one gradient of a weight with more than this many bytes; for less, a parallel region per block does not pay off."""
+"""All threads share one gradient of a dense weight with more than this many bytes that a single operation computes; of other parameters,
+each thread has its own."""
 COPIED: Final = 1 << 20
 """Maximum bytes of a weight for which backward products always read a copy. With checkpoints, they read larger weights in place and
-interleave the samples at each step instead."""
-ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | ConvolveInputGradient
+interleave the samples at each step instead, except in bfloat16."""
+ConvolveGradient: TypeAlias = ops.ConvolveWeightGradient | ops.ConvolveBiasGradient | ops.ConvolveInputGradient
 
 
 @dataclass
@@ -115,12 +88,12 @@ class Statements:
     # ---- forward -----------------------------------------------------------------------------------------------------
 
     @singledispatchmethod
-    def add(self, op: ForwardOp | BackwardOp) -> None:
+    def add(self, op: ops.ForwardOp | ops.BackwardOp) -> None:
         """Add the statements of `op`."""
         raise TypeError(op)
 
     @add.register
-    def _fill(self, op: Fill) -> None:
+    def _fill(self, op: ops.Fill) -> None:
         call = f"fill(w, {op.target}, t, {{{', '.join(f'&{b}' for b in op.biases)}}});"
         if op.target in self.stages.filled(self.storage.program):
             self.before_block.append(BlockStatement(call, each_step=True))
@@ -128,7 +101,7 @@ class Statements:
             self.forward.append(call)
 
     @add.register
-    def _dense(self, op: DenseProduct) -> None:
+    def _dense(self, op: ops.DenseProduct) -> None:
         """Add a dense connection: once before each block of steps if possible, else in each step."""
         c, weight = op.connection, op.weight
         outputs, inputs = self.storage.program.buffers[weight].shape
@@ -146,33 +119,32 @@ class Statements:
 
     @add.register
     def _wired(self, op: Wired) -> None:
-        """Add a connection that is defined by a table of wires: a maximum or a sum."""
         c = op.connection
         found = wires_of(op, self.storage)
         first = len(self.tables)
         self.tables += found.tables()
-        source = f"{op.source.buffer}, {earlier_step('t', op.source)}"
+        source = f"{op.source.buffer}, {earlier_step(op.source)}"
         if self.storage.reads_lists(op):
             size = self.storage.size(op.source.buffer)
             self.kernels.append(f"const SpikeMaximum {c}{{tables[{first}], tables[{first + 1}], {size}}};")
             self.forward.append(f"{c}.forward(w, {source}, {op.target}, t, scratch);")
             return
-        kind = "Maximum" if is_maximum(op) else "Wiring"
-        self.kernels.append(f"{'' if is_maximum(op) else 'const '}{kind} {c}{{tables[{first}], tables[{first + 1}]}};")
+        kind = "Maximum" if is_maximum(op) else "const Wiring"
+        self.kernels.append(f"{kind} {c}{{tables[{first}], tables[{first + 1}]}};")
         if is_maximum(op):
             self.forward.append(f"{c}.forward(w, {source}, {op.target}, t);")
             return
         if found.constants is not None:
             self.kernels.append(f"const Array<float> {c}_constants = constants(tables[{first + 2}]);")
-        weight = op.weight if isinstance(op, SparseProduct | AddOneToOne | Rescale) else None
+        weight = op.weight if isinstance(op, ops.SparseProduct | ops.AddOneToOne | ops.Rescale) else None
         self.weights[c] = f"{c}_constants.data()" if weight is None else f"{weight}.value.data()"
         self.forward.append(f"{c}.forward(w, {source}, {self.weights[c]}, {op.target}, t, scratch);")
-        if isinstance(op, Rescale) and op.bias is not None:
+        if isinstance(op, ops.Rescale) and op.bias is not None:
             self.kernels.append(f"const Biases {c}_biases{{tables[{len(self.tables) - 1}]}};")
             self.forward.append(f"{c}_biases.forward(w, {op.target}, t, {op.bias}.value.data());")
 
     @add.register
-    def _convolve(self, op: Convolve) -> None:
+    def _convolve(self, op: ops.Convolve) -> None:
         """Add a convolution, with the maximum pooling of its result if both are computed together."""
         c, windows = op.connection, op.windows
         outputs = self.storage.program.buffers[op.weight].shape[0]
@@ -187,11 +159,11 @@ class Statements:
             self.layout.append(f"{c}.keep(training ? segment : 0, batch);")
         self.kernels.append(f"Convolution {c}{{{', '.join(arguments)}}};")
         bias = f"&{op.bias}" if op.bias is not None else "nullptr"
-        source = f"{op.source.buffer}, {earlier_step('t', op.source)}"
+        source = f"{op.source.buffer}, {earlier_step(op.source)}"
         self.forward.append(f"{c}.forward(w, {source}, {op.weight}, {bias}, {op.target}, t, scratch);")
 
     @add.register
-    def _neuron_step(self, op: NeuronStep) -> None:
+    def _neuron_step(self, op: ops.NeuronStep) -> None:
         self.forward.append(self.neuron_call(op))
         self.enter += self._first_history(op)
         self.forward += [Guarded("!again", f"{o}.list_rows(w, t);") for o in op.outputs if self.storage.stored(o).listed]
@@ -199,29 +171,29 @@ class Statements:
         self.forward += [Guarded("training && !again", f"{o}.forget_dropped(w, t, {o}_near);") for o in near if o in limited]
         self.forward += [Guarded("training && !again", f"{o}_near.list_rows(w, t);") for o in near]
 
-    def _kernel(self, op: NeuronStep | NeuronAdjoint) -> Kernel:
-        return next(p.kernel for p in self.storage.program.populations if p.id == op.population)
+    def _info(self, op: ops.NeuronStep | ops.NeuronAdjoint) -> PopulationInfo:
+        return next(p for p in self.storage.program.populations if p.id == op.population)
 
-    def _first_history(self, op: NeuronStep) -> list[str]:
+    def _first_history(self, op: ops.NeuronStep) -> list[str]:
         """Return the statements that store the states before the first step."""
-        kernel, found, keep = self._kernel(op), [], SHORT[self.storage.precision].keep
+        kernel, found, keep = self._info(op).kernel, [], SHORT[self.storage.precision].keep
         parameters = dict(zip(kernel.parameters, op.parameters, strict=True))
         for state, n in zip(kernel.states, op.states, strict=True):
             match self.storage.rounded[op.population].get(state):
                 case Number(value):
                     found.append(f"{keep}(w, {n}, first - 1, {n}_history, {c_literal(value)});")
-                case Symbol(name) if self.storage.program.buffers[parameters[name]].shape == ():
-                    found.append(f"{keep}(w, {n}, first - 1, {n}_history, {parameters[name]}.value[0]);")
                 case Symbol(name):
-                    found.append(f"{keep}(w, {n}, first - 1, {n}_history, {parameters[name]}.value.data());")
+                    scalar = self.storage.program.buffers[parameters[name]].shape == ()
+                    offset = f"{parameters[name]}.value{'[0]' if scalar else '.data()'}"
+                    found.append(f"{keep}(w, {n}, first - 1, {n}_history, {offset});")
         return found
 
-    def neuron_call(self, op: NeuronStep) -> str:
+    def neuron_call(self, op: ops.NeuronStep) -> str:
         """Return the statement that runs a step of a population."""
         arguments = [f"{a}.value.data()" for a in op.parameters]
         arguments += [f"{i}.row(t, w.first)" for i in op.currents]
         arguments += [f"{s}.row(t - 1, w.first)" for s in op.states] + [f"{s}.row(t, w.first)" for s in op.states]
-        kernel = self._kernel(op)
+        kernel = self._info(op).kernel
         rounded = self.storage.rounded[op.population]
         saved = dict(zip(kernel.saved, op.saved, strict=True))
         histories = {s: f"{n}_history" for s, n in zip(kernel.states, op.states, strict=True)} | saved
@@ -231,25 +203,22 @@ class Statements:
         arguments += [f"{histories[n]}.row(t, w.first)" for n in rounded]
         return f"{op.population}_forward({', '.join(('rows', *arguments))});"
 
-    def _outputs_with_support(self, op: NeuronStep) -> list[str]:
+    def _outputs_with_support(self, op: ops.NeuronStep) -> list[str]:
         return [o for o in op.outputs if self.trains and o in self.storage.outputs_with_support]
 
     @add.register
-    def _record(self, op: Record) -> None:
-        self.forward.append(f"copy_step(w, {op.source.buffer}.rows, {earlier_step('t', op.source)}, {op.target}, t);")
+    def _record(self, op: ops.Record) -> None:
+        self.forward.append(f"copy_step(w, {op.source.buffer}.rows, {earlier_step(op.source)}, {op.target}, t);")
 
     # ---- backward ----------------------------------------------------------------------------------------------------
 
     @add.register
-    def _record_adjoint(self, op: RecordAdjoint) -> None:
-        self.backward.append(
-            to_earlier_step(op.source, f"add_step(w, d_{op.target}, t, d_{op.source.buffer}, {earlier_step('t', op.source)});")
-        )
+    def _record_adjoint(self, op: ops.RecordAdjoint) -> None:
+        self.backward.append(to_earlier_step(op.source, f"add_step(w, d_{op.target}, t, d_{op.source.buffer}, {earlier_step(op.source)});"))
 
     @add.register
-    def _neuron_adjoint(self, op: NeuronAdjoint) -> None:
-        """Add the backward step of a population: a call of its kernel, with arguments in the kernel's order."""
-        kernel, rounded = self._kernel(op), self.storage.rounded[op.population]
+    def _neuron_adjoint(self, op: ops.NeuronAdjoint) -> None:
+        kernel, rounded = self._info(op).kernel, self.storage.rounded[op.population]
         states = {s: f"{n}_history" if s in rounded else n for s, n in zip(kernel.states, op.states, strict=True)}
         arguments = [f"{a}.value.data()" for a in op.parameters]
         for s in kernel.history:
@@ -258,8 +227,8 @@ class Statements:
         arguments += [f"d_{s}.row(0, w.first)" for s in op.states] + [f"d_{i}.row(t, w.first)" for i in op.currents]
         for gradient in op.gradients:
             parameter = gradient.removeprefix("d_")
-            if self.storage.size(parameter) == 1 and self.storage.program.buffers[parameter].shape == ():
-                size = self.storage.size(op.currents[0]) if op.currents else self.storage.size(op.states[0])
+            if self.storage.program.buffers[parameter].shape == ():
+                size = self.storage.size((op.currents or op.states)[0])
                 self.kernels.append(f"PerWorker<Array<float>> {gradient}_sums;")
                 self.layout.append(f"{gradient}_sums.resize(workers.size());")
                 self.sums[f"{gradient}_sums"] = size
@@ -271,22 +240,22 @@ class Statements:
         self.start += [f"d_{s}.clear(w, 0);" for s in op.states]
         self.backward.append(f"{op.population}_backward({', '.join(('rows', *arguments))});")
         self.backward += [f"d_{o}.clear(w, t);" for o in op.outputs]
-        if next(p.label for p in self.storage.program.populations if p.id == op.population) in watched(self.storage.program):
-            self._store_adjoint(f"d_{op.population}", op.currents[0])
+        if self._info(op).label in watched(self.storage.program):
+            self._show_adjoint(f"d_{op.population}", op.currents[0])
 
-    def _store_adjoint(self, name: str, current: str) -> None:
-        """Store the adjoint of a current at all steps, as a tensor of the ABI."""
+    def _show_adjoint(self, name: str, current: str) -> None:
+        """Store the adjoint of a current at all steps, and make it a tensor of the ABI."""
         self.kernels.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
         self.row_buffers.append(RowBuffer(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
         self.setup.append(f'add_adjoint("{name}", {name}, false);')
         self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
 
     @add.register
-    def _bias(self, op: BiasGradient) -> None:
+    def _bias(self, op: ops.BiasGradient) -> None:
         self.gradients.append(f"bias_gradient(w, d_{op.target}, first, last, {gradient_of(op.gradient)});")
 
     @add.register
-    def _dense_weight(self, op: DenseWeightGradient) -> None:
+    def _dense_weight(self, op: ops.DenseWeightGradient) -> None:
         c, given = op.connection, f"{op.source.buffer}, {op.source.delay}, d_{op.target}, first, last"
         parameter = op.gradient.removeprefix("d_")
         if self._alone(op) and 4 * self.storage.size(parameter) > SHARED:
@@ -296,11 +265,11 @@ class Statements:
         fresh = self.writes(op, "last == steps")
         self.gradients.append(f"{c}.weight_gradient(w, {given}, {gradient_of(op.gradient)}, {fresh}, scratch);")
 
-    def _alone(self, op: DenseWeightGradient) -> bool:
+    def _alone(self, op: ops.DenseWeightGradient) -> bool:
         """Return whether no other operation contributes to the gradient."""
         return [getattr(other, "gradient", None) for other in self.storage.program.backward].count(op.gradient) == 1
 
-    def writes(self, op: DenseWeightGradient, first: str = "") -> str:
+    def writes(self, op: ops.DenseWeightGradient, first: str = "") -> str:
         """Return the C++ condition under which `op` overwrites its gradient instead of adding to it; `first`: additional condition."""
         if not self._alone(op):
             return "false"
@@ -308,7 +277,7 @@ class Statements:
         return f"w.fresh && {first}" if first else "w.fresh"
 
     @add.register
-    def _dense_input(self, op: DenseInputGradient) -> None:
+    def _dense_input(self, op: ops.DenseInputGradient) -> None:
         """Add the gradient that a dense connection returns to its source: once after each block of steps if possible, else in each step."""
         c = op.connection
         self.store_packed(op)
@@ -321,9 +290,9 @@ class Statements:
         else:
             self.backward.append(call)
 
-    def store_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
+    def store_packed(self, op: ops.DenseInputGradient | ops.ConvolveInputGradient) -> None:
         """Store a packed copy of a weight for the backward pass."""
-        if isinstance(op, ConvolveInputGradient):
+        if isinstance(op, ops.ConvolveInputGradient):
             self.setup.append(f"{op.connection}.keep_packed();")
             self.prepare.append(f"{op.connection}.pack({op.weight}, worker, workers);")
             return
@@ -341,23 +310,23 @@ class Statements:
         c, found = op.connection, dict.fromkeys(("weight", "bias", "adjoint", "near"), "nullptr")
         for gradient in own:
             match gradient:
-                case ConvolveWeightGradient():
+                case ops.ConvolveWeightGradient():
                     found["weight"] = gradient_of(gradient.gradient)
-                case ConvolveBiasGradient():
+                case ops.ConvolveBiasGradient():
                     found["bias"] = gradient_of(gradient.gradient)
-                case ConvolveInputGradient():
+                case ops.ConvolveInputGradient():
                     self.store_packed(gradient)
                     found["adjoint"] = f"&d_{gradient.source.buffer}"
                     near = gradient.source.buffer in self.storage.outputs_with_support and c not in self.storage.pooled
                     # The list lacks neurons whose spikes were dropped. Convolutions, unlike dense connections, return gradients to them.
                     if near and gradient.source.buffer not in limited_sources(self.storage.program):
                         found["near"] = f"&{gradient.source.buffer}_near"
-        forward = next(o for o in self.storage.program.forward if isinstance(o, Convolve) and o.connection == c)
+        forward = next(o for o in self.storage.program.forward if isinstance(o, ops.Convolve) and o.connection == c)
         given = f"w, {forward.source.buffer}, {forward.source.delay}, d_{op.target}, t, {forward.weight}"
         self.backward.append(f"{c}.backward({given}, {{{', '.join(found.values())}}}, scratch);")
 
     @add.register
-    def _indexed_bias(self, op: RescaleBiasGradient) -> None:
+    def _indexed_bias(self, op: ops.RescaleBiasGradient) -> None:
         self.backward.append(f"{op.connection}_biases.gradient(w, d_{op.target}, t, {gradient_of(op.gradient)});")
 
     @add.register
@@ -377,6 +346,6 @@ class Statements:
             self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {self.weights[c]}, {adjoint});")
 
 
-def is_large(storage: SequenceStorage, op: DenseInputGradient) -> bool:
+def is_large(storage: SequenceStorage, op: ops.DenseInputGradient) -> bool:
     """Return whether backward products read the weight without a copy if there are checkpoints."""
     return storage.precision != "bfloat16" and 4 * storage.size(op.weight) > COPIED

@@ -6,7 +6,6 @@ layers, so it may run a whole block of steps before the next layer begins. In th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,17 +13,7 @@ from typing import Final
 import networkx as nx
 
 from snnc.backends.native.storage import SequenceStorage, is_maximum
-from snnc.compiler.ir.step_operations import (
-    BackwardOp,
-    ConnectionOp,
-    DenseProduct,
-    Fill,
-    ForwardOp,
-    NeuronAdjoint,
-    NeuronStep,
-    Record,
-    RecordAdjoint,
-)
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.step_program import StepProgram
 
 HEAVY: Final = 1 << 19
@@ -33,22 +22,15 @@ HEAVY: Final = 1 << 19
 
 @dataclass(frozen=True)
 class Stages:
-    """Division of the populations into stages, in the order in which a block of steps runs them.
-
-    Attributes
-    ----------
-    owner
-        Population of each current and output.
-    level
-        Stage of each population; inputs have none.
-    forward, backward
-        Dense connections whose products are computed for a block of steps at once, in the forward and backward pass.
-    """
+    """Division of the populations into stages, in the order in which a block of steps runs them."""
 
     owner: Mapping[str, str]
+    """Population of each current and output."""
     level: Mapping[str, int]
+    """Stage of each population; inputs have none."""
     forward: frozenset[str]
     backward: frozenset[str]
+    """Dense connections whose products of a pass are computed for a block of steps at once."""
 
     @property
     def count(self) -> int:
@@ -57,45 +39,38 @@ class Stages:
 
     def filled(self, program: StepProgram) -> frozenset[str]:
         """Return the currents to which block products are added; their buffers have a row for each step of a block."""
-        return frozenset(op.target for op in program.forward if isinstance(op, DenseProduct) and op.connection in self.forward)
+        return frozenset(op.target for op in program.forward if isinstance(op, ops.DenseProduct) and op.connection in self.forward)
 
-    def of(self, op: ForwardOp | BackwardOp) -> int:
+    def of(self, op: ops.ForwardOp | ops.BackwardOp) -> int:
         """Return the stage that runs `op`."""
         match op:
-            case NeuronStep() | NeuronAdjoint():
+            case ops.NeuronStep() | ops.NeuronAdjoint():
                 return self.level[op.population]
-            case Record() | RecordAdjoint():
+            case ops.Record() | ops.RecordAdjoint():
                 return self.level.get(self.owner.get(op.source.buffer, ""), 0)
         return self.level[self.owner[op.target]]
 
 
-def stages_of(storage: SequenceStorage, excluded: Callable[[ForwardOp], bool]) -> Stages:
+def stages_of(storage: SequenceStorage, excluded: Callable[[ops.ForwardOp], bool]) -> Stages:
     """Return the stages of `storage.program`; `excluded` selects operations that do not run step by step in training."""
     program = storage.program
-    owner = _owners(program)
-    connections = [op for op in program.forward if not isinstance(op, Fill | NeuronStep | Record)]
-    heavy = {op.connection for op in connections if isinstance(op, DenseProduct) and not excluded(op) and _bytes(op, program) > HEAVY}
+    steps = [op for op in program.forward if isinstance(op, ops.NeuronStep)]
+    owner = {buffer: op.population for op in steps for buffer in (*op.currents, *op.outputs)}
+    connections = [op for op in program.forward if not isinstance(op, ops.Fill | ops.NeuronStep | ops.Record)]
+    dense = [op for op in connections if isinstance(op, ops.DenseProduct) and not excluded(op)]
+    heavy = {op.connection for op in dense if 4 * storage.size(op.weight) > HEAVY}
     from_inputs = frozenset(op.connection for op in connections if op.connection in heavy and op.source.buffer not in owner)
     level = _levels(program, owner, connections, heavy)
     between = [op for op in connections if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]
-    # Several stages need lists of spikes, which are stored for all steps; rows are stored for only a few. Truncation clears the adjoints
-    # between two steps, which requires that all layers run the same step.
+    # A later stage reads whole blocks of steps, so it must read lists of spikes, which are stored for all steps; rows are stored for only a
+    # few steps. Truncation clears the adjoints between two steps, which requires that all layers run the same step.
     if program.truncate or any(is_maximum(op) or not storage.stored(op.source.buffer).listed for op in between):
         return Stages(owner, dict.fromkeys(level, 0), from_inputs, frozenset())
     ahead = frozenset(op.connection for op in between if op.connection in heavy)
     return Stages(owner, level, from_inputs | ahead, ahead)
 
 
-def _owners(program: StepProgram) -> dict[str, str]:
-    steps = [op for op in program.forward if isinstance(op, NeuronStep)]
-    return {buffer: op.population for op in steps for buffer in (*op.currents, *op.outputs)}
-
-
-def _bytes(op: DenseProduct, program: StepProgram) -> int:
-    return 4 * math.prod(program.buffers[op.weight].shape)
-
-
-def _levels(program: StepProgram, owner: Mapping[str, str], connections: Sequence[ConnectionOp], heavy: set[str]) -> dict[str, int]:
+def _levels(program: StepProgram, owner: Mapping[str, str], connections: Sequence[ops.ConnectionOp], heavy: set[str]) -> dict[str, int]:
     """Return the stage of each population: the maximum number of heavy connections on a path to it, without those inside loops."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(p.id for p in program.populations)
@@ -103,13 +78,8 @@ def _levels(program: StepProgram, owner: Mapping[str, str], connections: Sequenc
     graph.add_edges_from((sender, receiver) for sender, receiver, _ in pairs)
     costly = {(sender, receiver) for sender, receiver, is_heavy in pairs if is_heavy}
     level: dict[str, int] = {}
-    for loop in _in_order(graph):
+    parts = nx.condensation(graph)
+    for loop in (parts.nodes[n]["members"] for n in nx.topological_sort(parts)):
         before = [level[u] + ((u, v) in costly) for v in loop for u in graph.predecessors(v) if u not in loop]
         level |= dict.fromkeys(loop, max(before, default=0))
     return level
-
-
-def _in_order(graph: nx.DiGraph[str]) -> list[frozenset[str]]:
-    """Return the strongly connected components in topological order."""
-    parts = nx.condensation(graph)
-    return [frozenset(parts.nodes[n]["members"]) for n in nx.topological_sort(parts)]

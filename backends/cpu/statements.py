@@ -18,32 +18,20 @@ class BlockStatement:
 
 @dataclass(frozen=True)
 class CollapsedReadout:
-    """Arguments of the macro ``collapsed_loss`` of ``readout.jinja``.
-
-    Attributes
-    ----------
-    population, states, width
-        Id of the readout population, its number of states, and the padded width of its output row.
-    parameters
-        C++ expressions of the readout's parameters.
-    current, output, mean
-        Members of the network: the readout's current, its output, and the mean of the output.
-    step
-        Statement that runs a step of the readout.
-    biases
-        Parameters with which the current is initialised.
-    products
-        Dense connections of the readout.
-    """
+    """Arguments of the macro ``collapsed_loss`` of ``readout.jinja``."""
 
     population: str
     states: int
+    """Number of states of the population."""
     width: int
+    """Number of values in a row of the output, with padding."""
     parameters: tuple[str, ...]
     current: str
     output: str
     mean: str
+    """Members of the network: the readout's current, its output, and the mean of the output."""
     step: str
+    """Statement that runs a step of the readout."""
     biases: tuple[str, ...]
     products: tuple[DenseProduct, ...]
 
@@ -53,9 +41,9 @@ def to_earlier_step(source: BufferValue, statement: str) -> Statement:
     return Guarded(f"t >= {source.delay}", statement) if source.delay else statement
 
 
-def earlier_step(step: str, source: BufferValue) -> str:
-    """Return the C++ expression of the step of `source` that is read at `step`."""
-    return f"{step} - {source.delay}" if source.delay else step
+def earlier_step(source: BufferValue) -> str:
+    """Return the C++ expression of the step of `source` that is read at step ``t``."""
+    return f"t - {source.delay}" if source.delay else "t"
 
 
 def gradient_of(name: str) -> str:

@@ -20,18 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CudaOptions(SequenceOptions):
-    """Options of the CUDA backend.
-
-    Attributes
-    ----------
-    device
-        Number of the device; None: chosen by the environment. Not a user option: a PyTorch module sets it to the device of its tensors.
-    """
+    """Options of the CUDA backend."""
 
     memory: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"tf32": "yes", "bfloat16": "with a loss", "float16": "yes"}})
     half: HalfOption | None = None
     device: int | None = None
+    """Number of the device; None: chosen by the environment. Not a user option: a PyTorch module sets it to the device of its tensors."""
 
 
 class CudaBackend(Backend[CudaOptions]):

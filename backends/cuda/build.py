@@ -184,7 +184,7 @@ def _target(architecture: str) -> list[str]:
     return [f"-arch={architecture}"]
 
 
-def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
+def build_host_check(folder: Path) -> Path:
     """Return the library of the project in `folder` built for the CPU, where each CUDA thread is a fiber: slow, meant for checks only.
 
     Raises
@@ -194,7 +194,7 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
     """
     folder = Path(folder)
     command = compiler()
-    every = [*command, *common_flags(command), *HOST_FLAGS, *flags]
+    every = [*command, *common_flags(command), *HOST_FLAGS]
     identity = [*every, compiler_version(command), machine_id()]
     headers = headers_of(folder)
     sources, link = sources_in(folder, (*SOURCES, ON_HOST)), linker_flags(command)

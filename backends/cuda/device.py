@@ -58,7 +58,7 @@ def first_device() -> Device:
 
 
 def device_attributes(*numbers: int) -> list[int]:
-    """Return attributes of the device on which sessions open, by their numbers in the driver API (CUdevice_attribute in cuda.h).
+    """Return attributes of the device on which sessions open, by their numbers (CUdevice_attribute in cuda.h).
 
     Raises
     ------
@@ -94,8 +94,7 @@ def _opened() -> tuple[Any, ctypes.c_int]:
         raise GpuMissingError(f"the CUDA driver of this machine finds no device. {_HELP}")
     variable, named = next(((v, os.environ[v]) for v in (DEVICE, LOCAL_RANK) if os.environ.get(v)), (DEVICE, "0"))
     if variable == LOCAL_RANK and count.value == 1:
-        # The launcher may make only one device visible to each process.
-        named = "0"
+        named = "0"  # the launcher may make only one device visible to each process
     if not named.isdecimal() or int(named) >= count.value:
         raise GpuMissingError(f"{variable} is {named!r}; the CUDA driver of this machine finds {count.value} devices, from 0. {_HELP}")
     device = ctypes.c_int(0)

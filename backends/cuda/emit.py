@@ -35,7 +35,7 @@ def emit_cuda(
 ) -> Path:
     """Write the project of `program` to `folder`, completely or not at all; needs neither nvcc nor a device.
 
-    `steps` and `batch` are the initial sizes of a session, which accepts any number of either. In precision ``"tf32"``, the weights of
+    `steps` and `batch` are the initial sizes of a session, which can change both. In precision ``"tf32"``, the weights of
     forward products of spikes outside the time loop are rounded to 11 significant bits. In ``"bfloat16"``, the factors of dense backward
     products and the deltas have 16 bits; in ``"float16"``, also the factors of forward products and the histories. Sums, running states
     and parameters are float32.
@@ -56,8 +56,8 @@ def emit_cuda(
     sources = [name for name in SOURCES if name not in absent]
     names = [name for name in (*runtime_files("cuda", TRAINING), *OWN, *(TRAINING if context["training"] else ())) if name not in absent]
     texts = rendered(context | {"sources": sources}, "cuda", names, LOSS, CONSTANTS)
-    more = {"launches": context["launches"]}
-    return write_project_files(folder, program, "cuda", sizes, texts, table_file(tables), values, context["memory"], more)
+    memory, more = (context["bytes_per_step"], context["memory"]), {"launches": context["launches"]}
+    return write_project_files(folder, program, "cuda", sizes, texts, table_file(tables), values, *memory, more)
 
 
 def _absent(context: Mapping[str, Any]) -> set[str]:

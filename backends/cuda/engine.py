@@ -34,19 +34,18 @@ class CudaEngine(SequenceEngine):
     """Runs the shared library of a project, with any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
     Inputs may already be in device memory: contiguous float32 arrays [steps, batch, *shape] of torch, CuPy or JAX (DLPack or
-    ``__cuda_array_interface__``). The program reads them there; they are not copied to the host.
+    ``__cuda_array_interface__``). They are not copied to the host.
 
     Parameters
     ----------
     library, folder
-        The library from :func:`~snnc.backends.cuda.build.build_cuda` or :func:`~snnc.backends.cuda.build.build_host_check`, and the
-        project's folder.
+        The library from :func:`build_for_device`, and the project's folder.
     team_blocks
         Number of thread blocks in a team (blocks that work on the same samples); None leaves the choice to the program.
     tile
         Number of samples for which a block reads each weight once: 1 or 8; None leaves the choice to the program.
     memory
-        Maximum bytes of a training step. If it would need more, checkpoints are used, so that histories cover one segment at a time.
+        See :class:`~snnc.backends.native.sequence_engine.SequenceEngine`.
     device_memory
         Bytes of device memory; None: kernels use the memory of the host, as in a check on the CPU.
     device
@@ -138,7 +137,7 @@ class CudaEngine(SequenceEngine):
         self._there = sending[0] if sending else None
 
     def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
-        """Set all inputs from host or device memory, except those sent ahead, and start sending the offered ones."""
+        """Set the inputs, unless they were sent ahead, and start sending the offered ones."""
         there, self._there = self._there, None
         offered, self._offered = self._offered, None
         if there is None or there.inputs is not inputs or there.shapes != self._shapes():
@@ -189,8 +188,8 @@ def _check_device_array(name: str, given: DeviceArray, shape: tuple[int, ...]) -
         raise DeviceArrayError(f"the device array for input {name} is not contiguous. Make it contiguous first.")
 
 
-def open_engine(folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
-    """Build the project in `folder` if needed and load it on device `number`; see :class:`CudaEngine` for `memory`.
+def build_for_device(folder: Path, number: int | None = None) -> Path:
+    """Return the library of the project in `folder` for device `number` of this machine, or for a check on the CPU.
 
     Raises
     ------
@@ -199,11 +198,6 @@ def open_engine(folder: Path, memory: int | None = None, number: int | None = No
     ToolMissingError, BuildError
         This machine has no compiler, or the project does not compile.
     """
-    return load_engine(build_for_device(folder, number), folder, memory, number)
-
-
-def build_for_device(folder: Path, number: int | None = None) -> Path:
-    """Return the library of the project in `folder` for this machine's device, or for a check on the CPU; see :func:`open_engine`."""
     if os.environ.get(CHECK_ON_HOST):
         return build_host_check(folder)
     with _named(number):
@@ -211,7 +205,7 @@ def build_for_device(folder: Path, number: int | None = None) -> Path:
 
 
 def load_engine(library: Path, folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
-    """Load a library built by :func:`build_for_device`; see :func:`open_engine`."""
+    """Load a library built by :func:`build_for_device` on the same device; see :class:`CudaEngine` for `memory`."""
     if os.environ.get(CHECK_ON_HOST):
         return CudaEngine(library, Path(folder), memory=memory)
     with _named(number):

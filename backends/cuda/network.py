@@ -23,7 +23,6 @@ from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls, preparatio
 from snnc.backends.native.composed_loss import target_setup
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
-from snnc.backends.native.project_files import MemoryNeeds
 from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.graph import Array
@@ -39,17 +38,16 @@ Group = dict[str, Any]
 
 
 class SequenceBuffer(NamedTuple):
-    """A buffer of a sequence.
-
-    Its fields are its name, the number of values in a row, the number of steps before the first, the type of a row, and a C++ expression
-    of the number of stored steps (`slots`).
-    """
+    """A buffer of a sequence."""
 
     name: str
     size: int
+    """Number of values in a row."""
     past: int
+    """Number of stored steps before the first one."""
     form: Literal["numbers", "halves", "spikes"]
     slots: str
+    """C++ expression of the number of stored steps; empty for inputs."""
     half: str = "Half"
     """The 16-bit type."""
 
@@ -122,14 +120,14 @@ def network_context(
         "record": record,
         "classes": storage.size(record) if record is not None else 0,
         **training_context(program.loss, program.optimizer, "of."),
-        "memory": MemoryNeeds(buffers.bytes_per_step(), buffers.needs(_fixed_bytes(program, learned, copies)).to_data()),
+        "bytes_per_step": buffers.bytes_per_step(),
+        "memory": buffers.needs(_fixed_bytes(program, learned, copies)),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, steps.connections.tables.tables
 
 
 def _update(program: StepProgram, parameter: str, group: int | None) -> Context:
-    """Return the template data of the update of a parameter in an optimiser's group."""
     return {
         "name": parameter,
         "learned": f"{parameter}_learned",
@@ -175,12 +173,23 @@ def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], r
             *gradients.layout,
             *(p.layout for p in prepared),
         ],
-        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.connections.binding, *steps.limits.binding(), *plan.binding],
+        "binding": [
+            *buffers.binding(),
+            *(f"net.{p} = {p}.value.data();" for p in steps.program.parameters),
+            *(copy.binding for copy in steps.connections.copies.values()),
+            *steps.connections.binding,
+            *steps.limits.binding(),
+            *plan.binding,
+        ],
     }
 
 
 def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
-    """Return the launches in order: pack inputs, clear, prepare weights, forward pass, loss, backward pass, weight gradients, update."""
+    """Return the launches in order.
+
+    Without training: pack inputs, clear, forward pass. With training: pack inputs, clear, prepare weights, forward pass, loss, backward
+    pass, gradients of weights and biases, update.
+    """
     storage, program, described = steps.storage, steps.program, Launches(steps)
     packed = [FLOAT * storage.size(f"{i.id}_in") for i in program.inputs if i.kind == "spikes"]
     found = [Launch("pack", "once", "inputs", sum(packed))] if packed else []
@@ -192,11 +201,8 @@ def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
     record = next(o.record for o in program.outputs if o.id == program.loss_output)
     loss = Launch("loss", "once", "loss", 3 * FLOAT * storage.size(record))
     overlaps = _overlaps(steps, plan)
-    gradients = [
-        replace(one, during=overlaps.get(getattr(op, "gradient", ""), ""))
-        for op in program.backward
-        if (one := described.gradient(op)) is not None
-    ]
+    pairs = [(one, getattr(op, "gradient", "")) for op in program.backward if (one := described.gradient(op)) is not None]
+    gradients = [replace(one, during=overlaps.get(gradient, "")) for one, gradient in pairs]
     learned = sum(program.parameters[u.parameter].value.size for u in program.update)
     # Weights and moments are read and written, gradients are read.
     update = Launch("update", "once", "parameters", fixed_bytes=FLOAT * learned * (2 * (1 + len(moments(program.optimizer))) + 1))
@@ -280,11 +286,8 @@ class Buffers:
             for n in op.currents:
                 shown = info.label in self.watched_populations
                 slots = f"training ? {'steps' if shown else f'kept + {self.ahead(n)}'} : 1"
-                rows.append(
-                    SequenceBuffer(f"d_{n}", self.storage.size(n), 0, "halves", slots, "BFloat16")
-                    if self.steps.rounds_delta(n)
-                    else self._numbers(f"d_{n}", slots)
-                )
+                short = SequenceBuffer(f"d_{n}", self.storage.size(n), 0, "halves", slots, "BFloat16")
+                rows.append(short if self.steps.rounds_delta(n) else self._numbers(f"d_{n}", slots))
             rows += [self._numbers(f"d_{n}", "1") for n in op.states]
             rows += [SequenceBuffer(f"{g}_sums", self.gradients.sums[f"{g}_sums"], 0, "numbers", "1") for g in adjoint.gradients]
         return f"Population {comment_text(info.label)}.", rows
@@ -330,11 +333,7 @@ class Buffers:
 
     def fields(self) -> list[Group]:
         """Return the members of ``Net``."""
-        found = []
-        for comment, rows in self.groups:
-            lines = [f"{row.kind} {row.name};" for row in rows]
-            found.append(_group(comment, lines))
-        return found
+        return [_group(comment, [f"{row.kind} {row.name};" for row in rows]) for comment, rows in self.groups]
 
     def members(self) -> list[Group]:
         """Return the members of the session."""
@@ -356,8 +355,7 @@ class Buffers:
 
     def binding(self) -> list[str]:
         """Return the statements that pass the addresses of buffers to kernels."""
-        lines = [f"{row.name}.view(net.{row.name}, first);" for row in self.rows]
-        return lines
+        return [f"{row.name}.view(net.{row.name}, first);" for row in self.rows]
 
     def bytes_per_step(self) -> int:
         """Return the bytes per step and sample; buffers whose size does not depend on the number of steps are not counted."""
@@ -365,7 +363,7 @@ class Buffers:
         return sum(kept) + 4 * self.plan.scratch.training + self._staged
 
     def needs(self, fixed: int) -> Needs:
-        """Return the memory needs of a session, including `fixed` bytes; spikes need one bit each, independent of activity."""
+        """Return the memory needs of a session, including `fixed` bytes; spikes take one bit per neuron, whatever the activity."""
         history = sum(row.bytes for row in self.rows if "kept" in row.slots) + 4 * self.plan.scratch.training
         begun = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
         named = [row for row in self.rows if row.name in begun and not _of_full_sequence(row.slots)]
@@ -385,24 +383,16 @@ class Buffers:
 
     def start(self) -> list[str]:
         """Return the statements that set the adjoints of states and the sums of gradients to 0 before the backward pass."""
-        lines = []
-        for op in self.adjoints.values():
-            held = [*(f"d_{n}" for n in op.states), *(f"{g}_sums" for g in op.gradients)]
-            lines += [f"moves.clear({name}.data.data(), {name}.data.size());" for name in held]
-        return lines
+        held = [n for op in self.adjoints.values() for n in (*(f"d_{s}" for s in op.states), *(f"{g}_sums" for g in op.gradients))]
+        return [f"moves.clear({name}.data.data(), {name}.data.size());" for name in held]
 
 
 def _group(comment: str, lines: list[str]) -> Group:
     return {"comment": comment, "lines": lines}
 
 
-def _dense_inputs(program: StepProgram) -> dict[str, int]:
-    """Return dense weight -> number of its inputs."""
-    return {op.weight: program.buffers[op.weight].shape[1] for op in program.forward if isinstance(op, DenseProduct)}
-
-
 def _parameters(program: StepProgram) -> list[str]:
-    inputs = _dense_inputs(program)
+    inputs = {op.weight: program.buffers[op.weight].shape[1] for op in program.forward if isinstance(op, DenseProduct)}
     found = []
     for p in program.parameters.values():
         turned = f", {inputs[p.name]}" if p.name in inputs else ""
@@ -414,10 +404,6 @@ def _pointers(steps: Steps, learned: list[str]) -> list[str]:
     lines = [f"const float *{p};" for p in steps.program.parameters]
     lines += [copy.field for copy in steps.connections.copies.values()]
     return lines + [f"Learned {p}_learned;" for p in learned]
-
-
-def _parameter_binding(steps: Steps) -> list[str]:
-    return [f"net.{p} = {p}.value.data();" for p in steps.program.parameters] + [copy.binding for copy in steps.connections.copies.values()]
 
 
 def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterable[WeightCopy]) -> int:

@@ -1,4 +1,4 @@
-"""Compiles codelets; changes flags and sources until this machine's compiler accepts them."""
+"""Compile codelets on this machine: if its compiler rejects a source, adapt the flags or a copy of the source and try again."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from snnc.backends.emulator.refused import is_refused, unknown_builtins, without_refused
+from snnc.backends.emulator.refused import ABOUT_ASSEMBLY, UNKNOWN_BUILTIN, without_refused
 from snnc.backends.emulator.sources import in_declared_order
 from snnc.backends.toolchain.compilers import run_compiler
+from snnc.compiler.errors import BuildError
 
-# Keeps the compute() of every vertex in the library, even if the file does not call it.
 KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
+"""Flag that keeps the method ``compute`` of every vertex in the library, although nothing in the file calls it."""
 NAMED_ELEMENTS = re.compile(
     r"request for member .[xyzw]. in |illegal vector component|member reference base type"
     r"|brace-enclosed initializer list.*(?:__vector|snnc_)"
 )
 """Compiler errors for ``v.x`` and ``v = {a, b}`` on the compiler's vector types; classes support both, but are slower."""
 HALF_CLASSES, ALL_CLASSES = "-DSNNC_HALF_VECTOR_CLASSES", "-DSNNC_VECTOR_CLASSES"
-"""Flags that define vectors of halves, or all vectors, as classes. For halves, classes are faster with GCC, which converts the elements
-of its own vectors one by one."""
+"""Flags that define vectors of halves, or all vectors, as classes. GCC compiles classes of halves to faster code than its own vectors."""
 COMPUTE_ELSEWHERE = re.compile(
     r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here|attributes at the beginning of statement"
 )
@@ -31,48 +31,30 @@ OWN_CONSTANTS = "-DSNNC_OWN_MATH_CONSTANTS"
 """Flag without which <cmath> defines these constants."""
 ASSEMBLY = re.compile(r"\b(?:asm|__asm__|__asm)\b")
 MAX_ATTEMPTS = 24
+"""Each attempt adapts one thing; a source may need several."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One way to compile a source.
-
-    Attributes
-    ----------
-    flags
-        Command of the compiler and its flags.
-    refused
-        Builtins to replace by calls that stop the run; inline assembly is then replaced too. None: nothing is replaced.
-    """
+    """One way to compile a source; `flags` contains the compiler's command too."""
 
     source: Path
     flags: tuple[str, ...]
     refused: frozenset[str] | None = None
+    """Builtins to replace, together with all inline assembly, by calls that stop the run; None: nothing is replaced."""
 
 
 def compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Sequence[str], clang: bool) -> Attempt:
-    """Compile a source; change the flags or a copy of the source until the compiler accepts them. Return the accepted attempt.
+    """Compile a C++ file and return the attempt that the compiler accepted.
 
-    Parameters
-    ----------
-    source
-        C++ file, or a copy of it for this compiler.
-    scratch
-        Folder of further copies.
-    flags
-        Command of the compiler, and the flags that the preprocessor needs.
-    rest
-        Further flags, such as the name of the object file.
-    clang
-        Whether the compiler is Clang.
+    `scratch` is a folder for adapted copies. `flags` is the command of the compiler with the flags that the preprocessor needs, and `rest`
+    contains further flags, such as the name of the object file.
 
     Raises
     ------
     BuildError
-        The compiler reports an error that no known change avoids.
+        The compiler reports an error that no known adaptation avoids.
     """
-    from snnc.compiler.errors import BuildError  # not needed if the cache has the table
-
     name, attempt = source.name, Attempt(source, tuple(flags))
     original: BuildError | None = None
     for _ in range(MAX_ATTEMPTS):
@@ -90,7 +72,7 @@ def compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Seq
 
 
 def _input(attempt: Attempt, scratch: Path, name: str) -> list[str]:
-    """Return the arguments for the compiler's input: the source, or a preprocessed copy without instructions of an IPU."""
+    """Return the compiler's arguments for the source, or for a preprocessed copy without instructions of an IPU."""
     if attempt.refused is None:
         return [str(attempt.source)]
     text = run_compiler([*attempt.flags, "-E", str(attempt.source)], name)
@@ -100,13 +82,14 @@ def _input(attempt: Attempt, scratch: Path, name: str) -> list[str]:
 
 
 def _changed(attempt: Attempt, scratch: Path, errors: str, clang: bool) -> Attempt | None:
-    """Return a changed attempt that may avoid these errors; None if no change is known."""
+    """Return the next attempt after these errors; None if no adaptation is known."""
     ordered = in_declared_order(attempt.source, scratch, errors)
     if ordered is not None:
         return replace(attempt, source=ordered)
-    found = (attempt.refused or frozenset()) | unknown_builtins(errors)
-    if is_refused(errors) and found != attempt.refused:
-        return replace(attempt, refused=found)
+    unknown = UNKNOWN_BUILTIN.findall(errors)
+    refused = (attempt.refused or frozenset()).union(unknown)
+    if (unknown or ABOUT_ASSEMBLY.search(errors)) and refused != attempt.refused:
+        return replace(attempt, refused=refused)
     flags = _other_flags(list(attempt.flags), errors, clang)
     if flags is not None:
         return replace(attempt, flags=tuple(flags))
@@ -116,13 +99,11 @@ def _changed(attempt: Attempt, scratch: Path, errors: str, clang: bool) -> Attem
 
 
 def _other_flags(flags: list[str], errors: str, clang: bool) -> list[str] | None:
-    """Return changed flags that may avoid these errors; None if no change is known."""
     if HALF_CLASSES in flags:
         return [f for f in flags if f != HALF_CLASSES]
-    if NAMED_ELEMENTS.search(errors) and ALL_CLASSES not in flags:
-        return [*flags, ALL_CLASSES]
-    if OWN_CONSTANT.search(errors) and OWN_CONSTANTS not in flags:
-        return [*flags, OWN_CONSTANTS]
+    for reported, flag in ((NAMED_ELEMENTS, ALL_CLASSES), (OWN_CONSTANT, OWN_CONSTANTS)):
+        if reported.search(errors) and flag not in flags:
+            return [*flags, flag]
     if COMPUTE_ELSEWHERE.search(errors) and KEEP_COMPUTE in flags and not clang:
         return [*(f for f in flags if f != KEEP_COMPUTE), "-fkeep-inline-functions"]
     return None

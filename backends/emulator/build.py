@@ -1,4 +1,4 @@
-"""Build the emulator's library once, and programs against it."""
+"""Build the emulator's libraries, once per machine, and programs that are linked with them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -19,8 +19,6 @@ from snnc.compiler.files.cache import cache_dir
 __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "library", "prefix"]
 
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
-PREFIX = ("include", "src", "cmake")
-"""Folders of the emulator that determine the contents of its install prefix without PopLibs."""
 LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl")
 """The libraries of PopLibs; one shared library contains them all."""
 WITHIN_POPLAR = ("pva", "pvti")
@@ -38,9 +36,7 @@ fi
 rm -f "$said"
 exit $code
 """
-"""Compiler launcher for CMake: if a compilation fails on a construct that older compilers accepted, it is repeated on an adapted source."""
-
-
+"""Compiler launcher: if a compilation fails on a construct that older compilers accepted, it is repeated on an adapted source."""
 ENABLE = """\
 # Source this file (bash, zsh): compilers, CMake and the loader then find the emulator as they find the Poplar SDK.
 POPLAR_SDK_ENABLED=$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")" && pwd)
@@ -69,23 +65,18 @@ Build files may name libraries before the sources; the linkers of some systems w
 """
 
 
+FALLBACK = EMULATOR / "fallback"
+"""Headers that replace those of libraries that this machine may lack; the compiler searches them last (``-idirafter``)."""
+
+
 def include_dir() -> Path:
     """Return the folder of the headers of host code and codelets."""
     return EMULATOR / "include"
 
 
-def fallback_dir() -> Path:
-    """Return the folder of fallback headers for libraries that this machine may lack: searched last (``-idirafter``)."""
-    return EMULATOR / "fallback"
-
-
 def library_flags() -> tuple[str, ...]:
-    """Return the compiler flags of the emulator's libraries: ``$SNNC_LIBRARY_FLAGS``, else those for optimisation and warnings."""
+    """Return the compiler flags of the emulator's libraries: ``$SNNC_LIBRARY_FLAGS``, by default :data:`DEFAULT_FLAGS`."""
     return tuple(shlex.split(os.environ.get("SNNC_LIBRARY_FLAGS", DEFAULT_FLAGS)))
-
-
-def _fallback(complete: bool) -> list[str]:
-    return ["-idirafter", str(fallback_dir())] if complete else []
 
 
 def library() -> Path:
@@ -94,9 +85,9 @@ def library() -> Path:
 
 
 def prefix() -> Path:
-    """Return an install prefix with ``include``, ``lib/libpoplar.so`` and ``lib/cmake/poplar``.
+    """Return a folder of the cache with ``include``, ``lib/libpoplar.so`` and ``lib/cmake/poplar``, built if missing.
 
-    It is built once for each content of the sources, compiler and flags, in the cache folder.
+    The cache has one such folder for each combination of sources, compiler and flags.
     """
     return _prefix(tuple(compiler()), library_flags(), str(cache_dir()))
 
@@ -104,47 +95,28 @@ def prefix() -> Path:
 @lru_cache(maxsize=8)
 def _prefix(command: tuple[str, ...], chosen: tuple[str, ...], _cache: str) -> Path:
     flags = [*common_flags(command), *chosen]
-    key = digest([*_contents(*PREFIX), *command, compiler_version(command), *flags, machine_id(), sys.executable, str(EMULATOR)])
-    return _cached_library(f"emulator-{key}", "libpoplar.so", lambda scratch: _build(scratch, command, flags))
+    key = digest(
+        [*_contents("include", "src", "cmake"), *command, compiler_version(command), *flags, machine_id(), sys.executable, str(EMULATOR)]
+    )
+    return cached_file(f"emulator-{key}", "lib/libpoplar.so", lambda scratch: _build(scratch, command, flags)).parents[1]
 
 
 def complete_prefix() -> Path:
-    """Return an install prefix that also has PopLibs (``lib/libpopops.so`` and others) and ``bin/popc``.
-
-    It is built once, like :func:`prefix`, whose ``libpoplar.so`` it links to.
-    """
+    """Return a folder like :func:`prefix` that also has PopLibs (``lib/libpopops.so`` and others) and ``bin/popc``."""
     return _complete_prefix(tuple(compiler()), library_flags(), str(cache_dir()))
 
 
 @lru_cache(maxsize=8)
 def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: str) -> Path:
-    """Return the cached prefix with PopLibs, built if missing."""
     base = _prefix(command, chosen, cache)
     flags = [*common_flags(command), *chosen]
-    key = digest(
-        [
-            *_contents("include", "src", "poplibs", "cmake", "fallback"),
-            LAUNCHER,
-            ENABLE,
-            POPC,
-            COMPILER,
-            *command,
-            compiler_version(command),
-            *flags,
-            machine_id(),
-            str(base),
-        ]
-    )
-    return _cached_library(f"emulator-poplibs-{key}", "libpoplibs.so", lambda scratch: _build_libraries(scratch, base, command, flags))
-
-
-def _cached_library(name: str, library: str, build: Callable[[Path], None]) -> Path:
-    """Return the cached prefix `name`; it is complete if it contains `library`."""
-    return cached_file(name, f"lib/{library}", build).parents[1]
+    texts: list[str | bytes] = [*_contents("include", "src", "poplibs", "cmake", "fallback"), LAUNCHER, ENABLE, POPC, COMPILER]
+    name = f"emulator-poplibs-{digest([*texts, *command, compiler_version(command), *flags, machine_id(), str(base)])}"
+    return cached_file(name, "lib/libpoplibs.so", lambda scratch: _build_libraries(scratch, base, command, flags)).parents[1]
 
 
 def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Sequence[str]) -> None:
-    """Build PopLibs with the ``libpoplar.so`` of the prefix `base`, and write the commands and CMake files of a complete prefix."""
+    """Build PopLibs with the ``libpoplar.so`` in `base`, and write the commands and CMake files of :func:`complete_prefix`."""
     lib, binaries = folder / "lib", folder / "bin"
     shutil.copytree(base / "include", folder / "include")
     compiled = _compile_all(folder / "objects", EMULATOR / "poplibs", command, flags)
@@ -159,24 +131,23 @@ def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Se
     for name in ("poplar", "poplibs", *LIBRARIES, *WITHIN_POPLAR):
         (lib / "cmake" / name).mkdir(parents=True)
         shutil.copy(EMULATOR / "cmake" / "poplarConfig.cmake", lib / "cmake" / name / f"{name}Config.cmake")
-    shutil.copytree(fallback_dir(), folder / "fallback")
+    shutil.copytree(FALLBACK, folder / "fallback")
     binaries.mkdir()
-    python = shlex.quote(sys.executable)
-    script = shlex.quote(str(EMULATOR / "popc_script.py"))
-    _write_command(binaries / "popc", POPC.format(python=python, script=script, library=shlex.quote(str(base / "lib" / "libpoplar.so"))))
-    _write_command(binaries / "launcher", LAUNCHER.format(python=python, script=shlex.quote(str(EMULATOR / "launcher_script.py"))))
-    for name in filter(shutil.which, COMPILERS):
-        _write_command(binaries / name, COMPILER.format(name=name))
+    python, popc, launcher = (
+        shlex.quote(str(path)) for path in (sys.executable, EMULATOR / "popc_script.py", EMULATOR / "launcher_script.py")
+    )
+    commands = {
+        "popc": POPC.format(python=python, script=popc, library=shlex.quote(str(base / "lib" / "libpoplar.so"))),
+        "launcher": LAUNCHER.format(python=python, script=launcher),
+        **{name: COMPILER.format(name=name) for name in filter(shutil.which, COMPILERS)},
+    }
+    for name, text in commands.items():
+        (binaries / name).write_text(f"#!/bin/sh\n{text}")
+        (binaries / name).chmod(0o755)
     (folder / "enable.sh").write_text(ENABLE)
 
 
-def _write_command(path: Path, text: str) -> None:
-    path.write_text(f"#!/bin/sh\n{text}")
-    path.chmod(0o755)
-
-
 def _contents(*folders: str) -> list[bytes]:
-    """Return names and contents of all files in some folders of the emulator."""
     files = sorted(p for folder in folders for p in (EMULATOR / folder).rglob("*") if p.is_file())
     return [part for p in files for part in (str(p.relative_to(EMULATOR)).encode(), p.read_bytes())]
 
@@ -184,12 +155,9 @@ def _contents(*folders: str) -> list[bytes]:
 def _build(folder: Path, command: Sequence[str], flags: Sequence[str]) -> None:
     """Build ``libpoplar.so`` in a folder, and copy headers and CMake files."""
     lib = folder / "lib"
-    shutil.copytree(EMULATOR / "include", folder / "include")
+    shutil.copytree(include_dir(), folder / "include")
     shutil.copytree(EMULATOR / "cmake", lib / "cmake" / "poplar")
-    paths = [
-        f'-DSNNC_PYTHON_EXECUTABLE="{sys.executable}"',
-        f'-DSNNC_POPC_SCRIPT="{EMULATOR / "popc_script.py"}"',
-    ]
+    paths = [f'-DSNNC_PYTHON_EXECUTABLE="{sys.executable}"', f'-DSNNC_POPC_SCRIPT="{EMULATOR / "popc_script.py"}"']
     compiled = _compile_all(folder / "objects", EMULATOR / "src", command, [*flags, *paths])
     link = ["-shared", "-Wl,-soname,libpoplar.so", *map(str, compiled), "-o", str(lib / "libpoplar.so"), "-ldl"]
     run_compiler([*command, *flags, *link], "libpoplar.so")
@@ -197,14 +165,14 @@ def _build(folder: Path, command: Sequence[str], flags: Sequence[str]) -> None:
 
 
 def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Sequence[str]) -> list[Path]:
-    """Compile the sources of a folder as two translation units, so headers are read only twice; return the objects."""
+    """Compile the sources of a folder in two halves, so that the compiler reads the headers only twice; return the objects."""
     objects.mkdir()
     (objects.parent / "lib").mkdir(exist_ok=True)
 
     def compile_half(number: int, half: Sequence[Path]) -> Path:
         unit, output = objects / f"half{number}.cpp", objects / f"half{number}.o"
         unit.write_text("".join(f'#include "{source}"\n' for source in half))
-        include = [f"-I{EMULATOR / 'include'}", f"-I{sources}"]
+        include = [f"-I{include_dir()}", f"-I{sources}"]
         run_compiler([*command, *flags, *include, "-DSNNC_EMULATOR_SOURCES", "-c", str(unit), "-o", str(output)], sources.name)
         return output
 
@@ -213,7 +181,6 @@ def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Se
 
 
 def _halves(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Split sources into two groups of about equal size."""
     halves: tuple[list[Path], list[Path]] = ([], [])
     sizes = [0, 0]
     for source in sorted(sources, key=lambda path: (-path.stat().st_size, path.name)):
@@ -233,12 +200,12 @@ def compile_program(
     sources: Sequence[Path], output: Path, shared: bool = False, flags: Sequence[str] = ("-O2",), *,
     libraries: Sequence[str] = (), complete: bool = False,
 ) -> None:  # fmt: skip
-    """Compile and link a host program against the emulator.
+    """Compile a host program and link it with the emulator.
 
     Parameters
     ----------
     sources
-        C++ files of the host side (codelets are compiled by ``Graph::addCodelets``).
+        C++ files of host code; codelets are not among them, because ``Graph::addCodelets`` compiles them.
     output
         Path of the program or shared library.
     shared
@@ -248,7 +215,7 @@ def compile_program(
     libraries
         Arguments after the sources, such as ``-ldl``.
     complete
-        Whether PopLibs are linked too.
+        Whether to link PopLibs too.
 
     Raises
     ------
@@ -256,22 +223,6 @@ def compile_program(
         The program does not compile; the message contains the compiler's first errors.
     """
     command = compiler()
-    link = [*link_flags(complete), *libraries]
-    kind = ["-shared"] if shared else []
-    names = [str(s) for s in sources]
-    run_compiler(
-        [
-            *command,
-            *common_flags(command),
-            *flags,
-            *kind,
-            "-isystem",
-            str(include_dir()),
-            *_fallback(complete),
-            *names,
-            "-o",
-            str(output),
-            *link,
-        ],
-        ", ".join(Path(n).name for n in names),
-    )
+    every = [*command, *common_flags(command), *flags, *(["-shared"] if shared else []), "-isystem", str(include_dir())]
+    files = [*(["-idirafter", str(FALLBACK)] if complete else []), *map(str, sources), "-o", str(output)]
+    run_compiler([*every, *files, *link_flags(complete), *libraries], ", ".join(Path(source).name for source in sources))

@@ -1,4 +1,4 @@
-"""Read the vertex classes of a compiled codelet file from its debug information."""
+"""Read the vertex classes of compiled codelets from the debug information (DWARF) of their library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLASS_TAGS = ("DW_TAG_class_type", "DW_TAG_structure_type")
 WRAPPERS = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type")
 DIRECTIONS = {"poplar::Input": "input", "poplar::Output": "output", "poplar::InOut": "inout"}
 CODE_BYTES = "code_bytes"
-"""Name, or first part of the name, of the static constants in which a class states the size of its code in bytes."""
+"""Static constant in which a class states the bytes of its code; those of functions that classes share are in ``code_bytes_NAME``."""
 BASES = {"poplar::Vertex": "vertex", "poplar::MultiVertex": "multi", "poplar::SupervisorVertex": "supervisor"}
 # By DWARF's encoding and size; `char` is recognised by its name.
 SCALARS = {
@@ -55,48 +55,34 @@ def spelled(arguments: str) -> str:
 
 @dataclass(frozen=True)
 class VertexField:
-    """One field of a vertex.
-
-    Attributes
-    ----------
-    name, offset, type
-        Name, offset in the class in bytes, and element type.
-    kind
-        ``value`` (a plain member), ``scalar``, ``vector``, ``list`` (edges), ``state`` (a vector without direction).
-    direction
-        ``input``, ``output``, ``inout``, or ``none``.
-    layout, alignment
-        ``VectorLayout`` and alignment, in bytes, of the vector's declaration.
-    """
+    """A field of a vertex; `offset` and `alignment` are in bytes."""
 
     name: str
     offset: int
     kind: str
+    """``value`` (a plain member), ``scalar``, ``vector``, ``list`` (edges) or ``state`` (a vector without direction)."""
     direction: str
+    """``input``, ``output``, ``inout`` or ``none``."""
     type: str
+    """Type of the elements."""
     layout: str
+    """The ``VectorLayout`` of a vector."""
     alignment: int
 
 
 @dataclass(frozen=True)
 class VertexType:
-    """One vertex class: its name for ``addVertex``, its size, its fields and the address of ``compute``.
-
-    Attributes
-    ----------
-    code_bytes
-        Value of the class's static constant ``code_bytes``, else the size of ``compute`` as compiled for the host.
-    shared_code
-        Values of the constants ``code_bytes_NAME``: bytes of each function that several classes call and a tile stores once.
-    """
+    """A vertex class, by its name for ``addVertex``; `size` is in bytes, and `address` is that of ``compute``."""
 
     name: str
     kind: str
     size: int
     address: int
     code_bytes: int
+    """Value of the constant ``code_bytes``, else the size of ``compute`` as compiled for the host."""
     fields: list[VertexField] = field(default_factory=list)
     shared_code: dict[str, int] = field(default_factory=dict)
+    """Values of the constants ``code_bytes_NAME``: bytes of each function that several classes call and a tile stores once."""
 
 
 def vertex_types(library: Path) -> list[VertexType]:
@@ -133,7 +119,7 @@ def _number(die: DIE, attribute: str) -> int:
 
 
 class _DwarfReader:
-    """The classes of one compilation unit and the names of their scopes."""
+    """The classes of a compilation unit, as debugging information entries (DIE), and the scopes of types by their offsets."""
 
     def __init__(self) -> None:
         self.classes: list[DIE] = []
@@ -155,7 +141,7 @@ class _DwarfReader:
                 self.scopes[die.offset] = scope
 
     def vertex(self, die: DIE, symbols: dict[str, tuple[int, int]]) -> VertexType | None:
-        """Return the vertex type of a class, or None if it is not a vertex or cannot run."""
+        """Return the vertex type of a class; None if it is not a vertex or has no ``compute``."""
         kind = self.base_kind(die)
         link = self.compute_name(die)
         if kind is None or link not in symbols:
@@ -178,11 +164,8 @@ class _DwarfReader:
 
     def base_kind(self, die: DIE) -> str | None:
         """Return the kind of vertex that a class derives from: "vertex", "multi" or "supervisor"; None if it is not a vertex."""
-        for base in self.bases(die):
-            kind = BASES.get(self.name(base)) or self.base_kind(base)
-            if kind is not None:
-                return kind
-        return None
+        kinds = (BASES.get(self.name(base)) or self.base_kind(base) for base in self.bases(die))
+        return next((kind for kind in kinds if kind is not None), None)
 
     def bases(self, die: DIE) -> Iterator[DIE]:
         for child in die.iter_children():
@@ -190,7 +173,7 @@ class _DwarfReader:
                 yield self.resolved(child)
 
     def compute_name(self, die: DIE) -> str:
-        """Return the symbol of compute, the class's own or an inherited one."""
+        """Return the symbol of a class's own or inherited ``compute``."""
         for child in die.iter_children():
             if child.tag == "DW_TAG_subprogram" and _text(child, "DW_AT_name") == "compute":
                 return _text(child, "DW_AT_linkage_name")
@@ -236,7 +219,7 @@ class _DwarfReader:
         return VertexField(name, offset, kind, direction or "none", self.scalar(element), layout, alignment)
 
     def field_of_row(self, edge: DIE) -> VertexField | None:
-        """Return one element of a Vector<Input<Vector<T>>> as a field."""
+        """Return an element of a ``Vector<Input<Vector<T>>>`` as a field."""
         direction = DIRECTIONS.get(self.plain_name(edge))
         arguments = self.type_arguments(edge)
         if not arguments:
@@ -247,7 +230,7 @@ class _DwarfReader:
         return self.vector_field("", 0, inner, direction)
 
     def resolved(self, die: DIE) -> DIE:
-        """Return the type of a debugging information entry (DIE), without typedefs and qualifiers."""
+        """Return the type of an entry, without typedefs and qualifiers."""
         while True:
             die = die.get_DIE_from_attribute("DW_AT_type")
             if die.tag not in WRAPPERS:
@@ -261,7 +244,7 @@ class _DwarfReader:
         return die.tag in CLASS_TAGS and self.plain_name(die) == "quarter"
 
     def scalar(self, die: DIE) -> str:
-        """Return the device's name of a base or enumeration type, or of a quarter; empty for others."""
+        """Return Poplar's name of a base or enumeration type, or of a quarter; empty for others."""
         if self.is_quarter(die):
             return "quarter"
         if die.tag == "DW_TAG_enumeration_type":
@@ -277,7 +260,7 @@ class _DwarfReader:
         return self.scopes.get(die.offset, "") + _text(die, "DW_AT_name").partition("<")[0]
 
     def name(self, die: DIE) -> str:
-        """Return a class's name and template arguments, spelled the same for every compiler, without spaces."""
+        """Return a class's name with its template arguments, without spaces, in a spelling that does not depend on the compiler."""
         arguments = [self.argument(a) for a in self.arguments(die)]
         plain = self.plain_name(die)
         if not arguments and "<" in (text := _text(die, "DW_AT_name")):
@@ -298,7 +281,7 @@ class _DwarfReader:
         return [self.argument(a) for a in self.arguments(die) if a.tag == "DW_TAG_template_value_param"]
 
     def argument(self, argument: DIE) -> str:
-        """Return one template argument's spelling."""
+        """Return the spelling of a template argument."""
         if "DW_AT_type" not in argument.attributes:
             return "void"
         kind = self.resolved(argument)
@@ -323,7 +306,7 @@ class _DwarfReader:
         return self.scalar(kind) or self.short_vector(kind) or _text(kind, "DW_AT_name")
 
     def short_vector(self, kind: DIE) -> str:
-        """Return the device's name of a compiler's vector type, such as ``float2``; empty for other types."""
+        """Return Poplar's name of a compiler's vector type, such as ``float2``; empty for other types."""
         if kind.tag != "DW_TAG_array_type" or "DW_AT_GNU_vector" not in kind.attributes:
             return ""
         bounds = [c for c in kind.iter_children() if c.tag == "DW_TAG_subrange_type"]
@@ -331,7 +314,7 @@ class _DwarfReader:
         return f"{SHORT_NAMES.get(self.scalar(self.resolved(kind)), '')}{count}"
 
     def vector_class(self, kind: DIE) -> str:
-        """Return the device's name of a class that replaces a vector (``snnc_vector<float, 2>``); empty for other classes."""
+        """Return Poplar's name of a class that replaces a vector type (``snnc_vector<float, 2>``); empty for other classes."""
         if self.plain_name(kind) != "snnc_vector":
             return ""
         (element,), (count,) = self.type_arguments(kind), self.value_arguments(kind)

@@ -1,4 +1,4 @@
-"""Build and run a Poplar program that was not written for snnc."""
+"""Build and run any Poplar program with the emulator: ``snnc emulate``."""
 
 from __future__ import annotations
 
@@ -11,43 +11,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from snnc.backends.emulator.build import compile_program, complete_prefix, fallback_dir, include_dir, library
+from snnc.backends.emulator.build import FALLBACK, compile_program, complete_prefix, include_dir, library
 from snnc.backends.emulator.popc import compile_codelets
 from snnc.backends.emulator.sources import NOT_LOCAL, is_codelet, without_capture_defaults
 from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
 from snnc.compiler.errors import BuildError
 
-__all__ = ["BuiltProgram", "Checks", "build_program", "run_program"]
-
-
 FALLBACK_LIBRARIES = ("boost_program_options", "boost_timer", "boost_chrono", "boost_system")
-"""Libraries that headers in :func:`fallback_dir` can replace."""
+"""Libraries that headers in :data:`~snnc.backends.emulator.build.FALLBACK` can replace."""
 
 
 @dataclass(frozen=True)
 class Checks:
-    """Optional checks and settings of the emulator; checks cost time.
-
-    Attributes
-    ----------
-    bounds
-        A vertex that writes outside a field, or to an input, is an error.
-    undefined
-        Reading an element that is undefined after ``WriteUndef`` is an error.
-    workers
-        It is an error if two workers of a MultiVertex write the same 32-bit word.
-    lenient_memory
-        Exceeding a tile's memory is only a warning, as in Graphcore's model.
-    profile
-        File for the profile (JSON), written when an engine is destroyed.
-    """
+    """Checks and settings of an emulated run; by default, all checks that cost time are off."""
 
     bounds: bool = False
+    """Report a vertex that writes outside a field, or to an input, as an error."""
     undefined: bool = False
+    """Report reads of elements that ``WriteUndef`` made undefined as errors."""
     workers: bool = False
+    """Report an error if two workers of a MultiVertex write the same 32-bit word."""
     lenient_memory: bool = False
+    """Only warn if a tile needs more memory than it has, as Graphcore's model does."""
     profile: Path | None = None
+    """JSON file for the profile, written when an engine is destroyed."""
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables that libpoplar reads."""
@@ -63,15 +51,7 @@ class Checks:
 
 @dataclass(frozen=True)
 class BuiltProgram:
-    """A built program.
-
-    Attributes
-    ----------
-    path
-        The executable, in the cache.
-    environment
-        Environment variables with which it finds its codelets.
-    """
+    """A built program: its executable in the cache, and the environment variables with which it finds its codelets."""
 
     path: Path
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -80,13 +60,13 @@ class BuiltProgram:
 def build_program(
     sources: Sequence[Path], *, include: Sequence[Path] = (), define: Sequence[str] = (), flags: Sequence[str] = (), sanitize: str = ""
 ) -> BuiltProgram:
-    """Build a host program, and its codelets, against the emulator; builds are cached.
+    """Build a host program and its codelets, or find them in the cache.
 
     Parameters
     ----------
     sources
-        C++ files, the host program first. The others are codelets if they include ``poplar/Vertex.hpp`` and build no graph
-        (or are ``.gp`` files, written by popc), else further host code.
+        The C++ file of the host program, then further host code and codelets. Codelets are files ``.gp``, which popc writes, and
+        sources for which :func:`~snnc.backends.emulator.sources.is_codelet` is true.
     include, define
         Folders and macros, for host code and codelets.
     flags
@@ -104,10 +84,13 @@ def build_program(
     for source in sources:
         if not source.is_file():
             raise BuildError(f"{source}: no such file")
-    host, codelets = _sort(sources)
+    codelets = [s for s in sources[1:] if s.suffix == ".gp" or is_codelet(s.read_text(errors="replace"))]
+    host = [sources[0], *(s for s in sources[1:] if s not in codelets)]
     both = [f"-I{folder.resolve()}" for folder in include] + [f"-D{macro}" for macro in define]
     both += [f"-fsanitize={sanitize}", "-g"] if sanitize else []
-    codelets = [c if c.suffix == ".gp" else _checked(c, both) for c in codelets]
+    for codelet in codelets:
+        if codelet.suffix != ".gp":
+            compile_codelets(codelet, library().resolve(), both)  # so that its errors are reported before anything runs
     environment = {
         "SNNC_CODELETS": ":".join(str(c.resolve()) for c in codelets),
         "SNNC_CODELET_PATH": str(host[0].resolve().parent),
@@ -126,22 +109,9 @@ def _is_in_headers(flag: str) -> bool:
     return found in ("", name)
 
 
-def _sort(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Divide sources into host code and codelets."""
-    rest = [(s, s.suffix == ".gp" or is_codelet(s.read_text(errors="replace"))) for s in sources[1:]]
-    return [sources[0], *(s for s, codelet in rest if not codelet)], [s for s, codelet in rest if codelet]
-
-
-def _checked(codelet: Path, flags: Sequence[str]) -> Path:
-    """Compile a codelet file, so that its errors are reported before anything runs; return the path of the source."""
-    compile_codelets(codelet, library().resolve(), flags)
-    return codelet
-
-
 def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[str]) -> Path:
-    """Return the cached executable of a host program, built if missing."""
     command = compiler()
-    options = [*common_flags(command), *flags, "-isystem", str(include_dir()), "-idirafter", str(fallback_dir())]
+    options = [*common_flags(command), *flags, "-isystem", str(include_dir()), "-idirafter", str(FALLBACK)]
     texts = [run_compiler([*command, *options, "-E", str(s.resolve())], s.name) for s in sources]
     parts = [*texts, *command, compiler_version(command), *flags, *libraries, machine_id(), str(complete_prefix())]
 
@@ -159,7 +129,7 @@ def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[st
 
 
 def _accepted(source: Path, preprocessed: str, folder: Path, command: Sequence[str]) -> Path:
-    """Return a copy of a source in which lambdas outside of functions have no default capture, which older compilers accepted."""
+    """Return a copy of a source without default captures of lambdas outside of functions, which only older compilers accepted."""
     checked = [*command, "-w", "-fsyntax-only", str(source)]
     errors = subprocess.run(checked, capture_output=True, text=True, check=False).stderr
     changed = Path(tempfile.mkdtemp(dir=folder)) / f"{source.stem}.ii"
@@ -173,13 +143,13 @@ def run_program(program: BuiltProgram, arguments: Sequence[str] = (), *, ipu: st
     Parameters
     ----------
     program
-        The result of `build_program`.
+        The result of :func:`build_program`.
     arguments
         Arguments of the program.
     ipu
         The emulated machine: ``ipu1``, ``ipu2``, ``ipu21``, or ``none``.
     checks
-        The optional checks.
+        Checks and settings of the run.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,6 +1,6 @@
-"""Repeats a failed compiler command on a copy of the source without a construct that only older compilers accepted.
+"""Script that repeats a failed compiler command on a copy of the source without a construct that only older compilers accepted.
 
-The shell script ``LAUNCHER`` in ``build.py`` runs it.
+The shell script ``LAUNCHER`` in ``build.py`` runs it with the command as arguments.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ OUTPUTS = ("-o", "-MF", "-MT", "-MQ")
 
 
 def load_sources() -> ModuleType:
-    """Load ``sources.py`` by its path, so that the rest of snnc is not imported."""
+    """Load ``sources.py`` by its path, without importing the rest of snnc."""
     spec = importlib.util.spec_from_file_location("snnc_sources", Path(__file__).with_name("sources.py"))
-    if spec is None or spec.loader is None:
-        raise ImportError("sources.py is missing next to the launcher")
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def without_outputs(command: Sequence[str]) -> list[str]:
-    """Return a compiler's command without its outputs.
+    """Return a compiler's command without the options for its output files.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def without_outputs(command: Sequence[str]) -> list[str]:
 
 
 def main(command: Sequence[str]) -> int:
-    """Run the command and return its exit code; a source whose lambdas it rejects is replaced by a preprocessed, corrected copy."""
+    """Run a compiler's command, with a corrected, preprocessed copy of each source whose lambdas it rejects; return its exit code."""
     named = [word for word in command if word.endswith(SOURCES)]
     plain, sources = [word for word in without_outputs(command) if word not in named], load_sources()
     with tempfile.TemporaryDirectory(prefix="snnc-launcher-") as folder:

@@ -1,8 +1,7 @@
-"""Compile codelets to shared libraries and a table of their vertex types: the replacement of Graphcore's ``popc``.
+"""The emulator's replacement of Graphcore's codelet compiler ``popc``: compiles codelets to a shared library and a table of its vertices.
 
 ``python -m snnc.backends.emulator.popc codelets.cpp -o codelets.gp`` writes the table, and next to it the library and the object file;
-without ``-o`` these go to the cache. Several sources, and tables that popc wrote before, are linked into one library. popc accepts the
-usual flags (``-O3 -g -I -D -std=… --target ipu2``). The last line printed is ``table: <path>``.
+without ``-o``, it writes them to the cache. It links several sources, and tables that it wrote before, into one library.
 """
 
 from __future__ import annotations
@@ -14,11 +13,12 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from snnc.backends.emulator.adapted import HALF_CLASSES, KEEP_COMPUTE, Attempt, compile_adapted
+from snnc.backends.emulator.adapted import HALF_CLASSES, KEEP_COMPUTE, compile_adapted
 from snnc.backends.emulator.sources import EMULATOR, portable_copy, without_comments
 from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import (
@@ -31,6 +31,7 @@ from snnc.backends.toolchain.compilers import (
     machine_id,
     run_compiler,
 )
+from snnc.compiler.errors import BuildError, SnncError
 from snnc.compiler.files.temporary import temporary_folder
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ AS_HARDWARE = ("-D__IPU__", "-include", "math.h")
 """Flags that imitate compilation for an IPU: ``__IPU__`` is defined, and `sin(x)` of a float is a float, whichever header declares it."""
 
 API_VERSION = "3.3.0"
-"""Version of Poplar whose documented interface the emulator follows; ``poplar::versionString()`` returns it."""
+"""Version of Poplar whose documented interface the emulator follows."""
 HALF_VECTORS = re.compile(r"\bhalf[24]\b")
 INCLUDE_PATHS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
 HARMLESS = ("-D", "-O", "-W", "-f", "-m", "-g", "-std=")
@@ -52,25 +53,23 @@ HARMLESS = ("-D", "-O", "-W", "-f", "-m", "-g", "-std=")
 CLANG_VERSION = re.compile(r"clang version (\d+)")
 FIRST_CLANG_WITH_HALVES = 16
 TARGETS = ("cpu", "ipu1", "ipu2", "ipu21")
-"""Names of Poplar's targets, for ``--list-targets``; popc compiles all codelets for this machine."""
+"""Names that ``--list-targets`` prints; whichever is chosen, popc compiles for this machine."""
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
 FIRST_GCC_WITH_EXCESS_PRECISION = 13
+# Names of vertices in a source, in a table and in an assembly file.
 DECLARED_VERTEX = re.compile(r"\b(?:class|struct)\s+(\w+)\s*:\s*[^{;]*?\b(?:Multi|Supervisor)?Vertex\b")
-"""Name of a vertex class in a source."""
 LISTED_VERTEX = re.compile(r"^vertex\t(?:\w+::)*(\w+)", re.M)
-"""Name of a vertex in a table."""
 ASSEMBLED_VERTEX = re.compile(r"\b__runCodelet_(\w+)")
-"""A vertex's name in an assembly file."""
-LIBRARY, OBJECT = "codelets.so", "codelets.o"
-"""Files next to the table."""
+TABLE, LIBRARY, OBJECT = "codelets.gp", "codelets.so", "codelets.o"
+"""Files of a cache entry."""
 FIRST_WORD = b"popc\t"
 """First bytes of a table."""
 
 
 def codelet_compiler() -> list[str]:
-    """Return the compiler of codelets: ``$SNNC_CODELET_CXX``, ``$CXX``, ``clang++`` as in Graphcore's popc, or the host's compiler.
+    """Return the compiler of codelets: ``$SNNC_CODELET_CXX``, ``$CXX``, ``clang++``, or the compiler of host programs.
 
-    ``clang++`` is used if ``$CXX`` is not set and its version is at least :data:`FIRST_CLANG_WITH_HALVES`.
+    ``clang++``, the basis of Graphcore's popc, is used only from version :data:`FIRST_CLANG_WITH_HALVES` on.
 
     Raises
     ------
@@ -89,16 +88,16 @@ def codelet_compiler() -> list[str]:
 
 
 def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> Path:
-    """Compile codelets, or find them in the cache, and return the path of their table.
+    """Return the path of the table of a source, which is compiled unless the cache contains the result.
 
     Parameters
     ----------
     source
         C++ file.
     library
-        ``libpoplar.so`` to link against.
+        ``libpoplar.so`` to link with.
     flags
-        Flags of the program (``-D``, ``-I``, …), added after ``$SNNC_CODELET_FLAGS`` (by default :data:`DEFAULT_FLAGS`) and
+        Further compiler flags (``-D``, ``-I``, …), after those of ``$SNNC_CODELET_FLAGS`` (by default :data:`DEFAULT_FLAGS`) and
         ``$SNNC_CODELET_EXTRA_FLAGS``.
 
     Raises
@@ -110,22 +109,20 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
 
 
 def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = ()) -> Path:
-    """Compile sources, link them with the objects of tables (``.gp``), and return the path of their joint table.
-
-    One source may call functions that another defines, and need not have vertices of its own. The table may be empty.
+    """Compile sources, link them with the objects of tables (``.gp``), and return the path of the joint table, which may be empty.
 
     Raises
     ------
     BuildError
-        A file does not compile, or a table was not written by this popc.
+        A file does not compile, or another program wrote a table.
     """
     found = (_object(file, library, flags) for file in inputs)
     # Build files compile a source once for each target; here the objects are equal.
     return _joined(list({made.read_bytes(): made for made in found}.values()), library)
 
 
-def _joined(objects: Sequence[Path], library: Path, flags: Sequence[str] = ()) -> Path:
-    """Link objects and return the path of their joint table; if several have a vertex of the same name, the first one is used."""
+def _joined(objects: Sequence[Path], library: Path, flags: Sequence[str] = (), *, may_fail: bool = False) -> Path:
+    """Link objects and return the path of their joint table; of vertices with the same name, the first is used."""
     command, chosen = compiler(), [*_chosen_flags(), *flags]
     key = digest([*(made.read_bytes() for made in objects), *command, compiler_version(command), *chosen, str(library), _text_of_file()])
 
@@ -135,23 +132,33 @@ def _joined(objects: Sequence[Path], library: Path, flags: Sequence[str] = ()) -
         run_compiler([*command, *flags, "-r", "-nostdlib", *map(str, objects), "-o", str(folder / OBJECT)], "the joint object")
         _write_table(folder, _types(folder / LIBRARY))
 
-    return cached_file(f"codelets/{key}", "codelets.gp", build)
+    return _cached_table(key, build, may_fail=may_fail)
+
+
+def _cached_table(key: str, build: Callable[[Path], None], *, may_fail: bool) -> Path:
+    """Return the table of a cache entry; with `may_fail`, a failed build is cached as a table without vertices."""
+
+    def attempt(folder: Path) -> None:
+        try:
+            build(folder)
+        except BuildError:
+            if not may_fail:
+                raise
+            _write_table(folder, ())
+
+    return cached_file(f"codelets/{key}{'-optional' if may_fail else ''}", TABLE, attempt)
 
 
 def _object(file: Path, library: Path, flags: Sequence[str]) -> Path:
-    """Return the object file of a source or of a table."""
     if not _is_table(file):
         return _compiled(file, library, flags).with_name(OBJECT)
     made = file.with_name(file.name + ".o")
     if not made.is_file():
-        from snnc.compiler.errors import BuildError  # imported here: it takes time
-
         raise BuildError(f"{file}: {made.name} is missing next to it; popc links tables that it wrote itself, not Graphcore's tables")
     return made
 
 
 def _is_table(file: Path) -> bool:
-    """Return whether a file is a table: its suffix is ``.gp``, or it begins with the first bytes of a table."""
     if file.suffix == ".gp":
         return True
     with file.open("rb") as stream:
@@ -165,15 +172,14 @@ def _chosen_flags() -> list[str]:
 def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
     """Return the table of a source, which may be empty.
 
-    Some codelets compile, or have vertices, only with ``__IPU__`` defined; this is tried last. If only some vertices need it, the
-    others are compiled without.
+    Some sources compile, or have vertices, only with ``__IPU__`` defined. If only some vertices need it, the others are compiled without.
     """
     chosen, commands = _chosen_flags(), [codelet_compiler()]
     if commands[0] != compiler():
         commands.append(compiler())  # may accept a source that the first one rejects
-    failures: list[Exception] = []
+    failures: list[BuildError] = []
     empty: Path | None = None
-    only_hardware = "__IPU__" in source.read_text(errors="replace")
+    has_variants = "__IPU__" in source.read_text(errors="replace")
     with temporary_folder("snnc-codelets-") as folder:
         copy = portable_copy(source, Path(folder))
         for extra in ((), AS_HARDWARE):
@@ -181,18 +187,14 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
                 try:
                     always = [*chosen, *half_flags(command), *_flags_of_c(source, command)]
                     made = _compile(source, copy, library, command, always, [*flags, *extra])
-                    if not only_hardware or (extra and _has_vertices(made)):
+                    if not has_variants or (extra and _has_vertices(made)):
                         return made
                     if _has_vertices(made):
-                        again = partial(_compile, source, copy, library, command, always, [*flags, *AS_HARDWARE])
+                        again = partial(_compile, source, copy, library, command, always, [*flags, *AS_HARDWARE], may_fail=True)
                         return _with_hardware_vertices(source, made, again, library)
                     empty = empty or made
                     break
-                except Exception as error:
-                    from snnc.compiler.errors import BuildError  # imported here: it takes time
-
-                    if not isinstance(error, BuildError):
-                        raise
+                except BuildError as error:
                     failures.append(error)
     if empty is not None:
         return empty
@@ -200,24 +202,18 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
 
 
 def _with_hardware_vertices(source: Path, made: Path, compile_as_hardware: Callable[[], Path], library: Path) -> Path:
-    """Return a table that also contains the vertices that exist only with ``__IPU__`` defined; the others stay compiled without it."""
+    """Return `made` or, if further vertices compile with ``__IPU__`` defined, a table with these too."""
     missing = set(DECLARED_VERTEX.findall(source.read_text(errors="replace"))) - _names(made)
-    if not missing:
-        return made
-    from snnc.compiler.errors import BuildError  # imported here: it takes time
-
-    try:
-        other = compile_as_hardware()
-        if missing & _names(other):
+    with suppress(BuildError):  # a header may be missing; perhaps the program needs only the vertices of `made`
+        if missing and missing & _names(other := compile_as_hardware()):
             # Functions that both variants define are those of the first, except where the compiler inlined them in the second.
-            return _joined([made.with_name(OBJECT), other.with_name(OBJECT)], library, ["-Wl,--allow-multiple-definition"])
-    except BuildError:
-        pass  # the program may use only the vertices that compile
+            objects, flags = [made.with_name(OBJECT), other.with_name(OBJECT)], ["-Wl,--allow-multiple-definition"]
+            joined = _joined(objects, library, flags, may_fail=True)
+            return joined if _has_vertices(joined) else made
     return made
 
 
 def _names(table: Path) -> set[str]:
-    """Return the names of a table's vertices, without namespaces and template arguments."""
     return set(LISTED_VERTEX.findall(table.read_text()))
 
 
@@ -231,16 +227,8 @@ def _has_vertices(table: Path) -> bool:
 
 
 def _with_vertices(table: Path, names: str) -> Path:
-    """Return `table` if it lists a vertex.
-
-    Raises
-    ------
-    BuildError
-        The table lists no vertex.
-    """
+    """Return `table`; raise an error if it lists no vertex."""
     if not _has_vertices(table):
-        from snnc.compiler.errors import BuildError  # not needed if there are vertices
-
         raise BuildError(
             f"{names} contains no class derived from poplar::Vertex or poplar::MultiVertex that can run; "
             "a template makes one where it is instantiated, as in: template class Scale<float>;"
@@ -256,21 +244,22 @@ def half_flags(command: Sequence[str]) -> list[str]:
     return ["-fexcess-precision=16"] if version and int(version.group(1)) >= FIRST_GCC_WITH_EXCESS_PRECISION else []
 
 
-def _compile(source: Path, copy: Path, library: Path, command: Sequence[str], chosen: Sequence[str], flags: Sequence[str]) -> Path:
+def _compile(
+    source: Path, copy: Path, library: Path, command: Sequence[str], chosen: Sequence[str], flags: Sequence[str], *, may_fail: bool = False
+) -> Path:
     key_flags = [*common_flags(command), *chosen, *PRELUDE, *flags]
     options = _options(source, command, chosen, flags)
     text = _text_without_preprocessing(source, copy, [*chosen, *flags], library)
     if text is None:
         text = run_compiler([*command, *options, "-E", "-P", str(copy)], source.name)
     key = digest([text, *command, compiler_version(command), *key_flags, machine_id(), str(library), _text_of_file()])
-    return cached_file(f"codelets/{key}", "codelets.gp", lambda to: _build(copy, to, [*command, *options], library, is_clang(command)))
+    return _cached_table(key, lambda to: _build(copy, to, [*command, *options], library, is_clang(command)), may_fail=may_fail)
 
 
 def _text_without_preprocessing(source: Path, copy: Path, flags: Sequence[str], library: Path) -> str | None:
-    """Return the text of a source for the cache key, without comments; None if the key needs the preprocessed source.
+    """Return the text of a source without comments, if it can replace the preprocessed text in the cache key; else None.
 
-    The text suffices if the source includes only headers of the emulator and of C++: the key contains the name of the cached library,
-    which changes with the emulator's headers, and the version of the compiler.
+    It can if the source includes only headers of the emulator, whose contents determine the name of `library`, and of C++.
     """
     cached = library.parents[1].name.startswith("emulator-")
     harmless = all(flag.startswith(HARMLESS) and not flag.startswith("-Wp,") for flag in flags)
@@ -285,7 +274,7 @@ def _options(source: Path, command: Sequence[str], chosen: Sequence[str], flags:
 
 
 def _text_of_file() -> bytes:
-    """Return the source of the scripts that write tables; if it changes, cached tables are stale."""
+    """Return the source of the modules that write tables, for the cache key."""
     return b"".join((EMULATOR / name).read_bytes() for name in ("popc.py", "adapted.py", "dwarf.py", "refused.py", "sources.py"))
 
 
@@ -307,14 +296,10 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
             made_by = compile_adapted(source, Path(scratch), without, rest, clang)
             _link([made], output, command, library)
             types = _types(output)
-    _report_refused(source.name, made_by)
-    _write_table(folder, types)
-
-
-def _report_refused(name: str, made_by: Attempt) -> None:
     if made_by.refused is not None:
         others = f" and {', '.join(sorted(made_by.refused))}" if made_by.refused else ""
-        print(f"popc: {name} contains assembly of an IPU{others}; a vertex that reaches it stops the run", file=sys.stderr)
+        print(f"popc: {source.name} contains assembly of an IPU{others}; a vertex that reaches it stops the run", file=sys.stderr)
+    _write_table(folder, types)
 
 
 def _link(objects: Sequence[Path], output: Path, command: Sequence[str], library: Path) -> None:
@@ -329,23 +314,21 @@ def _types(output: Path) -> list[VertexType]:
 
 
 def _write_table(folder: Path, types: Sequence[VertexType]) -> None:
-    lines = [f"{FIRST_WORD.decode()}1", f"library\t{LIBRARY}"]
+    rows: list[tuple[object, ...]] = [(f"{FIRST_WORD.decode()}1",), ("library", LIBRARY)]
     for vertex in types:
-        lines.append("\t".join(map(str, ("vertex", vertex.name, vertex.kind, vertex.size, vertex.address, vertex.code_bytes))))
-        lines += [f"code\t{name}\t{size}" for name, size in vertex.shared_code.items()]
-        lines += [
-            "\t".join(map(str, ("field", f.name, f.offset, f.kind, f.direction, f.type, f.layout, f.alignment))) for f in vertex.fields
-        ]
-    (folder / "codelets.gp").write_text("\n".join(lines) + "\n")
+        rows.append(("vertex", vertex.name, vertex.kind, vertex.size, vertex.address, vertex.code_bytes))
+        rows += [("code", name, size) for name, size in vertex.shared_code.items()]
+        rows += [("field", f.name, f.offset, f.kind, f.direction, f.type, f.layout, f.alignment) for f in vertex.fields]
+    (folder / TABLE).write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
 
 
 def _copy_out(table: Path, output: Path) -> Path:
     """Copy the table, its library and its object to the caller's path.
 
-    The copied table contains the absolute path of the library, because some build files copy only the table to another folder.
+    The copied table contains the absolute path of the library, because some build files then copy only the table to another folder.
     """
     if output.is_dir() or not output.suffix:
-        output = output / "codelets.gp"
+        output = output / TABLE
     output.parent.mkdir(parents=True, exist_ok=True)
     compiled, made = (output.with_name(output.name + end) for end in (".so", ".o"))
     shutil.copy(table.with_name(LIBRARY), compiled)
@@ -353,14 +336,6 @@ def _copy_out(table: Path, output: Path) -> Path:
         shutil.copy(table.with_name(OBJECT), made)
     output.write_text(table.read_text().replace(f"library\t{LIBRARY}", f"library\t{compiled.name}\t{compiled.resolve()}", 1))
     return output
-
-
-def write_assembly(source: Path, output: Path, flags: Sequence[str]) -> None:
-    """Write the assembly of this machine, not of an IPU, for a source."""
-    command = compiler()
-    with temporary_folder("snnc-codelets-") as folder:
-        copy = portable_copy(source, Path(folder))
-        run_compiler([*command, *_options(source, command, _chosen_flags(), flags), "-S", str(copy), "-o", str(output)], source.name)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -392,8 +367,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     options, others = parser.parse_known_args(arguments)
     _forget_own_headers()
-    from snnc.compiler.errors import SnncError
-
     flags = [*shlex.split(options.flags), *(f"-I{d}" for d in options.include), *(f"-D{d}" for d in options.define)]
     # The emulator chooses the level of optimisation: results must not depend on it.
     flags += [flag for flag in others if not flag.startswith(("-O", "-g", "-m"))]
@@ -410,9 +383,18 @@ def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
     inputs, output = _codelets(options.sources, options.output is not None), options.output
     if options.assembly:
         made = inputs[0].with_suffix(".s") if output is None else output
-        write_assembly(inputs[0], made, flags)
+        command = compiler()
+        with temporary_folder("snnc-codelets-") as folder:
+            copy = portable_copy(inputs[0], Path(folder))
+            every = [*command, *_options(inputs[0], command, _chosen_flags(), flags)]
+            run_compiler([*every, "-S", str(copy), "-o", str(made)], inputs[0].name)
         return made
-    library = _library(options.library)
+    if options.library is None:
+        from snnc.backends.emulator.build import library as built  # takes time
+
+        library = built().resolve()
+    else:
+        library = options.library.resolve()
     if not inputs:
         with temporary_folder("snnc-codelets-") as folder:
             empty = Path(folder) / "assembly.cpp"
@@ -427,18 +409,8 @@ def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
     return _copy_out(table, output)  # also without vertices: the source may define functions that a later call links
 
 
-def _library(chosen: Path | None) -> Path:
-    if chosen is None:
-        from snnc.backends.emulator.build import library
-
-        chosen = library()
-    return chosen.resolve()
-
-
 def _codelets(sources: Sequence[Path], may_be_empty: bool) -> list[Path]:
-    """Return the sources and tables, except assembly, which cannot run here; print a note for each skipped file."""
-    from snnc.compiler.errors import BuildError
-
+    """Return the sources and tables except assembly, which cannot run here; print a note for each skipped file."""
     for source in sources:
         if not source.is_file():
             raise BuildError(f"{source}: no such file")

@@ -1,4 +1,4 @@
-"""Start popc by path, without importing the rest of snnc: libpoplar runs this for ``Graph::addCodelets``."""
+"""Script that runs popc without importing the rest of snnc; ``Graph::addCodelets`` in ``libpoplar.so`` starts it by its path."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import ModuleType
 
 
 def main() -> int:
-    """Run popc, with empty modules in place of its parent packages."""
+    """Run popc with empty modules in place of the packages that contain it."""
     emulator = Path(__file__).resolve().parent
     root = emulator.parent.parent
     folders = {

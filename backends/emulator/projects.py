@@ -1,4 +1,4 @@
-"""Emitted projects built against the emulator, cached by their inputs."""
+"""Build emitted projects with the emulator's library."""
 
 from __future__ import annotations
 
@@ -14,26 +14,19 @@ from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_v
 from snnc.backends.toolchain.objects import FIXED_LEVEL, all_of, compiled, headers_of, precompiled, source_key
 
 LEAN_HEADERS: Final = "-DSNNC_LEAN_HEADERS"
-"""Macro with which Poplar's headers include only the headers that they use themselves; programs not written by snnc rely on more."""
+"""Macro with which the emulator's headers include only what they use themselves; programs not written by snnc rely on further headers."""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """The C++ files of a project that runs on the emulator.
-
-    Attributes
-    ----------
-    own
-        The source that differs between projects.
-    header
-        The header of this source that is the same in every project; it has a guard and includes nothing that differs.
-    fixed
-        Sources that are the same in every project: they are compiled once.
-    """
+    """The C++ files of a project."""
 
     own: str
+    """The source that differs between projects."""
     header: str
+    """A header of this source that is the same in every project, with all headers that it includes; it has an include guard."""
     fixed: tuple[str, ...]
+    """Sources that are the same in every project and are compiled once."""
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -44,38 +37,35 @@ class Sources:
 def build_project(
     folder: Path, sources: Sources, library: str, level: str, flags: Sequence[str] = (), link: Sequence[str] = ()
 ) -> Path:  # fmt: skip
-    """Return the shared library of a project, built against the emulator unless the cache contains a build of the same sources.
+    """Return the shared library of a project, built unless the cache contains a build of the same sources.
 
     Parameters
     ----------
-    folder
-        The project.
-    sources
-        The files of the project.
+    folder, sources
+        The project and its files.
     library
         Name of the built file.
     level
-        Optimisation level of its own source, such as ``-O0``.
+        Optimisation flag of the project's own source, such as ``-O0``.
     flags, link
-        Further flags for compiling its own source, and for linking. The fixed sources get none, so that backends share their objects.
+        Further flags for compiling the project's own source, and for linking.
 
     Raises
     ------
-    ToolMissingError
-        There is no C++ compiler.
-    BuildError
-        The compiler rejects the project.
+    ToolMissingError, BuildError
+        This machine has no C++ compiler, or the project does not compile.
     """
     command = compiler()
     every = [*command, *common_flags(command), LEAN_HEADERS, "-isystem", str(include_dir())]
     linking = [*linker_flags(command), *link]
     identity = [*every, compiler_version(command), machine_id(), str(prefix())]
     headers = headers_of(folder)
-    own_flags = {sources.own: [*flags, level]}
-    keys = {name: source_key(folder / name, headers, [*identity, *own_flags.get(name, [FIXED_LEVEL])]) for name in sources.all}
+    chosen = [*flags, level]
+    keys = {
+        name: source_key(folder / name, headers, [*identity, *(chosen if name == sources.own else [FIXED_LEVEL])]) for name in sources.all
+    }
 
     def own() -> Path:
-        chosen = own_flags[sources.own]
         header_flags = precompiled(folder, [sources.header], [*identity, *chosen], [*every, *chosen])
         return compiled(folder / sources.own, keys[sources.own], [*every, *chosen, *header_flags])
 

@@ -1,6 +1,6 @@
-"""Codelets with instructions that only an IPU has: inline assembly, and compiler builtins without an emulated meaning.
+"""Replace instructions in codelets that only an IPU has: inline assembly, and compiler builtins that the emulator lacks.
 
-Such an instruction becomes a call that ends the run with an error, so that the other vertices of the file can be used.
+Each such instruction becomes a call that ends the run with an error, so that the other vertices of the file can be used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ ABOUT_ASSEMBLY = re.compile(
     r"Assembler messages:|impossible constraint in .asm|inconsistent operand constraints in an .asm"
     r"|(?:unknown|invalid) register name|instruction mnemonic|undefined named operand|error in backend|invalid operand in inline asm"
 )
-"""Errors of GCC and Clang about inline assembly that is not of this machine."""
+"""Errors of GCC and Clang about inline assembly of another machine."""
 UNKNOWN_BUILTIN = re.compile(r"error: [^\n]*[‘'](__builtin_ipu_\w+)[’']")
 LINE_MARKER = re.compile(r'^# (\d+) "((?:\\.|[^"\\])*)"([ \d]*)$', re.MULTILINE)
 SYSTEM = "3"
@@ -43,37 +43,12 @@ struct snnc_refused {
 """
 
 
-def is_refused(errors: str) -> bool:
-    """Return whether a compiler's errors are about instructions that only an IPU has.
-
-    Examples
-    --------
-    >>> is_refused("codelets.cpp:7:3: error: impossible constraint in ‘asm’")
-    True
-    >>> is_refused("codelets.cpp:7:3: error: ‘__builtin_ipu_tapack’ was not declared in this scope")
-    True
-    >>> is_refused("codelets.cpp:7:3: error: ‘tile’ was not declared in this scope")
-    False
-    """
-    return bool(ABOUT_ASSEMBLY.search(errors) or UNKNOWN_BUILTIN.search(errors))
-
-
-def unknown_builtins(errors: str) -> set[str]:
-    """Return the names of the builtins of an IPU that a compiler's errors report as unknown.
-
-    Examples
-    --------
-    >>> unknown_builtins("error: use of undeclared identifier '__builtin_ipu_tapack'")
-    {'__builtin_ipu_tapack'}
-    """
-    return set(UNKNOWN_BUILTIN.findall(errors))
-
-
 @dataclass
 class _Reader:
-    """Position in a preprocessed source: the changed text so far (`made`), and the place in the author's files.
+    """A position in a preprocessed source, and the changed text so far.
 
-    Text up to position `copied` is in `made`. The text at position `line_at` is line `line` of `file`.
+    `made` contains the changed text up to position `copied`. At position `line_at` begins line `line` of the author's `file`, or of a
+    `system` header.
     """
 
     text: str
@@ -102,15 +77,8 @@ class _Reader:
 def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     """Return a preprocessed source in which instructions of an IPU are calls of ``snnc_refuse``, which ends the run.
 
-    Assembly in system headers, and empty assembly (a barrier for the compiler), stay. The register in the declaration of a variable
-    (``register int *x asm("$m2")``) is removed.
-
-    Parameters
-    ----------
-    preprocessed
-        Source text with line markers.
-    builtins
-        Names of builtins that the compiler does not know.
+    These are the compiler's unknown `builtins`, and assembly, except in system headers and except empty assembly, which is a barrier for
+    the compiler. Names of registers in declarations of variables (``register int *x asm("$m2")``) are removed.
 
     Examples
     --------
@@ -125,18 +93,16 @@ def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
         at = match.end()
         if match.group().startswith("# "):
             reader.mark(match)
-        elif reader.system:
-            continue
-        elif match.group() in builtins:
+        elif not reader.system and match.group() in builtins:
             what = f"{reader.place(match.start())}: {match.group()}, which only an IPU has"
             reader.replace(match.start(), match.end(), f"snnc_refused{{{_quoted(what)}}}")
-        elif match.group() in ("asm", "__asm__", "__asm"):
+        elif not reader.system and match.group() in ("asm", "__asm__", "__asm"):
             at = _replace_assembly(reader, match)
     return DECLARATIONS + "".join([*reader.made, preprocessed[reader.copied :]])
 
 
 def _replace_assembly(reader: _Reader, match: re.Match[str]) -> int:
-    """Replace one assembly statement, or leave it unchanged; return the position after it."""
+    """Replace an assembly statement, unless it is empty; return the position after it."""
     opening = QUALIFIERS.match(reader.text, match.end())
     if opening is None:
         return match.end()

@@ -1,4 +1,4 @@
-"""Changes to the text of codelets that this machine's compiler needs."""
+"""Change the text of C++ sources so that this machine's compiler accepts them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ CAPTURE_DEFAULT = re.compile(r"\[\s*[=&]\s*(?:,\s*|(?=\]))")
 LINE_MARKER = re.compile(r'# (\d+) "((?:\\.|[^"\\])*)"')
 NOT_LOCAL = re.compile(r"^(.+?):(\d+):(?:\d+:)? error: non-local lambda expression cannot have a capture-default", re.MULTILINE)
 DESIGNATOR = re.compile(r"^(.+?):(\d+):(\d+): error: designator order for field .(?:\w+::)*(\w+). does not match", re.MULTILINE)
-# Comments, strings and characters stay unchanged.
+# Comments, strings and characters.
 TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 INCLUDE = re.compile(r"#\s*include\b[ \t]*(?:<([^>\n]*)>)?")
 NEEDS_PREPROCESSOR = re.compile(
     r"""\bR"|%:|\?\?[=/]|\d'[\da-fA-F]|#\s*(?:include_next|import)|\b(?:_Pragma|assert|__has_include|__LINE__|__FILE__|__COUNTER__|__DATE__|__TIME__)\b"""
 )
-"""Constructs that depend on the place of a line in its file or on other files, or that `TEXT` cannot parse, such as raw strings."""
+"""Constructs whose meaning depends on line numbers or on other files, or that `TEXT` cannot parse, such as raw strings."""
 
 
 def portable(text: str) -> str:
     """Return the text of codelets without constructs that only an IPU's compiler accepts; line numbers do not change.
 
-    `long` has 32 bits on an IPU, so it becomes `int`; attributes that choose between worker and supervisor code are
-    removed; Clang's vector types become classes.
+    ``long``, which has 32 bits on an IPU, becomes ``int``; attributes that choose between worker and supervisor code are removed; Clang's
+    vector types become classes.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def _shorten(code: str) -> str:
 
 
 def portable_copy(source: Path, folder: Path) -> Path:
-    """Return the source, or, if it needs changes, an adapted copy in `folder` that keeps the source's line numbers."""
+    """Return the source or, if :func:`portable` changes it, a changed copy in `folder` with the source's name and line numbers."""
     text = source.read_text(errors="surrogateescape")
     changed = portable(text)
     if changed == text:
@@ -74,21 +74,10 @@ def portable_copy(source: Path, folder: Path) -> Path:
 
 
 def without_comments(text: str, headers: Path, own: Path) -> str | None:
-    """Return the text of codelets without comments and empty lines: texts with equal results compile to equal code.
+    """Return the text of codelets without comments and empty lines; sources with equal results compile to equal code.
 
-    Parameters
-    ----------
-    text
-        The source.
-    headers
-        The emulator's folder of headers.
-    own
-        The source's folder, which the compiler searches first.
-
-    Returns
-    -------
-    str or None
-        None if the source includes other headers than those of the emulator and of C++, or if it depends on line numbers.
+    The result is None if the source includes headers other than those of C++ and of the emulator (in the folder `headers`), or if it
+    contains :data:`NEEDS_PREPROCESSOR`. A header in `own`, the source's folder, replaces one of the same name.
 
     Examples
     --------
@@ -110,14 +99,9 @@ def _is_known(name: str, headers: Path, own: Path) -> bool:
 
 
 def without_capture_defaults(preprocessed: str, errors: str) -> str:
-    """Return a preprocessed source in which lambdas outside of functions capture nothing, as in older compilers.
+    """Return a preprocessed source without default captures of lambdas outside of functions, which only older compilers accepted.
 
-    Parameters
-    ----------
-    preprocessed
-        Source text with line markers.
-    errors
-        The compiler's messages, which name the lambdas.
+    `errors` contains the compiler's messages with the positions of these lambdas.
 
     Examples
     --------
@@ -130,45 +114,34 @@ def without_capture_defaults(preprocessed: str, errors: str) -> str:
     for text in preprocessed.splitlines(keepends=True):
         marker = LINE_MARKER.match(text)
         if marker:
-            file, line = marker.group(2), int(marker.group(1)) - 1
-        is_named = not marker and (file, line) in named
-        made.append(CAPTURE_DEFAULT.sub("[", text, count=1) if is_named else text)
-        line += 1
+            file, line = marker.group(2), int(marker.group(1))
+        else:
+            text = CAPTURE_DEFAULT.sub("[", text, count=1) if (file, line) in named else text  # noqa: PLW2901
+            line += 1
+        made.append(text)
     return "".join(made)
 
 
 def in_declared_order(source: Path, folder: Path, errors: str) -> Path | None:
-    """Return a copy of a source in which each designated initialiser that GCC refuses is first in its braces; Clang accepts any order.
+    """Return a copy, in `folder`, of a source in which each designated initialiser that GCC refuses is moved to the front.
 
-    Parameters
-    ----------
-    source
-        The source that the compiler read.
-    folder
-        Folder of the copy.
-    errors
-        The compiler's messages: each names a field and the place where its braces close. Repeated calls move every field to its place.
-
-    Returns
-    -------
-    Path or None
-        None if no message is about a place in this source.
+    `errors` contains the compiler's messages, each with a field and the place where its braces close; None if none is about this source.
+    Repeated calls with the next messages bring all initialisers into the declared order. Clang accepts any order.
     """
     text = source.read_text(errors="surrogateescape")
-    name, first = str(source.resolve()), 1
     line_directive = re.match(r'#line 1 "((?:\\.|[^"\\])*)"\n', text)
     if line_directive:
-        name, first = line_directive.group(1).replace("\\\\", "\\"), 2
+        name = line_directive.group(1).replace("\\\\", "\\")
     else:
+        name = str(source.resolve())
         text = f'#line 1 "{name}"\n{text}'
-        first = 2
     lines = text.splitlines(keepends=True)
     changed = text
-    # From the last to the first, so that earlier positions stay valid.
+    # From the last to the first, so that earlier positions stay valid. The directive is lines[0], so lines[n] is line n.
     for file, line, column, field in reversed(DESIGNATOR.findall(errors)):
-        if Path(file).name != Path(name).name or int(line) + first - 1 > len(lines):
+        if Path(file).name != Path(name).name or int(line) >= len(lines):
             continue
-        end = sum(len(part) for part in lines[: int(line) + first - 2]) + int(column) - 1
+        end = sum(len(part) for part in lines[: int(line)]) + int(column) - 1
         changed = _field_first(changed, end, field)
     if changed == text:
         return None
@@ -178,7 +151,7 @@ def in_declared_order(source: Path, folder: Path, errors: str) -> Path | None:
 
 
 def _field_first(text: str, end: int, field: str) -> str:
-    """Return a text in which `.field = value` is the first between the braces that close at `end`.
+    """Return a text in which ``.field = value`` is the first entry of the braces that close at `end`.
 
     Examples
     --------
@@ -208,7 +181,7 @@ def _field_first(text: str, end: int, field: str) -> str:
 
 
 def is_codelet(text: str) -> bool:
-    """Return whether a source contains codelets: it includes ``poplar/Vertex.hpp``, but no header that builds graphs.
+    """Return whether a source contains codelets: it includes ``poplar/Vertex.hpp``, but no header for building graphs.
 
     Examples
     --------

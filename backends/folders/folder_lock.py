@@ -28,17 +28,13 @@ class FolderInUseError(SnncError, code="SNNC-E417"):
 def locked(place: Path, doing: str) -> Iterator[None]:
     """Hold the lock of a project's folder or of a file while the block runs.
 
-    Parameters
-    ----------
-    place
-        The folder, which exists, or the file, which need not exist; the lock file ``.NAME.lock`` of a file is next to it.
-    doing
-        Activity of the block, for the message that other processes print: ``"trains"``.
+    The file need not exist; its lock is ``.NAME.lock`` next to it. `doing` says what the block does, for the error message of other
+    processes: ``"trains"``.
 
     Raises
     ------
     FolderInUseError
-        Another process holds it; the message names that process.
+        Another process, which the message names, holds the lock.
     OSError
         The lock file cannot be created.
     """
@@ -49,17 +45,18 @@ def locked(place: Path, doing: str) -> Iterator[None]:
         os.pwrite(handle, f"{os.getpid()} on {os.uname().nodename} {doing} here\n".encode(), 0)
         yield
     finally:
-        _unlink(lock, handle)
+        if _is_at(lock, handle):  # otherwise the folder was replaced
+            lock.unlink(missing_ok=True)
         os.close(handle)
 
 
 def check_free(folder: Path) -> None:
-    """Raise an error if another process uses the folder; nothing is written.
+    """Raise an error if another process holds the lock of a folder; nothing is written.
 
     Raises
     ------
     FolderInUseError
-        Another process holds the lock.
+        Another process holds it.
     """
     try:
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -72,7 +69,7 @@ def check_free(folder: Path) -> None:
 
 
 def _acquired(place: Path, lock: Path) -> int:
-    """Return the handle of the locked file; if another process deleted the file before it was locked, create it again."""
+    """Create and lock the lock file, and return its handle; if another process deletes the file in between, start again."""
     while True:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
@@ -85,23 +82,18 @@ def _acquired(place: Path, lock: Path) -> int:
         os.close(handle)
 
 
-def _lock(folder: Path, handle: int) -> None:
-    """Lock a folder, or raise an error that names the process that uses it."""
+def _lock(place: Path, handle: int) -> None:
+    """Lock an open lock file, or raise an error that names the process that holds the lock."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in _TAKEN:
             holder = os.pread(handle, 200, 0).decode("ascii", "replace").strip() or "of unknown number"
-            raise FolderInUseError(
-                f"{_what(folder)} is in use: process {holder}. Wait until it ends, stop it, or choose another one."
-            ) from None
+            what = f"the folder {str(place)!r}" if place.is_dir() else f"the file {str(place)!r}"
+            raise FolderInUseError(f"{what} is in use: process {holder}. Wait until it ends, stop it, or choose another one.") from None
         if error.errno not in _UNSUPPORTED:
             raise
-        warnings.warn(f"the file system of {str(folder)!r} does not support locks: let only one process use it.", UserWarning, stacklevel=2)
-
-
-def _what(place: Path) -> str:
-    return f"the folder {str(place)!r}" if place.is_dir() else f"the file {str(place)!r}"
+        warnings.warn(f"the file system of {str(place)!r} does not support locks: let only one process use it.", UserWarning, stacklevel=2)
 
 
 def _is_at(path: Path, handle: int) -> bool:
@@ -109,9 +101,3 @@ def _is_at(path: Path, handle: int) -> bool:
         return os.path.samestat(os.lstat(path), os.fstat(handle))
     except OSError:
         return False
-
-
-def _unlink(path: Path, handle: int) -> None:
-    """Delete the lock file, unless `path` now is a different file because the folder was replaced."""
-    if _is_at(path, handle):
-        path.unlink(missing_ok=True)

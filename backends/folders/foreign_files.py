@@ -1,7 +1,8 @@
-"""Files in a project's folder that snnc did not write, carried over to the folder that replaces it."""
+"""Copy files that snnc did not write from a project's folder to the folder that replaces it."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import stat
@@ -15,44 +16,38 @@ from snnc.backends.folders.manifest import BEST, TRAINED, digest_of
 
 @dataclass(frozen=True)
 class RetainedFiles:
-    """Files of a replaced folder that were moved aside, as paths in the new one.
-
-    Attributes
-    ----------
-    trained
-        Trained weights of the old project: the last, the best, both, or neither.
-    edited
-        Files that snnc wrote and the user changed.
-    dropped
-        Whether trained weights existed and were dropped.
-    """
+    """Files of a replaced folder that did not keep their paths."""
 
     trained: tuple[Path, ...] = ()
+    """New paths of the trained weights: the last, the best, both, or neither."""
     edited: tuple[Path, ...] = ()
+    """New paths of files that snnc wrote and the user changed."""
     dropped: bool = False
+    """Whether trained weights were deleted."""
 
 
 def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> RetainedFiles:
     """Copy to `new` the files of `old` that the user added or changed, and the trained weights; `old` does not change.
 
-    A file that snnc did not write keeps its path. Changed files, trained weights, and files whose path is taken in the new project go
-    to ``before-1/`` (``before-2/`` …). Links are not followed. Files become hard links if possible.
+    A file that snnc did not write keeps its path if that is free. All others go to ``before-1/`` (or ``before-2/`` …). Files become hard
+    links if possible; symbolic links are not followed.
 
     Parameters
     ----------
     old, new
         The replaced folder, and its replacement.
     own
-        See :func:`snnc.backends.folders.manifest.written_files`.
+        The result of :func:`snnc.backends.folders.manifest.written_files` for `old`.
     keep_trained
-        Whether trained weights are kept.
+        Whether to copy trained weights.
 
     Raises
     ------
     OSError
-        A file cannot be kept.
+        A file cannot be copied.
     """
-    aside = _unused(old, new)
+    unused = (f"before-{n}" for n in itertools.count(1) if not any(os.path.lexists(f / f"before-{n}") for f in (old, new)))
+    aside = new / next(unused)
     trained, edited, dropped = list[Path](), list[Path](), False
     for path in _leaves(old):
         name = path.relative_to(old).as_posix()
@@ -70,7 +65,7 @@ def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], ke
 
 
 def remove(folder: Path) -> None:
-    """Delete a replaced folder, including read-only files."""
+    """Delete a folder, including read-only contents; files that cannot be deleted stay."""
     for root, names, _ in os.walk(folder):
         for name in (".", *names):
             with suppress(OSError):
@@ -81,7 +76,7 @@ def remove(folder: Path) -> None:
 
 
 def _leaves(folder: Path) -> Iterator[Path]:
-    """Yield all entries except nonempty folders: files, links, empty folders and others."""
+    """Yield the paths of everything in a folder and its subfolders except nonempty folders."""
     for entry in sorted(os.scandir(folder), key=lambda e: e.name):
         path = Path(entry.path)
         if entry.is_dir(follow_symlinks=False) and any(path.iterdir()):
@@ -91,21 +86,19 @@ def _leaves(folder: Path) -> Iterator[Path]:
 
 
 def _is_as_written(path: Path, digest: str | None) -> bool:
-    """Return whether a file is unchanged since snnc wrote it; without a digest, any regular file counts as unchanged."""
-    if not stat.S_ISREG(path.lstat().st_mode):
-        return False
-    return digest is None or digest_of(path) == digest
+    """Return whether a path is a regular file with this digest; None: with any content."""
+    return stat.S_ISREG(path.lstat().st_mode) and (digest is None or digest_of(path) == digest)
 
 
 def _is_free(new: Path, name: str) -> bool:
-    """Return whether a path can be created in `new`: it does not exist, and no parent is a file."""
+    """Return whether a path can be created in `new`: it does not exist, and no parent is a file or link."""
     place = new / name
     above = [p for p in place.parents if p.is_relative_to(new)]
     return not os.path.lexists(place) and all(p.is_dir() and not p.is_symlink() for p in above if os.path.lexists(p))
 
 
 def _put(path: Path, place: Path) -> Path:
-    """Link or copy a file to `place`; for a folder, create an empty one."""
+    """Link or copy a file, or create an empty folder, at `place`; return `place`."""
     place.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir() and not path.is_symlink():
         place.mkdir()
@@ -118,10 +111,3 @@ def _put(path: Path, place: Path) -> Path:
             raise
         shutil.copy2(path, place, follow_symlinks=False)
     return place
-
-
-def _unused(old: Path, new: Path) -> Path:
-    number = 1
-    while os.path.lexists(old / f"before-{number}") or os.path.lexists(new / f"before-{number}"):
-        number += 1
-    return new / f"before-{number}"

@@ -1,11 +1,10 @@
-"""Manifest of a folder that snnc writes: ``snnc.json`` names the format and lists every written file with its digest."""
+"""Names of the files in folders that snnc writes, and their manifest ``snnc.json``, which contains a format and a digest of each file."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -34,7 +33,7 @@ BEST: Final = "model/best.safetensors"
 BEST_PART: Final = "model/.best.safetensors.part"
 """Temporary file of the best weights, renamed when complete."""
 BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART, TRAINED_LOCK, BEST_PART)
-"""Files that snnc writes into a folder and does not list in the manifest; a new project that replaces the folder does not retain them."""
+"""Files of snnc that the manifest does not list; they are deleted when a new project replaces the folder."""
 _MODEL: Final = ("model/graph.json", "model/arrays.npz", "model/options.json", "model/orders.json", "model/parts.npz")
 """Model files of a project without a manifest."""
 _MAX_BYTES: Final = 1 << 24
@@ -57,7 +56,7 @@ def write_manifest(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, str] | None:
-    """Return the files that snnc wrote into `folder`, relative to it, with their digests; None without a valid manifest."""
+    """Return the digests of the files in the manifest, by path relative to `folder`; None without a valid manifest."""
     return _files(_json(folder / MANIFEST), FORMAT)
 
 
@@ -70,27 +69,25 @@ def newer_format(folder: Path) -> str | None:
 
 
 def written_files(folder: Path) -> dict[str, str | None] | None:
-    """Return the files in `folder` that certainly belong to snnc: path -> digest (None: any content); None if the folder is not snnc's.
+    """Return the files in `folder` that belong to snnc: path -> digest (None: any content); None if snnc did not write the folder.
 
-    Projects without a manifest are recognised by the format of ``project.json`` and of the model.
+    A project without a manifest is recognised by ``project.json`` or by the files of its model.
     """
     found: dict[str, str | None] = dict.fromkeys(BY_PRODUCTS)
     left = (*abandoned_files(folder), *abandoned_files(folder / "model"))
     found |= {path.relative_to(folder).as_posix(): None for path in left}
     listed = read_manifest(folder)
     if listed is not None:
-        return {**found, **listed}
+        return found | listed
     emitted = _files(_json(folder / "project.json"), PROJECT_FORMAT)
     model = _is_model(folder)
     if emitted is None and not model:
         return None
-    if emitted is not None:
-        found = {**found, "project.json": None, **emitted}
-    return found | (dict.fromkeys(_MODEL, None) if model else {})
+    return found | ({"project.json": None, **emitted} if emitted is not None else {}) | (dict.fromkeys(_MODEL) if model else {})
 
 
 def _is_model(folder: Path) -> bool:
-    """Return whether a folder contains a compiled model: options and graph in snnc's format, and a file of arrays."""
+    """Return whether a folder contains options and graph of a model in snnc's format, and a file of arrays."""
     options, graph = _json(folder / "model" / "options.json"), _json(folder / "model" / "graph.json")
     known = isinstance(options, dict) and options.get("version") == 1 and isinstance(options.get("target"), str)
     nodes = isinstance(graph, dict) and "nodes" in graph and "edges" in graph
@@ -108,15 +105,12 @@ def _json(path: Path) -> Any:
 
 
 def _files(data: Any, format: str) -> dict[str, str] | None:
-    """Return the files that a manifest lists; None if it has a different format or lists paths outside the folder."""
-    if not isinstance(data, dict) or data.get("format") != format or not isinstance(data.get("files"), Mapping):
+    """Return the files that a manifest lists; None if it has another format, or lists invalid digests or paths outside the folder."""
+    if not isinstance(data, dict) or data.get("format") != format or not isinstance(data.get("files"), dict):
         return None
-    files: dict[str, str] = {}
-    for name, digest in data["files"].items():
-        if not isinstance(digest, str) or not _DIGEST.fullmatch(digest) or not _is_inside(name):
-            return None
-        files[name] = digest
-    return files
+    files: dict[str, str] = data["files"]
+    valid = all(isinstance(digest, str) and _DIGEST.fullmatch(digest) and _is_inside(name) for name, digest in files.items())
+    return files if valid else None
 
 
 def _is_inside(name: str) -> bool:

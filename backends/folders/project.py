@@ -1,4 +1,4 @@
-"""Atomic creation of output folders: a folder is written next to its destination, then renamed."""
+"""Write output folders completely or not at all: a folder is written next to its destination, then renamed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ForeignFolderError(OutputFolderError, code="SNNC-E414"):
 
 
 def write_file(path: Path, chunks: Iterable[Chunk]) -> str:
-    """Write a file in chunks, so that it is never in memory as a whole; return its SHA-256 in hexadecimal."""
+    """Write a file chunk by chunk, and return its SHA-256 in hexadecimal."""
     found = hashlib.sha256()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as stream:
@@ -47,26 +47,19 @@ def write_file(path: Path, chunks: Iterable[Chunk]) -> str:
 
 @contextmanager
 def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
-    """Yield an empty folder to fill; if the block ends without an error, it becomes `folder` and replaces an older project there.
+    """Yield an empty folder to fill; if the block ends without an error, rename it to `folder` with a manifest of its files.
 
-    ``snnc.json`` lists the files that the block wrote. Files of an older project that snnc did not write stay in place. Changed files
-    and trained weights are moved, with a warning; see :func:`snnc.backends.folders.foreign_files.retain_foreign_files`.
-
-    Parameters
-    ----------
-    folder
-        The output folder.
-    keep_trained
-        Whether the trained weights of an older project are kept.
+    It replaces an older project. Of this, files that snnc did not write stay in place; changed files and, with `keep_trained`, trained
+    weights are moved, with a warning (:func:`snnc.backends.folders.foreign_files.retain_foreign_files`).
 
     Raises
     ------
     ForeignFolderError
-        The folder exists and is not empty, but is not a project.
+        The folder contains files, but is not a project of snnc.
     FolderInUseError
         Another process trains in it or replaces it.
     DiskFullError, OutputFolderError
-        The files cannot be written; no new files remain, and an older project is unchanged.
+        The files cannot be written; an older project is unchanged.
     """
     check_replaceable(folder)
     held: TemporaryFolder | None = None
@@ -89,7 +82,7 @@ def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
 
 
 def _close_to_others(folder: Path) -> None:
-    """Remove other users' write permission from a folder and its contents, whatever the umask, because they are compiled and executed."""
+    """Remove other users' write permission from a folder and its contents, which will be compiled and run."""
     for path in (folder, *folder.rglob("*")):
         mode = path.lstat().st_mode
         if mode & 0o022 and not path.is_symlink():
@@ -123,7 +116,7 @@ def check_replaceable(folder: Path) -> None:
 
 
 def _put_in_place(temporary: Path, target: Path, keep_trained: bool) -> None:
-    """Rename `temporary` to `target`; if there is an older project, the two folders change places."""
+    """Rename `temporary` to `target`, or exchange it with an older project there."""
     if not target.exists() or not any(target.iterdir()):
         temporary.rename(target)
         return
@@ -137,8 +130,6 @@ def _put_in_place(temporary: Path, target: Path, keep_trained: bool) -> None:
 
 
 def _warn_about(carried: RetainedFiles, temporary: Path, target: Path) -> None:
-    """Warn about files that were moved or deleted."""
-
     def place(path: Path) -> str:
         return str(target / path.relative_to(temporary))
 
@@ -153,7 +144,7 @@ def _warn_about(carried: RetainedFiles, temporary: Path, target: Path) -> None:
 
 
 def umask() -> int:
-    """Return the umask of this process: the permissions that its new files lack."""
+    """Return the umask of this process."""
     value = os.umask(0)
     os.umask(value)
     return value

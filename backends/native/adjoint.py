@@ -1,4 +1,4 @@
-"""Prepares a graph for an external loss: joins its outputs, and adds populations whose adjoints are the gradients of inputs."""
+"""Prepares a graph for a loss that the caller computes: joins outputs, and adds populations whose adjoints are the gradients of inputs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from snnc.compiler.ir.graph import Concat, Edge, Flatten, Graph, Input, OneToOne, Output, Population
+from snnc.compiler.ir.graph import Concat, Flatten, Graph, Input, OneToOne, Output, Population
 from snnc.compiler.neurons.library.stateless import Relay
 from snnc.compiler.neurons.neuron import neuron
 from snnc.compiler.neurons.surrogates.library import straight_through
@@ -17,7 +17,7 @@ from snnc.compiler.passes.edit import fresh_name
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     """Return `graph` with a relay population (its output is its input) after each input, and a mapping from inputs to these populations.
 
-    The adjoint of a relay population's current is the gradient of the input. The connection to it has weight 1; it is learnable, because
+    The adjoint of a relay population's current is the gradient of the input. The connection to it has weight 1, and is learnable because
     only populations after learnable connections are differentiated. After a spike input, the relay population fires at each input spike,
     with a derivative of 1, so that its readers still receive events.
     """
@@ -33,7 +33,8 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
         copy.connect(link, relay)
         relays[name] = relay
     for edge in graph.edges:
-        _connect(copy, edge, relays)
+        source, port = (relays[edge.source], "") if edge.source in relays else (edge.source, edge.source_port)
+        copy.connect(source, edge.target, source_port=port, target_port=edge.target_port, delay=edge.delay)
     return copy, relays
 
 
@@ -68,8 +69,3 @@ def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]
     joined = copy.add(fresh_name(copy, "joined outputs"), Output())
     copy.connect(whole, joined)
     return copy, joined
-
-
-def _connect(made: Graph, edge: Edge, relays: dict[str, str]) -> None:
-    source, port = (relays[edge.source], "") if edge.source in relays else (edge.source, edge.source_port)
-    made.connect(source, edge.target, source_port=port, target_port=edge.target_port, delay=edge.delay)

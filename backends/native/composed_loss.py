@@ -1,4 +1,4 @@
-"""Template data of composed losses, shared by the CPU and CUDA backends."""
+"""Template data of composed losses (sums of terms that the user chooses), shared by the CPU and CUDA backends."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def target_form(loss: Composed) -> str:
     and whether the length of each sample is given.
     """
     of_classes = loss.targets in ("class", "step_classes")
-    flags = ["true" if flag else "false" for flag in (loss.targets.startswith("step"), loss.lengths)]
-    return f"{{{loss.columns}, {loss.width(0) if of_classes else 0}, {', '.join(flags)}}}"
+    each_step, lengths = (str(flag).lower() for flag in (loss.targets.startswith("step"), bool(loss.lengths)))
+    return f"{{{loss.columns}, {loss.width(0) if of_classes else 0}, {each_step}, {lengths}}}"
 
 
 def _term(loss: Composed, term: Term, first: int, stop: int) -> dict[str, Any]:

@@ -19,18 +19,15 @@ def training_context(loss: Loss | None, optimizer: Optimizer | None, holder: str
 
     See :func:`~snnc.backends.codegen.updates.printed_rule` for `holder`.
     """
+    settings = []
+    if isinstance(loss, MeanSquaredCount):
+        settings = [
+            CppConstant("double", "CORRECT", repr(float(loss.correct_rate)), "Desired spikes per step of the label's class."),
+            CppConstant("double", "INCORRECT", repr(float(loss.incorrect_rate)), "Desired spikes per step of the other classes."),
+        ]
     return {
         "loss": None if loss is None else loss.name,
         "composed": composed_context(loss) if isinstance(loss, Composed) else None,
         "rule": None if optimizer is None else printed_rule(optimizer, holder),
-        "settings": _loss_settings(loss),
+        "settings": settings,
     }
-
-
-def _loss_settings(loss: Loss | None) -> list[CppConstant]:
-    if not isinstance(loss, MeanSquaredCount):
-        return []
-    return [
-        CppConstant("double", "CORRECT", repr(float(loss.correct_rate)), "Desired spikes per step of the label's class."),
-        CppConstant("double", "INCORRECT", repr(float(loss.incorrect_rate)), "Desired spikes per step of the other classes."),
-    ]

@@ -10,9 +10,8 @@ from typing import Any, Final
 from snnc.compiler.ir.graph import Shape
 
 _CUDA: Final = (2, 13)
-"""Device types kDLCUDA and kDLCUDAManaged (dlpack.h)."""
 _FLOAT: Final = 2
-"""Type code kDLFloat (dlpack.h)."""
+"""Numbers in dlpack.h: device types kDLCUDA and kDLCUDAManaged, and type code kDLFloat."""
 _DEFAULT_STREAM: Final = 1
 """Number of the default stream in ``__dlpack__`` of the Python array API; its address is 0."""
 
@@ -36,27 +35,16 @@ class _DlTensor(ctypes.Structure):
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """Location of an array in memory.
-
-    Attributes
-    ----------
-    address
-        Address of the first element.
-    shape
-        Shape of the array.
-    kind
-        Type of the elements: ``"float32"``, or a description of another type.
-    contiguous
-        Whether it is dense and row-major.
-    owner
-        Object that keeps the memory allocated.
-    """
+    """Location of an array in memory."""
 
     address: int
     shape: Shape
     kind: str
+    """Type of the elements: ``"float32"``, or a description of another type."""
     contiguous: bool
+    """Whether it is dense and row-major."""
     owner: Any
+    """Object that keeps the memory allocated."""
 
     @property
     def elements(self) -> int:
@@ -65,15 +53,10 @@ class DeviceArray:
 
 
 def device_array(given: Any, stream: int = 0) -> DeviceArray | None:
-    """Return the location of an array in device memory; None if `given` is in host memory or not an array.
+    """Return the location of an array of torch, CuPy, JAX … in device memory; None if `given` is in host memory or not an array.
 
-    Parameters
-    ----------
-    given
-        An array, for example of torch, CuPy or JAX.
-    stream
-        Address of the program's stream; 0: the default stream. With DLPack, the stream waits for pending work of the array's library on the
-        array.
+    `stream` is the address of the program's stream, 0 for the default stream. With DLPack, this stream waits for pending work of the
+    array's library on the array.
     """
     on = getattr(given, "__dlpack_device__", None)
     if on is not None and hasattr(given, "__dlpack__"):
@@ -90,8 +73,7 @@ def _by_dlpack(given: Any, stream: int) -> DeviceArray:
     tensor = ctypes.cast(pointer(capsule, b"dltensor"), ctypes.POINTER(_DlTensor)).contents
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     strides = None if not tensor.strides else tuple(tensor.strides[axis] for axis in range(tensor.ndim))
-    plain = (tensor.code, tensor.bits, tensor.lanes) == (_FLOAT, 32, 1)
-    kind = "float32" if plain else f"type code {tensor.code} of {tensor.bits} bits"
+    kind = "float32" if (tensor.code, tensor.bits, tensor.lanes) == (_FLOAT, 32, 1) else f"type code {tensor.code} of {tensor.bits} bits"
     return DeviceArray((tensor.data or 0) + tensor.byte_offset, shape, kind, strides is None or _dense(shape, strides), capsule)
 
 
@@ -106,8 +88,8 @@ def _by_interface(given: Any, interface: Any) -> DeviceArray:
 def _dense(shape: Shape, strides: tuple[float, ...]) -> bool:
     """Return whether an array with these strides, in elements, is dense and row-major; strides of axes of size 1 are ignored."""
     expected = 1
-    for axis in reversed(range(len(shape))):
-        if shape[axis] != 1 and strides[axis] != expected:
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1 and stride != expected:
             return False
-        expected *= shape[axis]
+        expected *= size
     return True

@@ -1,4 +1,4 @@
-"""Base class of engines for programs that are shared libraries with the C ABI."""
+"""Base class of engines for programs that are shared libraries with the C ABI of ``snnc_abi.h``."""
 
 from __future__ import annotations
 
@@ -27,19 +27,7 @@ _GRADIENT_SCALE: Final = "gradient_scale"
 
 
 class NativeEngine(ABC):
-    """Training, gradients and parameters through a :class:`~snnc.backends.native.library.NativeSession`.
-
-    Parameters
-    ----------
-    library, folder
-        Shared library of the project, and the project's folder.
-
-    Attributes
-    ----------
-    draw_masks
-        Function that draws the masks of dropout layers for a training step, from the number of the update, the position of the step's
-        first sample in the batch of the update, and the number of samples; None: the network has no dropout layers.
-    """
+    """Training, gradients and parameters through a :class:`~snnc.backends.native.library.NativeSession`."""
 
     def __init__(self, library: Path, folder: Path) -> None:
         self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
@@ -47,6 +35,8 @@ class NativeEngine(ABC):
         self._defaults: dict[str, Array] = {}
         """The project's initial values of the states and outputs that were set for the last sequence only."""
         self.draw_masks: Callable[[int, int, int], Initial] | None = None
+        """Function that draws the masks of dropout layers for a training step, from the number of the update, the position of the step's
+        first sample in the batch of the update, and the number of samples; None: the network has no dropout layers."""
         self._first_sample = 0
         """Position of the first sample of a training step in the batch of its update."""
 
@@ -142,7 +132,11 @@ class NativeEngine(ABC):
 
     def _set_initial(self, initial: Initial) -> None:
         """Set the initial values of this sequence; values that were set only for the previous sequence are reset to the project's."""
-        wanted = {_initial_tensor(population, place): value for (population, place), value in initial.items()}
+        # A place is the canonical name of a state, or an output buffer, whose name begins with that of its population.
+        wanted = {
+            f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial": value
+            for (population, place), value in initial.items()
+        }
         for name, value in self._defaults.items():
             if name not in wanted:
                 self.session.set(name, value)
@@ -151,8 +145,3 @@ class NativeEngine(ABC):
             if name in self.session.tensors:
                 self._defaults.setdefault(name, self.session.get(name))
                 self.session.set(name, value)
-
-
-def _initial_tensor(population: str, place: str) -> str:
-    """Return the ABI name of an initial value; `place` is the canonical name of a state, or an output buffer."""
-    return f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial"

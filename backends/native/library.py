@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -75,14 +75,7 @@ class _AbiTensor(ctypes.Structure):
 
 
 class NativeSession:
-    """An opened project: sets and reads its tensors, and runs it.
-
-    Parameters
-    ----------
-    library
-        The shared library.
-    folder
-        The project's folder, which contains its weights and tables.
+    """An opened project: sets and reads its tensors, and runs it. `folder` contains the project's weights and tables.
 
     Raises
     ------
@@ -96,11 +89,18 @@ class NativeSession:
         self._handle = self._library.snnc_open(str(folder).encode())
         if not self._handle:
             raise NativeError(f"the program in {folder} cannot be opened: {self._message()}.")
-        self.tensors: Mapping[str, TensorInfo] = {info.name: info for info in self._tensors()}
+        self.tensors: dict[str, TensorInfo] = {}
+        self.refresh()
 
     def refresh(self) -> None:
-        """Read the shapes of the tensors again, after a change of a setting that affects them."""
-        self.tensors = {info.name: info for info in self._tensors()}
+        """Read names and shapes of the tensors; needed again after a change of a setting that affects them."""
+        self.tensors = {}
+        for index in range(self._library.snnc_tensor_count(self._open())):
+            raw = _AbiTensor()
+            self._check(self._library.snnc_tensor_info(self._open(), index, ctypes.byref(raw)))
+            dtype: np.dtype[Any] = np.dtype(np.float32 if raw.type == 0 else np.int32)
+            name = raw.name.decode()
+            self.tensors[name] = TensorInfo(name, Role(raw.role), dtype, tuple(raw.shape[: raw.rank]))
 
     def with_role(self, role: Role) -> dict[str, TensorInfo]:
         """Return all tensors of one role."""
@@ -129,7 +129,6 @@ class NativeSession:
         self._copy(self._library.snnc_get_tensor, name, address, elements)
 
     def _copy(self, function: Callable[..., int], name: str, address: int, elements: int) -> None:
-        """Call the function of the ABI that copies a tensor from or to an address."""
         info = self._info(name)
         if elements != math.prod(info.shape):
             raise NativeError(f"the tensor {name} has shape {list(info.shape)}, but the given memory has {elements} elements.")
@@ -171,8 +170,7 @@ class NativeSession:
         self._handle = None
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self.close()
+        self.close()
 
     def _open(self) -> int:
         if not self._handle:
@@ -185,21 +183,11 @@ class NativeSession:
         return self.tensors[name]
 
     def _message(self) -> str:
-        text: bytes = self._library.snnc_last_error()
-        return text.decode(errors="replace")
+        return str(self._library.snnc_last_error().decode(errors="replace"))
 
     def _check(self, status: int) -> None:
         if status != 0:
             raise NativeError(f"the emitted program failed: {self._message()}.")
-
-    def _tensors(self) -> list[TensorInfo]:
-        found = []
-        for index in range(self._library.snnc_tensor_count(self._open())):
-            raw = _AbiTensor()
-            self._check(self._library.snnc_tensor_info(self._open(), index, ctypes.byref(raw)))
-            dtype: np.dtype[Any] = np.dtype(np.float32 if raw.type == 0 else np.int32)
-            found.append(TensorInfo(raw.name.decode(), Role(raw.role), dtype, tuple(int(n) for n in raw.shape[: raw.rank])))
-        return found
 
 
 def _load(path: Path) -> Any:

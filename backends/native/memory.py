@@ -1,4 +1,4 @@
-"""Predicts the memory of a training step, and chooses the checkpoint interval that keeps it within a bound."""
+"""Predicts the memory of a training step, and chooses the number of steps between checkpoints so that the memory stays within a bound."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import warnings
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from math import isqrt
 from pathlib import Path
 from typing import Any, Final
@@ -22,10 +22,8 @@ ROOM: Final = 1 + 1 / ROOM_PART
 BUSY: Final = 2.0
 """Assumed activity of the busiest block of steps, relative to the activity in the whole sequence."""
 BLOCK_ROWS: Final = 512
-"""Intended number of rows of deltas (one per step and sample) in a block of steps: of all threads if they share gradients, else per thread.
-
-The rows of one panel of neurons should fit in the L2 cache. See ``CpuSession::block_length``.
-"""
+"""Intended number of rows of deltas (one per step and sample) in a block of steps (``CpuSession::block_length``): of all threads together
+if they share gradients, else per thread. The deltas of one panel of neurons then fit in the L2 cache."""
 FEW_STEPS: Final = 4
 """Minimum number of steps in a block if threads share gradients, unless a thread would have more than `BLOCK_ROWS` rows."""
 FILLED: Final = 16
@@ -34,89 +32,56 @@ FILLED: Final = 16
 
 @dataclass(frozen=True)
 class ListNeeds:
-    """Memory of the lists of nonzero values of a buffer, one list per step and sample.
-
-    Attributes
-    ----------
-    name
-        Name of the listed buffer.
-    neurons, past
-        Number of values in a row, and number of rows before the start of the sequence.
-    share
-        Assumed fraction of values that are listed, until a sequence has been observed.
-    width
-        Bytes of an entry.
-    row
-        Bytes of the dense row that replaces a list if too many values of an input are nonzero (``LISTED_PART``); 0: always lists.
-    """
+    """Memory of the lists of nonzero values of a buffer, one list per step and sample."""
 
     name: str
+    """Name of the listed buffer."""
     neurons: int
+    """Number of values in a row."""
     past: int
+    """Number of stored steps before the start of the sequence."""
     share: float
+    """Assumed fraction of values that are listed, until a sequence has been observed."""
     width: int = 4
+    """Bytes of an entry."""
     row: int = 0
+    """Bytes of the dense row that replaces a list if too many values of an input are nonzero (``LISTED_PART``); 0: always lists."""
 
 
 @dataclass(frozen=True)
 class OmittedCopies:
-    """Copies of weights that a training step with checkpoints does not make. Sizes are in bytes.
-
-    Attributes
-    ----------
-    copies
-        Size of all these copies, included in ``Needs.fixed``.
-    sample
-        Size, per sample or per sample and step (see `length`), of the memory that replaces them. The number of samples and steps of a
-        thread is rounded up to a multiple of the number of values in a cache line.
-    length
-        ``number``: `sample` is needed once. ``block``: it is needed for each step of a block.
-    """
+    """Copies of weights that a training step with checkpoints does not make. Sizes are in bytes."""
 
     copies: int = 0
+    """Size of all these copies, included in ``Needs.fixed``."""
     sample: int = 0
+    """Size of the memory that replaces them, per row of a thread. A thread has a row for each sample or, if `length` is ``block``, for each
+    sample and step of a block; their number is rounded up to a multiple of the number of values in a cache line."""
     length: str = "number"
+    """``block`` if `sample` is per step of a block, else ``number``."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Memory needs of a program. Sizes are in bytes.
-
-    Attributes
-    ----------
-    fixed
-        Parameters, moments, tables, copies of weights, initial values, and gradients that threads share.
-    thread
-        Per thread: gradients that are not shared, sums and temporary values.
-    rows
-        Per sample: once (``number``), and for each step of the sequence (``steps``), of a ``segment`` and of a ``block``.
-    checkpoint
-        Per sample and checkpoint.
-    lists
-        Lists of nonzero values.
-    events
-        Name of each list that a thread transposes for a block of steps, with the bytes of a transposed entry.
-    blocks
-        Whether steps run in blocks.
-    shares
-        Whether threads share some gradients, which they compute together after each block.
-    spared
-        Copies of weights that are not made with checkpoints.
-    """
+    """Memory needs of a program. Sizes are in bytes."""
 
     fixed: int
+    """Parameters, moments, tables, copies of weights, initial values, and gradients that threads share."""
     rows: Mapping[str, int]
+    """Per sample: once (``number``), or for each step of the sequence (``steps``), of a segment (``segment``), of a block (``block``)."""
     checkpoint: int = 0
+    """Per sample and checkpoint."""
     thread: int = 0
+    """Per thread: gradients that are not shared, sums and temporary values."""
     lists: Sequence[ListNeeds] = ()
     events: Sequence[tuple[str, int]] = ()
+    """Name of each list that a thread transposes for a block of steps, with the bytes of a transposed entry."""
     blocks: bool = False
+    """Whether steps run in blocks."""
     shares: bool = False
+    """Whether threads share some gradients, which they compute together after each block."""
     spared: OmittedCopies = field(default_factory=OmittedCopies)
-
-    def to_data(self) -> dict[str, Any]:
-        """Return the needs as JSON types."""
-        return asdict(self)
+    """Copies of weights that are not made with checkpoints."""
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Needs:
@@ -139,21 +104,15 @@ class Needs:
 
 @dataclass(frozen=True)
 class ObservedActivity:
-    """Activity in the sequences so far.
-
-    Attributes
-    ----------
-    shares
-        Name of a list -> maximum, over sequences, of the fraction of its values that were listed.
-    dense
-        Inputs that were stored as dense rows in some sequence.
-    """
+    """Activity in the sequences so far."""
 
     shares: Mapping[str, float] = field(default_factory=dict)
+    """Name of a list -> maximum, over sequences, of the fraction of its values that were listed."""
     dense: Collection[str] = ()
+    """Inputs that were stored as dense rows in some sequence."""
 
     def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> ObservedActivity:
-        """Return this activity merged with the `shares` of another sequence, from which inputs stored as dense rows are missing."""
+        """Return this activity merged with that of another sequence; its `shares` lack the inputs that were stored as dense rows."""
         dense = {one.name for one in needs.lists if one.row and one.name not in shares}
         found = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
         return ObservedActivity({**self.shares, **found}, {*self.dense, *dense} if shares else self.dense)
@@ -166,20 +125,9 @@ UNOBSERVED: Final = ObservedActivity()
 def predicted_bytes(
     description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
-    """Return the predicted bytes of a training step with a given segment length, or of a run if the project does not train.
+    """Return the predicted bytes of a training step, or of a run if the project does not train.
 
-    Parameters
-    ----------
-    description
-        ``project.json`` of the project.
-    steps, batch
-        Numbers of steps and samples of the sequence.
-    segment
-        Number of steps between two checkpoints; `steps` or more: no checkpoints.
-    threads
-        Number of threads of the session.
-    activity
-        Activity observed so far.
+    `description` is ``project.json``. `segment` is the number of steps between two checkpoints; `steps` or more: no checkpoints.
     """
     return _predicted(Needs.of(description), steps, batch, segment, threads, activity)
 
@@ -201,17 +149,17 @@ def least_segment(description: Mapping[str, Any], steps: int, batch: int, thread
 
 def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
     """Return the predicted bytes of a run without a backward pass, including the gradients and moments that training allocates."""
-    needs, training = Needs.of(description), bool(description["training"])
-    alone = replace(needs, checkpoint=0, spared=OmittedCopies()) if training else needs
-    return _predicted(alone, steps, batch, 1 if training else steps, threads, activity)
+    needs = Needs.of(description)
+    if not description["training"]:
+        return _predicted(needs, steps, batch, steps, threads, activity)
+    return _predicted(replace(needs, checkpoint=0, spared=OmittedCopies()), steps, batch, 1, threads, activity)
 
 
 def max_samples(
     description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
     """Return the number of samples, at most `batch`, that can run at once within `most` bytes; 1 if not even one fits."""
-    fitting = bisect_right(range(1, batch + 1), most, key=lambda size: run_bytes(description, steps, size, threads, activity))
-    return max(1, fitting)
+    return max(1, bisect_right(range(1, batch + 1), most, key=lambda size: run_bytes(description, steps, size, threads, activity)))
 
 
 def busiest(needs: Needs) -> ObservedActivity:
@@ -220,13 +168,7 @@ def busiest(needs: Needs) -> ObservedActivity:
 
 
 def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
-    """Raise an error if not even one sample of the project in `folder` fits in `most` bytes, and warn if a training batch does not fit.
-
-    Raises
-    ------
-    MemoryNeededError
-        See :func:`check_least`.
-    """
+    """Check the project in `folder` as :func:`check_least` does, and issue its warning."""
     if most is None:
         return
     description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
@@ -236,15 +178,14 @@ def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
 
 
 def check_least(description: Mapping[str, Any], steps: int | None, batch: int | None, most: int) -> str:
-    """Raise an error, before anything runs, if not even one sample fits in `most` bytes.
+    """Return a warning if a training step of a batch does not fit in `most` bytes, else "".
 
-    `description` is the project's ``project.json``; `steps` and `batch` are None if they are unknown. The result is a warning if a training
-    step of a batch does not fit, else "".
+    `description` is the project's ``project.json``; `steps` and `batch` are None if they are unknown.
 
     Raises
     ------
     MemoryNeededError
-        A single sample (of one step if the number of steps is unknown) needs more.
+        Not even one sample fits (of one step if the number of steps is unknown).
     """
     length = steps or 1
     needed = least_bytes if description["training"] else run_bytes

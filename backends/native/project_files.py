@@ -1,11 +1,11 @@
-"""Writer of emitted projects for CPUs and GPUs; their programs accept any number of steps and samples."""
+"""Writes the folder of a project for a CPU or GPU: sources, tables, weights and ``project.json``."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +20,7 @@ from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.folders.manifest import PROJECT_FORMAT
 from snnc.backends.folders.project import Chunk, atomic_folder, write_file
 from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
+from snnc.backends.native.memory import Needs
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import Fill, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
@@ -29,25 +30,8 @@ TABLES: Final = "tables.bin"
 SESSION_SOURCES: Final = ("native_session.hpp", "native_session.cpp")
 """Sources of the base class of the CPU and CUDA sessions."""
 _STEPS: Final = 100
-"""Default number of steps of a session; it can be changed at run time."""
 _BATCH: Final = 32
-"""Default batch size of a session; it can be changed at run time."""
-
-
-@dataclass(frozen=True)
-class MemoryNeeds:
-    """Memory of a sequence, as written to ``project.json``. Sizes are in bytes.
-
-    Attributes
-    ----------
-    per_step
-        Bytes per step and sample without checkpoints.
-    parts
-        :class:`snnc.backends.native.memory.Needs` as data.
-    """
-
-    per_step: int
-    parts: Mapping[str, Any]
+"""Default number of steps and batch size of a session, which can change them at run time."""
 
 
 def session_sizes(program: StepProgram, steps: int | None, batch: int | None) -> dict[str, int]:
@@ -85,20 +69,17 @@ def runtime_files(target: str, training: Collection[str]) -> list[str]:
 
 
 def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], loss: str, constants: Sequence[CppConstant]) -> dict[str, str]:
-    """Return the contents of the text files of a project, by file name.
+    """Return the contents of the text files of a project, by file name: those of `names`, and those that all targets share.
 
-    The files are `names`, the constants, the sources of the ABI and of the session's base class, the header for updates of float16 weights
-    if there are any and, if the program trains, the settings and the file named `loss`. The template of the latter is named after the
-    loss, for example ``loss_ce_rate.cpp``.
+    If the program trains, `loss` is also rendered, from a template named after the loss function, such as ``loss_ce_rate.cpp``.
     """
-    environment = _templates()
     paths = {n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}
     paths |= {n: f"native/{n}" for n in SESSION_SOURCES} | {n: f"{target}/{n}" for n in names}
     if context.get("half_weights"):
         paths |= {"half_updates.hpp": "common/half_updates.hpp"}
     if context["training"]:
         paths |= {"settings.hpp": "common/settings.hpp", loss: f"{target}/{loss.replace('loss', 'loss_' + context['loss'])}"}
-    return {name: source_of(environment, path, {**context, "constants": constants}) for name, path in paths.items()}
+    return {name: source_of(_templates(), path, {**context, "constants": constants}) for name, path in paths.items()}
 
 
 def write_project_files(
@@ -109,21 +90,22 @@ def write_project_files(
     texts: Mapping[str, str],
     tables: Iterable[Chunk],
     values: Mapping[str, Array],
-    memory: MemoryNeeds,
+    bytes_per_step: int,
+    memory: Needs,
     more: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a project to `folder`, completely or not at all.
 
     Parameters
     ----------
-    folder
-        The output folder.
-    program, target
-        The emitted program and its target.
-    sizes, texts, tables, values
-        Results of :func:`session_sizes` and :func:`rendered`, the chunks of ``tables.bin``, and the result of :func:`initial_values`.
-    memory
-        Memory of a sequence.
+    folder, program, target
+        The output folder, the emitted program and its target.
+    sizes, texts, values
+        Results of :func:`session_sizes`, :func:`rendered` and :func:`initial_values`.
+    tables
+        Chunks of the file ``tables.bin``.
+    bytes_per_step, memory
+        Bytes of a sequence without checkpoints, per step and sample; memory needs of a session.
     more
         Further members of ``project.json``.
 
@@ -136,13 +118,12 @@ def write_project_files(
     files |= {TABLES: tables, WEIGHTS: safetensors(values)}
     with atomic_folder(folder) as unfinished:
         digests = {name: write_file(unfinished / name, chunks) for name, chunks in sorted(files.items())}
-        description = _description(program, target, sizes, memory) | dict(more or {}) | {"files": digests}
+        description = _description(program, target, sizes, bytes_per_step, memory) | dict(more or {}) | {"files": digests}
         write_file(unfinished / "project.json", (json.dumps(description, indent=1).encode(),))
     return folder
 
 
-def _description(program: StepProgram, target: str, sizes: Mapping[str, int], memory: MemoryNeeds) -> dict[str, Any]:
-    """Return the members of ``project.json``: properties of the project, memory needs, and the model's names of the ABI tensors."""
+def _description(program: StepProgram, target: str, sizes: Mapping[str, int], bytes_per_step: int, memory: Needs) -> dict[str, Any]:
     learned = {u.parameter for u in program.update}
     return {
         "format": PROJECT_FORMAT,
@@ -152,8 +133,8 @@ def _description(program: StepProgram, target: str, sizes: Mapping[str, int], me
         "target": target,
         **sizes,
         "fixed_steps": program.steps,
-        "bytes_per_step": memory.per_step,
-        "memory": dict(memory.parts),
+        "bytes_per_step": bytes_per_step,
+        "memory": asdict(memory),
         "training": program.optimizer is not None,
         "inputs": [{"label": i.label, "tensor": i.id, "shape": list(i.shape), "static": i.static} for i in program.inputs],
         "outputs": [{"id": o.id, "label": o.label, "tensor": o.record, "shape": list(o.shape)} for o in program.outputs],

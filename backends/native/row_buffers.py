@@ -42,25 +42,17 @@ ONE = Slots(1)
 
 @dataclass(frozen=True)
 class RowBuffer:
-    """A buffer of rows, and how many of them are stored.
-
-    Attributes
-    ----------
-    name
-        Name of the buffer in the program.
-    size
-        Number of values in a row, without the padding to whole cache lines.
-    in_training, in_inference
-        Number of rows per sample with and without a backward pass; `in_inference` is None if only the backward pass uses the rows.
-    width
-        Bytes of a value.
-    """
+    """A buffer of rows, and how many of them are stored."""
 
     name: str
+    """Name of the buffer in the program."""
     size: int
+    """Number of values in a row, without the padding to whole cache lines."""
     in_training: Slots
     in_inference: Slots | None
+    """Number of rows per sample, with and without a backward pass; None if only the backward pass uses the rows."""
     width: int = 4
+    """Bytes of a value."""
 
     @property
     def row_bytes(self) -> int:

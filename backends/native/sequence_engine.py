@@ -23,26 +23,11 @@ from snnc.backends.runtime.events import InputValues
 
 
 class SequenceEngine(NativeEngine):
-    """Runs the shared library of a project with any number of steps and samples, within a bound on memory.
+    """Runs the shared library of a project with any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
-    See :class:`snnc.backends.runtime.engine.Engine`. If the loss of the project is an ``ExternalLoss``, the caller (for example PyTorch's
-    autograd) computes the loss between :meth:`run_forward` and :meth:`run_backward`.
-
-    Attributes
-    ----------
-    device
-        Number of the GPU whose memory addresses the engine accepts; None: host addresses only.
-    segment
-        Requested number of steps between two checkpoints; 0: no checkpoints; None: chosen so that the memory bound is met.
-    activity
-        Activity observed so far.
-
-    Parameters
-    ----------
-    library, folder
-        Shared library of the project, and the project's folder.
-    memory
-        Maximum bytes of a training step. If it would need more, checkpoints are used, so that histories cover one segment at a time.
+    `memory` is the maximum number of bytes of a training step. If it would need more, checkpoints are used, so that histories cover one
+    segment at a time. If the loss of the project is an ``ExternalLoss``, the caller (for example PyTorch's autograd) computes the loss
+    between :meth:`run_forward` and :meth:`run_backward`.
     """
 
     accepts_events = True
@@ -51,12 +36,14 @@ class SequenceEngine(NativeEngine):
     """Settings that do not affect the shape of any tensor."""
     batch: int | None = None
     device: int | None = None
+    """Number of the GPU whose memory addresses the engine accepts; None: host addresses only."""
 
     def __init__(self, library: Path, folder: Path, memory: int | None = None) -> None:
         super().__init__(library, folder)
         self.steps: int | None = self.description["fixed_steps"]
         self.memory = memory
         self.segment: int | None = None
+        """Requested number of steps between two checkpoints; 0: no checkpoints; None: chosen so that the memory bound is met."""
         self._sizes: dict[str, int] = {}
         self._stepped = True
         self._segments: dict[tuple[int, int, int], int] = {}
@@ -94,9 +81,9 @@ class SequenceEngine(NativeEngine):
 
     def counters(self) -> dict[str, int]:
         """Return the number of dropped spikes (a spike with several readers counts once), and of updates that loss scaling skipped."""
-        counted = "dropped_spikes" in self.session.tensors
-        skipped = {SKIPPED: int(self.session.get(SKIPPED)[0])} if SKIPPED in self.session.tensors else {}
-        return {"dropped_spikes": int(self.session.get("dropped_spikes")[0]) if counted else 0, **skipped}
+        return {"dropped_spikes": 0} | {
+            name: int(self.session.get(name)[0]) for name in ("dropped_spikes", SKIPPED) if name in self.session.tensors
+        }
 
     def run_forward(self, inputs: Mapping[str, InputValues], update: int | None = None) -> None:
         """Run a sequence and keep the values that :meth:`run_backward` reads. The loss of the project must be an ``ExternalLoss``.
@@ -132,12 +119,12 @@ class SequenceEngine(NativeEngine):
     def _set_inputs(self, inputs: Mapping[str, Any]) -> None:
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._check_memory(steps, batch)
-        for name, value in (*self._settings_of(steps, batch).items(), ("resume", 0)):
+        segment = self._segment(steps, batch)
+        for name, value in (("steps", steps), ("batch", batch), ("segment", segment), ("resume", 0)):
             self._setting(name, value)
         self._set_arrays(inputs)
 
     def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
-        """Set all inputs: arrays, or other types that the engine accepts."""
         for info in self.description["inputs"]:
             self.session.set(info["tensor"], inputs[info["tensor"]])
 
@@ -271,15 +258,10 @@ class SequenceEngine(NativeEngine):
             move(name, address, elements)
             address += elements * info.dtype.itemsize
 
-    def _settings_of(self, steps: int, batch: int) -> dict[str, int]:
-        """Return the settings for a sequence of this size."""
-        return {"steps": steps, "batch": batch, "segment": self._segment(steps, batch)}
-
     def _segment(self, steps: int, batch: int) -> int:
         """Return the number of steps between two checkpoints; 0: no checkpoints.
 
-        For each size of sequence, the number is chosen once, from the activity that was observed or is assumed until then. It is reduced
-        between sequences if the bound would be exceeded at the observed activity.
+        It is chosen once for each size of sequence, and reduced if the bound would be exceeded at the activity observed later.
         """
         if self.segment is not None:
             return self.segment
@@ -297,14 +279,14 @@ class SequenceEngine(NativeEngine):
         return 0 if chosen == steps else chosen
 
     def _fitting(self, steps: int, batch: int, memory: int) -> int:
-        """Return the longest segment that meets the bound; if training began within the bound and none does now, warn and return the best.
+        """Return the longest segment that meets the bound.
 
-        The best segment is the one with which a training step needs the least memory.
+        If none does, but one did for an earlier sequence of at least this size, warn and return the segment that needs the least memory.
 
         Raises
         ------
         MemoryNeededError
-            No segment meets the bound, and none did for an earlier sequence of at least this size.
+            No segment meets the bound, and none did for such a sequence.
         """
         sizes = (self.description, steps, batch)
         try:
@@ -328,7 +310,6 @@ class SequenceEngine(NativeEngine):
         return least_bytes(self.description, steps, batch, self._threads(), self.activity)
 
     def _observe_activity(self) -> None:
-        """Add the last sequence to the observed activity."""
         self.activity = self.activity.with_sequence(Needs.of(self.description), self._listed())
 
     def _threads(self) -> int:

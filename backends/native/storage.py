@@ -6,27 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeGuard
 
 from snnc.backends.native.row_buffers import Slots, pitch
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.plan import Precision
-from snnc.compiler.ir.step_operations import (
-    AddReduced,
-    BackwardOp,
-    ConvolveInputGradient,
-    DenseInputGradient,
-    Fill,
-    ForwardOp,
-    InputGradient,
-    NeuronAdjoint,
-    NeuronStep,
-    Pooling,
-    PoolingGradient,
-    Record,
-    RecordAdjoint,
-    ReduceGradient,
-    WeightGradient,
-)
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.halves import Halves
@@ -36,27 +21,18 @@ from snnc.compiler.neurons.rounded_values import rounded_values
 
 @dataclass(frozen=True)
 class StoredBuffer:
-    """Storage of a buffer that connections or records read.
-
-    Attributes
-    ----------
-    past
-        Number of steps before the first one that are read: the longest delay.
-    listed
-        Whether lists of spikes are stored: the values are spikes, and some connection reads lists.
-    ring
-        Number of rows of the ring buffer if only the forward pass reads them.
-    history
-        Whether the backward pass reads rows of all steps.
-    rows
-        Whether a record or a maximum over values reads the buffer: these readers need rows even if lists are stored.
-    """
+    """Storage of a buffer that connections or records read."""
 
     past: int
+    """Number of steps before the first one that are read: the longest delay."""
     listed: bool
+    """Whether lists of spikes are stored: the values are spikes, and some connection reads lists."""
     ring: int
+    """Number of rows of the ring buffer if only the forward pass reads them."""
     history: bool
+    """Whether the backward pass reads rows of all steps."""
     rows: bool
+    """Whether a record or a maximum over values reads the buffer: these readers need rows even if lists are stored."""
 
     def slots(self, trained: bool) -> Slots:
         """Return the number of rows per sample."""
@@ -65,24 +41,15 @@ class StoredBuffer:
 
 @dataclass(frozen=True)
 class SequenceStorage:
-    """Storage of the buffers of `program`.
-
-    Attributes
-    ----------
-    program
-        The step program.
-    pooled
-        Connection of a convolution -> windows of the max pooling that is the only reader of its result.
-    precision
-        Precision of the histories for the backward pass and, if it is bfloat16, of the dense weights that connections read.
-    half
-        Layers whose histories have this precision; None: all.
-    """
+    """Storage of the buffers of `program`."""
 
     program: StepProgram
     pooled: Mapping[str, Windows] = field(default_factory=dict)
+    """Connection of a convolution -> windows of the max pooling that is the only reader of its result."""
     precision: Precision = "float32"
+    """Precision of the histories for the backward pass and, if it is bfloat16, of the dense weights that connections read."""
     half: Halves | None = None
+    """Layers whose histories have this precision; None: all."""
 
     def size(self, buffer: str) -> int:
         """Return the number of values of a buffer per step and sample."""
@@ -90,41 +57,35 @@ class SequenceStorage:
 
     def stored(self, buffer: str) -> StoredBuffer:
         """Return the storage of an input or output buffer."""
-        readers = [op for op in self.program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer == buffer]
-        by_rows = [op for op in readers if isinstance(op, Record) or (is_maximum(op) and not self.reads_lists(op))]
+        readers = [op for op in self.program.forward if not isinstance(op, ops.Fill | ops.NeuronStep) and op.source.buffer == buffer]
+        by_rows = [op for op in readers if isinstance(op, ops.Record) or (is_maximum(op) and not self.reads_lists(op))]
         listed = self.program.buffers[buffer].kind == "spikes" and len(by_rows) < len(readers)
         delays = [op.source.delay for op in readers]
         row_delays = [op.source.delay for op in (by_rows if listed else readers)]
-        history = not listed and any(isinstance(op, WeightGradient) and op.source.buffer == buffer for op in self.program.backward)
+        history = not listed and any(isinstance(op, ops.WeightGradient) and op.source.buffer == buffer for op in self.program.backward)
         return StoredBuffer(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
 
-    def reads_lists(self, op: ForwardOp | BackwardOp) -> bool:
+    def reads_lists(self, op: ops.ForwardOp | ops.BackwardOp) -> bool:
         """Return whether `op` is a maximum over spikes (1 if any of them fired), or its adjoint."""
-        if not isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient):
-            return False
-        return op.kind == "max" and self.program.buffers[op.source.buffer].kind == "spikes"
+        return is_maximum(op) and self.program.buffers[op.source.buffer].kind == "spikes"
 
     @cached_property
-    def outputs_with_support(self) -> dict[str, tuple[str, str]]:
-        """Outputs to which dense connections or convolutions return gradients only in the surrogate's support.
-
-        Maps the output's buffer to its population and its canonical name.
-        """
-        found = {}
-        reading = [op for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)]
+    def outputs_with_support(self) -> frozenset[str]:
+        """Outputs to which dense connections or convolutions return gradients only in the surrogate's support."""
+        reading = [op for op in self.program.backward if isinstance(op, ops.DenseInputGradient | ops.ConvolveInputGradient)]
         # Most gradients that a maximum returns are 0: skipping them costs less than listing neurons.
         wanted = {op.source.buffer for op in reading if op.connection not in self.pooled}
+        found = set()
         for info in self.program.populations:
-            step = next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == info.id)
-            for output, buffer in zip(info.kernel.outputs, step.outputs, strict=True):
-                if buffer in wanted and support_bounds(info, output) is not None:
-                    found[buffer] = (info.id, output)
-        return found
+            step = next(op for op in self.program.forward if isinstance(op, ops.NeuronStep) and op.population == info.id)
+            outputs = [(buffer, support_bounds(info, output)) for output, buffer in zip(info.kernel.outputs, step.outputs, strict=True)]
+            found |= {buffer for buffer, bounds in outputs if bounds is not None}
+        return frozenset(found & wanted)
 
     @cached_property
     def rounded(self) -> dict[str, dict[str, Expression]]:
         """Population -> canonical name of each state and saved value stored in 16 bits -> offset that is subtracted before rounding."""
-        adjoints = {op.population for op in self.program.backward if isinstance(op, NeuronAdjoint)}
+        adjoints = {op.population for op in self.program.backward if isinstance(op, ops.NeuronAdjoint)}
         rounds = self.precision != "float32" and self.program.optimizer is not None
         chosen = {p.id for p in self.program.populations if self.half is None or "history" in self.half.of(p.label)}
         return {p.id: rounded_values(p.kernel) if rounds and p.id in adjoints & chosen else {} for p in self.program.populations}
@@ -134,20 +95,17 @@ class SequenceStorage:
         """Bytes of a checkpoint per sample: states, and values of earlier steps that later steps read."""
         found = 0
         for op in self.program.forward:
-            if isinstance(op, NeuronStep):
-                found += sum(map(self._stored, op.states))
+            if isinstance(op, ops.NeuronStep):
+                found += sum(pitch(self.size(state)) for state in op.states)
                 stored = {o: self.stored(o) for o in op.outputs}
-                found += sum(self._stored(o) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in stored.items())
+                found += sum(pitch(self.size(o)) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in stored.items())
         return 4 * found
-
-    def _stored(self, buffer: str) -> int:
-        return pitch(self.size(buffer))
 
     def bytes_per_step(self) -> int:
         """Bytes of a sequence without checkpoints, per step and sample; lists, padding and rounding to 16 bits are not considered."""
         program = self.program
         whole = [b.name for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("state", "saved", "record", "input")]
-        whole += [o for op in program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.stored(o).history]
+        whole += [o for op in program.forward if isinstance(op, ops.NeuronStep) for o in op.outputs if self.stored(o).history]
         whole += [f"d_{o.record}" for o in program.outputs if o.id == program.loss_output]
         return 4 * sum(self.size(name) for name in whole)
 
@@ -156,14 +114,14 @@ class SequenceStorage:
         """Number of stored steps of the adjoint of each output: the longest delay of a gradient that returns to it, plus one."""
         delays: dict[str, int] = {}
         for op in self.program.backward:
-            if isinstance(op, NeuronAdjoint):
+            if isinstance(op, ops.NeuronAdjoint):
                 for name in op.outputs:
                     delays.setdefault(name, 0)
-            elif isinstance(op, RecordAdjoint | InputGradient):
+            elif isinstance(op, ops.RecordAdjoint | ops.InputGradient):
                 delays[op.source.buffer] = max(delays.get(op.source.buffer, 0), op.source.delay)
         return {name: delay + 1 for name, delay in delays.items()}
 
 
-def is_maximum(op: object) -> bool:
+def is_maximum(op: object) -> TypeGuard[ops.Pooling | ops.PoolingGradient | ops.AddReduced | ops.ReduceGradient]:
     """Return whether `op` is a maximum or its adjoint."""
-    return isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient) and op.kind == "max"
+    return isinstance(op, ops.Pooling | ops.PoolingGradient | ops.AddReduced | ops.ReduceGradient) and op.kind == "max"

@@ -19,24 +19,16 @@ Table = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class Wires:
-    """A connection as a list of wires, sorted by source (for a maximum, by target).
-
-    Attributes
-    ----------
-    begin
-        Index of the first entry of each source (for a maximum, of each target); the last element is the number of entries.
-    entries
-        Target and index of the weight of each entry (for a maximum, its source).
-    constants
-        Weights if the connection has no weight parameter, else None.
-    bias
-        Index of the bias of each target; None if the connection has no bias, or if the current is initialised with it.
-    """
+    """A connection as a list of entries (wires), sorted by source (for a maximum, by target)."""
 
     begin: Table
+    """Index of the first entry of each source (for a maximum, of each target); the last element is the number of entries."""
     entries: Table
+    """Target and index of the weight of each entry (for a maximum, its source)."""
     constants: npt.NDArray[np.float32] | None = None
+    """Weights if the connection has no weight parameter, else None."""
     bias: Table | None = None
+    """Index of the bias of each target; None if the connection has no bias, or if the current is initialised with it."""
 
     def tables(self) -> list[Table]:
         """Return the tables in the order in which the program reads them."""

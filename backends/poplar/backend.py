@@ -1,4 +1,4 @@
-"""Targets that are machines of tiles, such as ``gc200``; a TOML file can describe further machines."""
+"""Targets that are machines with tiles, such as ``gc200``; TOML files can describe further machines."""
 
 from __future__ import annotations
 
@@ -28,29 +28,21 @@ FILLED: Final = 0.5
 
 @dataclass(frozen=True, eq=False)
 class TileOptions(TargetOptions):
-    """Options of every plan on tiles.
-
-    Attributes
-    ----------
-    calibrate
-        Activity of the neurons, measured on the user's data or assumed; None: unknown.
-    strategy
-        ``"snnc"``, or a baseline for comparison; only estimates set it.
-    others
-        Targets that are not machines, and their synonyms, for the message about an unknown target.
-    common
-        Memo tables shared by several plans of one program; only explorations set them.
-    """
+    """Options of every plan on tiles."""
 
     capacity: int | Capacities | None = None
     mode: Mode = "exact"
     calibrate: Activity | None = None
+    """Activity of the neurons, measured on the user's data or assumed; None: unknown."""
     recompute: Recompute = field(default="auto", metadata=TRAINING)
     precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
     half: HalfOption | None = None
     strategy: str = "snnc"
+    """``"snnc"``, or a baseline for comparison in estimates."""
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Targets that are not machines, and their synonyms, for the message about an unknown target."""
     common: Common | None = None
+    """Intermediate results that several plans of one program share; None: one plan."""
 
     def for_plan(self) -> PlanOptions:
         """Return the options of the planner."""
@@ -62,19 +54,14 @@ class TileOptions(TargetOptions):
 
 @dataclass(frozen=True, eq=False)
 class PoplarOptions(TileOptions):
-    """Options of the Poplar backend.
-
-    Attributes
-    ----------
-    embedded
-        Whether populations stay undivided and in the author's order, as callers of the program require. Not a user option.
-    """
+    """Options of the Poplar backend."""
 
     seed: int = 0
     drop: DropPolicy = "lowest"
     parts: int | None = None
     streaming: Streaming = field(default="auto", metadata=TRAINING)
     embedded: bool = False
+    """Whether populations stay undivided and in the author's order, because another program calls this one. Not a user option."""
 
 
 Own = TypeVar("Own", bound=TileOptions)
@@ -84,13 +71,13 @@ class TileBackend(Backend[Own]):
     """Base class of backends that plan on the tiles of a machine."""
 
     def machine(self, target: str) -> str:
-        """Return the name or file of the machine for which a target is planned."""
+        """Return the name or file of the machine of a target."""
         return target
 
     def prepare(self, graph: Graph, options: Own) -> Graph:
-        """Make sparse weights dense where this reduces the memory on tiles.
+        """Make sparse weights dense where this reduces the memory on tiles, except for training in mode "drop".
 
-        For training in mode "drop", they stay sparse, because a dense connection returns no gradient to dropped spikes.
+        In that case, the gradients of dense connections differ from those of sparse ones: they are 0 for dropped spikes.
         """
         from snnc.compiler.passes.fill_sparse import FillSparse
 
@@ -110,7 +97,7 @@ class TileBackend(Backend[Own]):
         Raises
         ------
         UnknownTargetError
-            No machine has this name. For errors in the file of a machine, see :func:`snnc.compiler.machines.load_target`.
+            No machine has this name.
         StepsNeededError
             The number of steps is not given.
         """
@@ -130,9 +117,8 @@ class TileBackend(Backend[Own]):
         from snnc.compiler.tiles.planning.placing import map_graph
 
         machine = load_target(self.machine(options.target))
-        asked = options.for_plan()
         more: dict[str, Any] = {"machine": machine, "strategy": options.strategy, "common": options.common}
-        found = map_graph(graph, without_limits(program), asked, options.calibrate, **more)
+        found = map_graph(graph, without_limits(program), options.for_plan(), options.calibrate, **more)
         return PlacedProgram(program, found.plan, found.parts)
 
 
@@ -145,7 +131,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         return True
 
     def limit(self, options: PoplarOptions) -> SpikeLimit | None:
-        """Return the limit on sent spikes, which a run may change."""
+        """Return the limit on the spikes that a source sends."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
         return limit_of(options.mode, options.capacity, options.drop, options.seed)
@@ -166,7 +152,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         return BuiltProject(folder, build_poplar(folder))
 
     def open(self, placed: PlacedProgram, options: PoplarOptions, built: BuiltProject | None) -> Engine:
-        """Load the program; if the plan divides or reorders populations, the engine still uses the author's order."""
+        """Load the program; the engine's arrays have the author's order, even if the plan divides or reorders populations."""
         del options
         from snnc.backends.poplar.engine import PoplarEngine
         from snnc.backends.runtime.engine_of_parts import EngineOfParts

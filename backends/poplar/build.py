@@ -1,4 +1,4 @@
-"""Builds emitted projects against the emulator, without CMake; results are cached by content."""
+"""Build emitted projects for the emulator, without CMake."""
 
 from __future__ import annotations
 
@@ -26,23 +26,18 @@ SOURCES: Final = Sources(
 LIBRARY: Final = "libsnnc_project.so"
 TABLES: Final = "plan.bin"
 SMALL_TABLES: Final = 64 * 1024
-"""Size of the tables, in bytes, up to which the network's own source is compiled without optimisation.
-
-The graph is then small, and compiling without optimisation takes half the time, so the program starts sooner.
-"""
+"""Size of the tables, in bytes, up to which the network's own source is compiled without optimisation, which takes half the time."""
 
 
 def build_poplar(folder: Path) -> Path:
     """Return the shared library of the project in `folder`, built unless the cache contains a build of the same sources.
 
-    Weights and tables are read when the library is opened, so projects that differ only in these share it.
+    Projects that differ only in weights and tables share it, because it reads them when it is opened.
 
     Raises
     ------
-    ToolMissingError
-        This machine has no C++ compiler.
-    BuildError
-        The project does not compile.
+    ToolMissingError, BuildError
+        This machine has no C++ compiler, or the project does not compile.
     """
     folder = Path(folder)
     return build_project(folder, SOURCES, LIBRARY, own_level(folder))

@@ -1,4 +1,4 @@
-"""Emitter of a step program and its plan as a folder of C++ sources, tables and weights."""
+"""Emit a step program and its plan as a folder of C++ sources, tables and weights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from jinja2 import Environment
 
@@ -22,8 +22,7 @@ from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
 from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
-from snnc.backends.poplar.parameters.passes import repeats, separate_sums
-from snnc.backends.poplar.parameters.updates import clips, scaled, update_code, updates_halves
+from snnc.backends.poplar.parameters.updates import clips, repeats, scaled, separate_sums, update_code, updates_halves
 from snnc.backends.poplar.parts import Assembly, Body, class_name, cpp_type
 from snnc.backends.poplar.schedule import add_clocks, program_values
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
@@ -40,7 +39,7 @@ from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
 from snnc.backends.poplar.vertices.statistics import MOMENTS, MOMENTS_TITLE, moments_codelets, moments_of_outputs
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
-from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.plan import Plan, PopulationPlan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import limits_of, without_limits
@@ -101,7 +100,7 @@ GROUPS: Final = {
 
 
 def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
-    """Write to `folder` the project of `program` as mapped by `plan`, completely or not at all.
+    """Write the project of `program`, as mapped by `plan`, to `folder`, completely or not at all.
 
     Raises
     ------
@@ -122,7 +121,7 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
 
 
 def render(net: PoplarNetwork) -> dict[str, str]:
-    """Return all text files by name."""
+    """Return the text files of a project by name."""
     assembly, context = assemble(net)
     own = (*POPLAR, *([NORMS] if clips(net) else []))
     names = {**{n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}, **{n: f"poplar/{n}" for n in own}}
@@ -130,7 +129,7 @@ def render(net: PoplarNetwork) -> dict[str, str]:
 
 
 def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> dict[str, str]:
-    """Return the text of files by name; `names` maps each to the path of its plain file or template."""
+    """Return the text of files by name; `names` maps each name to a path for :func:`source_of`."""
     environment = _templates(net.plan.target.instruction_bytes)
     return {name: source_of(environment, path, context) for name, path in names.items()}
 
@@ -144,13 +143,13 @@ def _templates(instruction_bytes: int) -> Environment:
 
 
 def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
-    """Return the constants (name, bytes) with which a codelet tells the emulator the size of its code; `each`: bytes of an instruction."""
+    """Return the constants (name, value) in which a codelet states the bytes of its code, of `each` bytes per instruction."""
     loops = [(f"code_bytes_{name}", each * number) for name, number in cost.loops]
     return [("code_bytes", each * cost.instructions), *loops]
 
 
 def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
-    """Collect all data that the templates print."""
+    """Return the parts of the program, and the context of its templates."""
     assembly = Assembly()
     extras = add_network(net, assembly)
     if net.external:
@@ -173,7 +172,7 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
 
 
 def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
-    """Add the forward and backward pass; return the template data of the codelets of the window test, if there is one."""
+    """Add forward and backward pass; return the template data of the codelets of the window test, if there is one."""
     for store in net.stores.values():
         add_relays(net, assembly, store)
     add_parameters(net, assembly)
@@ -189,38 +188,31 @@ def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
     add_window_test(net, assembly, _tables_before(net))
     if net.window_test is None:
         return []
-    decide = (
-        most(net.costs),
-        most_of_workers(net.costs),
-        answer(net.costs, looks_back=net.further.known),
-        known(net.costs),
-        count_down(net.costs),
-    )
-    vertices = {vertex.name: vertex for vertex in (*decide, ZERO_VERTEX)}
+    costs = net.costs
+    used = (most(costs), most_of_workers(costs), answer(costs, looks_back=net.further.known), known(costs), count_down(costs), ZERO_VERTEX)
+    vertices = {vertex.name: vertex for vertex in used}
     return [{"template": "further_windows", **vertices, "words": net.window_test.words, "looks_back": net.further.known}]
 
 
 def _tables_before(net: PoplarNetwork) -> int:
     """Return the index of the first table of the window test in ``plan.bin``."""
-    reductions = sum(b.gradient is not None for b in net.plan.buses)
-    return len(net.plan.populations) + len(net.stores) + reductions + table_count(net)
+    return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + table_count(net)
 
 
 def gradient_codelets(net: PoplarNetwork) -> list[Body]:
-    """Return the codelets that sum gradients and copy weights to their sources."""
+    """Return the template data of the codelets that sum gradients and copy weights to the sources of connections."""
     used = [sum_private(net.costs)]
     if net.copied_rows:
         kept = {net.program.parameters[c.weight].half for c in net.copied_rows if c.weight is not None}
         used += [weight_rows(net.costs, half=half) for half in sorted(kept)]
     if net.packed_rows:
         used.append(pack_rows(net.costs))
-    if any(net.weight_gradient(id_) for id_ in net.indexed):
+    if net.sums_pieces:
         used.append(sum_pieces(net.costs))
     return [_printed(vertex) for vertex in used]
 
 
 def _printed(vertex: VertexSpec) -> Body:
-    """Return the data of the template with the vertex's name."""
     return {"template": vertex.name, "vertex": vertex}
 
 
@@ -228,7 +220,6 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
     """Return the template context of a network and of its `programs`."""
     plan, target = net.plan, net.plan.target
     lists = len(plan.populations) + len(net.stores)
-    reductions = [b.id for b in plan.buses if b.gradient is not None]
     _, places = safetensors_header(initial_values(net))
     labels = {t.split('"')[1] for t in assembly.tensors if t.startswith(("tensor(", "half_parameter(", "parameter_of_blocks("))}
     return {
@@ -240,7 +231,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
         "machine": machine_context(target),
         "stored": [p for p in places if p["name"] in labels],
         "tables": _tables_before(net) + window_test_table_count(net) + 1,  # + 1: the table of losses
-        "reductions": [{"bus": b, "table": lists + n} for n, b in enumerate(reductions)],
+        "reductions": [{"bus": bus.id, "table": lists + n} for n, bus in enumerate(net.gradient_buses)],
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
         "stores": [{"buffer": b, "table": len(plan.populations) + n} for n, b in enumerate(net.stores)],
         "variables": list(assembly.variables.values()),
@@ -262,37 +253,23 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
     }
 
 
-def _population(placed: Any, table: int) -> Body:
-    return {
-        "id": placed.id,
-        "label": placed.label,
-        "neurons": placed.neurons,
-        "stage": placed.stage,
-        "replicas": placed.replicas,
-        "first_tile": placed.starts[0],
-        "last_tile": placed.starts[-1] + placed.width - 1,
-        "table": table,
-    }
-
-
-LOSS_TITLES: Final = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
+def _population(placed: PopulationPlan, table: int) -> Body:
+    shown = {name: getattr(placed, name) for name in ("id", "label", "neurons", "stage", "replicas")}
+    return shown | {"first_tile": placed.starts[0], "last_tile": placed.starts[-1] + placed.width - 1, "table": table}
 
 
 def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
-    """Return names and titles of compute sets.
+    """Return names and titles of the compute sets.
 
-    The first letter of a title: F forward pass, B backward pass, L loss, U update, M streaming memory, N batch normalisation.
+    A title begins with F (forward pass), B (backward pass), L (loss), U (update), M (streaming memory) or N (batch normalisation);
+    that of the compute set before the first step does not.
     """
     first = {} if net.fused else {"relay_forward": "F1 relay"}
     both = "F2 neurons and relays" if net.fused else "F2 neurons"
     names = {**first, **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": both}
     if net.further.forward:
-        names |= {
-            **window_test_sets(net, "forward"),
-            "forward_gather": "FG gather",
-            "forward_next": "FN next window",
-            "zero_currents": "zero currents",
-        }
+        names |= {**window_test_sets(net, "forward"), "forward_gather": "FG gather", "forward_next": "FN next window"}
+        names["zero_currents"] = "zero currents"
     if net.plan.segment:
         names |= {**({SAVE: "FS save"} if net.plan.segments.reruns else {}), RESTORE: "FR restore"}
     if net.plan.segments.rows:
@@ -301,30 +278,26 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
         names |= {MOMENTS: MOMENTS_TITLE}
     if net.training:
         if not net.external:
-            names |= {**{name: title for name, title in LOSS_TITLES.items() if name in loss_sets(net)}, "loss_sum": "L2 loss"}
+            titles = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
+            names |= {**{name: titles[name] for name in loss_sets(net)}, "loss_sum": "L2 loss"}
         names |= {"relay_backward": "B1 relay and source gradients", "backward_neurons": "B2 neurons"}
-        names |= {"sum_private_gradients": "U1 private gradients"}
-        names |= norm_sets(net)
+        names |= {"sum_private_gradients": "U1 private gradients", **norm_sets(net)}
         names |= {SUM: SUM_TITLE} if net.external or repeats(net) else {}
         names |= {RATES: "U1 rates"} if repeats(net) else {}
         names |= {} if net.external else {"update_parameters": "U1 update"}
-        if any(net.weight_gradient(id_) for id_ in net.indexed):
+        if net.sums_pieces:
             names |= {"sum_shared_gradients": "U1 shared gradients"}
         if net.copied_rows:
             names |= {**({PACKED_ROWS: "U2 rows packed"} if net.packed_rows else {}), WEIGHT_ROWS: "U2 weights to sources"}
-    if any(b.gradient is not None for b in net.plan.buses):
+    if net.gradient_buses:
         names |= {REDUCE: "B3 reduction"}
     if net.further.backward:
-        names |= {
-            **window_test_sets(net, "backward"),
-            "backward_next": "BN next window",
-            "backward_rounds": "BG gather",
-        }
+        names |= {**window_test_sets(net, "backward"), "backward_next": "BN next window", "backward_rounds": "BG gather"}
     return [{"name": name, "title": title} for name, title in names.items()]
 
 
 def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
-    """Return ``project.json``: the kind of the project, and the meaning of each ABI tensor."""
+    """Return the contents of ``project.json``: kind of the project, and the meaning of each tensor that the host reads or writes."""
     program, plan, moments = net.program, net.plan, moments_of_outputs(net)
     return {
         "format": PROJECT_FORMAT,

@@ -1,4 +1,4 @@
-"""Engine that runs an emitted Poplar project."""
+"""The engine that runs emitted Poplar projects."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from snnc.compiler.lowering.spike_limits import LOWEST, is_limit_value, sent
 
 _Result = TypeVar("_Result")
 _BATCHES: Final = "batches"
-"""Setting of the ABI: the number of earlier batches whose gradients are stored for the update of the next batch."""
+"""Setting of the program: the number of earlier batches whose stored gradients the next update includes."""
 _GATHER: Final = "gather"
-"""Setting of the ABI: the part of an update that the next call runs. It exists only if gradients and update are separate programs."""
+"""Setting of the program, if gradients and update are separate programs: the part of an update that the next call runs."""
 _KEEP: Final = -1
-"""Value of the setting :data:`_BATCHES` for a batch that stores its gradients without an update."""
+"""Value of :data:`_BATCHES` for a batch that stores its gradients without an update."""
 _KEPT: Final = "_kept"
 """Suffix of the names of stored gradients."""
 
@@ -31,12 +31,8 @@ _KEPT: Final = "_kept"
 class PoplarEngine(NativeEngine):
     """Runs the shared library of a project; see :class:`snnc.backends.runtime.engine.Engine`.
 
-    Parameters
-    ----------
-    library, folder
-        The library from :func:`~snnc.backends.poplar.build.build_poplar`, and the project.
-    limits
-        Capacity and random key of each source with a spike limit, by buffer; the engine drops spikes of inputs before sending them.
+    `limits` contains the compiled capacity and random key of each source with a spike limit, by buffer. The engine itself drops spikes of
+    inputs before it sends them, except where the program does (:meth:`_sent`).
     """
 
     def __init__(self, library: Path, folder: Path, limits: Mapping[str, tuple[float, float]] | None = None) -> None:
@@ -84,7 +80,7 @@ class PoplarEngine(NativeEngine):
         return found, {about["id"]: self._moments(about) for about in measured}
 
     def _moments(self, about: Mapping[str, Any]) -> Moments:
-        """Merge the moments of blocks that have the same neurons but different samples (Chan et al. 1983, DOI 10.2307/2683386)."""
+        """Merge the moments that blocks computed from different samples (Chan et al. 1983, DOI 10.2307/2683386)."""
         neurons, begin, parts = math.prod(about["shape"]), 0, self.session.get(about["tensor"]).astype(np.float64)
         mean, squares, count = (np.zeros(neurons) for _ in range(3))
         for first, width, samples in about["blocks"]:
@@ -112,13 +108,13 @@ class PoplarEngine(NativeEngine):
         try:
             for inputs, target in parts:
                 last = (stored + 1) * self.batch == samples
-                self.session.set(_BATCHES, np.array([stored if last else _KEEP], dtype=np.int32))
+                self._set(_BATCHES, stored if last else _KEEP)
                 whole += self.train_batch(inputs, target, learning_rate)
                 self._first_sample += len(target)
                 stored = 0 if last else stored + 1
         finally:
             self._first_sample = 0
-            self.session.set(_BATCHES, np.array([0], dtype=np.int32))
+            self._set(_BATCHES, 0)
             if stored:
                 self._forget_gradients()
         return whole * self.batch / samples
@@ -138,7 +134,7 @@ class PoplarEngine(NativeEngine):
         if last:
             assert math.isclose(share * (self._stored + 1), 1), "all batches have the compiled size"
             return
-        self.session.set(_BATCHES, np.array([_KEEP], dtype=np.int32))
+        self._set(_BATCHES, _KEEP)
         self._gathered(Gather.CHANGES, self.session.train_step)
         self._stored += 1
 
@@ -152,7 +148,10 @@ class PoplarEngine(NativeEngine):
         """Set the number of batches whose gradients are stored for the next update."""
         self._stored = stored
         if self.accumulates:
-            self.session.set(_BATCHES, np.array([stored], dtype=np.int32))
+            self._set(_BATCHES, stored)
+
+    def _set(self, setting: str, number: int) -> None:
+        self.session.set(setting, np.array([number], dtype=np.int32))
 
     def gather_again(self, samples: int) -> float:
         """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
@@ -169,15 +168,14 @@ class PoplarEngine(NativeEngine):
             self._expect(0)
 
     def _gathered(self, step: Gather, run: Callable[[], _Result]) -> _Result:
-        """Return the result of `run`; during this call, the program performs only the part `step` of an update."""
-        self.session.set(_GATHER, np.array([step], dtype=np.int32))
+        """Return the result of `run`, during which the program runs only the part `step` of an update."""
+        self._set(_GATHER, step)
         try:
             return run()
         finally:
-            self.session.set(_GATHER, np.array([Gather.ALONE], dtype=np.int32))
+            self._set(_GATHER, Gather.ALONE)
 
     def _forget_gradients(self) -> None:
-        """Discard the stored gradients of an interrupted update."""
         for name, info in self.session.tensors.items():
             if info.role == Role.SETTING and name.endswith(_KEPT):
                 self.session.set(name, np.zeros(info.shape, dtype=np.float32))
@@ -187,9 +185,9 @@ class PoplarEngine(NativeEngine):
         return self.session.get(tensor)
 
     def counters(self) -> dict[str, int]:
-        """Return the total number of dropped spikes, and all counters of the program by name.
+        """Return the total number of dropped spikes, and all counters of the program.
 
-        ``b0_dropped`` is the number of spikes that bus b0 dropped, ``b0_further`` that of spikes that it sent in further windows.
+        ``b0_dropped`` counts the spikes that bus b0 dropped, ``b0_further`` those that it sent in further windows.
         """
         found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}
         sources = {about["tensor"]: about["source"] for about in self.description["counters"].values()}
@@ -207,9 +205,9 @@ class PoplarEngine(NativeEngine):
                 self.session.set(info["tensor"], array[0] if info["static"] else array)
 
     def _sent(self, info: Mapping[str, Any], array: Array) -> Array:
-        """Return an input without the spikes beyond its limit.
+        """Return an input without the spikes beyond its limit, unless the program itself drops them.
 
-        If the limit is the compiled capacity and keeps the lowest ids, the program applies it, and the input is returned unchanged.
+        It does if the limit is the compiled capacity and keeps the lowest ids.
         """
         buffer = f"{info['tensor']}_in"
         if buffer not in self._limits:
@@ -228,7 +226,7 @@ class PoplarEngine(NativeEngine):
         return found.reshape(np.shape(array))
 
     def _record(self, output: Mapping[str, Any], inputs: Mapping[str, Array], initial: Initial) -> Array:
-        """Return an output at all steps; until its delay has passed, it has the initial values."""
+        """Return an output at all steps, with initial values for the steps before its delay has passed."""
         delay: int = output["delay"]
         if output["input"] is None:
             record = self.session.get(output["tensor"])
@@ -242,7 +240,7 @@ class PoplarEngine(NativeEngine):
 
 
 def open_engine(folder: Path) -> PoplarEngine:
-    """Build the project in `folder` if needed and load it.
+    """Load the project in `folder`; build it first if needed.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Errors of emitting, building and running Poplar projects."""
+"""Errors of emitting Poplar projects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties of a target that the host program passes to the device; the emulator counts cycles and bytes with them."""
+"""Properties of a machine in the emitted program, from which the emulator computes cycles and bytes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from snnc.backends.codegen.names import c_string
 from snnc.compiler.machines.target import Streaming, Target
 
 CONTROL_CYCLES: Final = 30.0
-"""Part of the fixed cycles of a superstep that the emulator counts even without an exchange (:class:`poplar::EmulatorModel`)."""
+"""Part of the fixed cycles of a superstep that the emulator counts even without an exchange."""
 CONTROL_CODE: Final = 700
-"""Part of the fixed bytes of a tile that the emulator counts as control code; the rest is stack."""
+"""Part of the fixed bytes of a tile that the emulator counts as control code instead of stack."""
 VERSION: Final = "ipu2"
-"""Emulator model for machines other than IPUs; all of its sizes are replaced."""
+"""Model of the emulator for machines other than IPUs; all of its numbers are replaced."""
 
 
 def machine_context(target: Target) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A step program and its plan, cross-referenced for the emitter.
+"""What the emitter looks up in a step program and its plan.
 
 docs/reference/terms.md explains the terms of tile machines: relay, bus, window, block, replica, stage.
 """
@@ -42,39 +42,28 @@ from snnc.compiler.tiles.vertices.vertex_spec import Element
 
 @dataclass(frozen=True)
 class Store:
-    """The memory in which the relays of a source store its values.
-
-    Attributes
-    ----------
-    buffer, owner
-        Buffer of the source, and id of its population or input.
-    width
-        Number of neurons of the source.
-    kind
-        ``"events"`` or ``"values"``.
-    buses
-        Buses of the source.
-    stored
-        Number of events stored per sample and step.
-    before
-        Whether a slot contains the value before step 0, which can be set.
-    static, external
-        Whether the source has the same values at all steps, and whether it is an input.
-    """
+    """The memory in which the relays of a source store its values."""
 
     buffer: str
     owner: str
+    """Buffer of the source, and id of its population or input."""
     width: int
+    """Number of neurons of the source."""
     kind: str
+    """``"events"`` or ``"values"``."""
     buses: tuple[BusPlan, ...]
     stored: int
+    """Number of events stored per sample and step."""
     before: bool
+    """Whether a slot contains the value before step 0, which the host can set."""
     static: bool
+    """Whether the source has the same values at all steps."""
     external: bool
+    """Whether the source is an input."""
 
     @property
     def bits(self) -> bool:
-        """Whether it stores one bit per value instead of ids."""
+        """Whether it stores one bit per neuron instead of ids."""
         return self.buses[0].form == "bits"
 
     @property
@@ -83,23 +72,28 @@ class Store:
         return any(b.gradient is not None for b in self.buses)
 
     @property
+    def lag(self) -> int:
+        """The largest lag of its buses."""
+        return max(bus.lag for bus in self.buses)
+
+    @property
     def id_type(self) -> Element:
         """C++ type of an id."""
         return id_type(self.width)
 
     @property
     def drops_support(self) -> bool:
-        """Whether a step may have more neurons that receive a gradient than the store can contain."""
+        """Whether more neurons may receive a gradient in a step than it can store."""
         return self.with_support and self.stored < self.width
 
     @property
     def stored_spikes(self) -> StoredSpikes:
-        """The form of the stored spikes, for the descriptions of vertices."""
+        """How it stores spikes, for the descriptions of vertices."""
         return StoredSpikes(self.id_type, self.bits, self.with_support, self.drops_support, self.limited)
 
     @property
     def limited(self) -> bool:
-        """Whether the relays limit the spikes sent per step (mode ``drop``); the limit and the choice of spikes may be run-time values."""
+        """Whether relays limit the number of spikes sent per step (mode ``drop``)."""
         return self.kind == "events" and not self.external and not self.bits and self.buses[0].mode == "drop"
 
     def room(self, ids: int) -> int:
@@ -112,21 +106,16 @@ class Store:
         return "poplar::UNSIGNED_SHORT" if self.id_type == "unsigned short" else "poplar::UNSIGNED_INT"
 
 
-def _entries(bus: BusPlan) -> int:
-    """Return the maximum number of entries of a bus's windows in which gradients return; 0 if there are none."""
-    return bus.gradient.capacity if bus.gradient is not None else 0
-
-
 @dataclass(frozen=True, eq=False)
 class PoplarNetwork:
-    """The emitted program and plan, with lookups in both."""
+    """The emitted program and its plan."""
 
     program: StepProgram
     plan: Plan
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Buffer -> initial capacity and random key, for limits that a run may change."""
     operation: bool = False
-    """Whether the program is an operation in the graph of another framework: no host sets values, reads results or selects passes."""
+    """Whether the program is an operation in the graph of another framework: no host sets values or reads results."""
 
     @property
     def training(self) -> bool:
@@ -140,7 +129,7 @@ class PoplarNetwork:
 
     @cached_property
     def described(self) -> MappedNetwork:
-        """The network as the mapper describes it, for the descriptions of vertices."""
+        """The network in the form in which the mapper describes its vertices."""
         return describe(self.program, self.training)
 
     @cached_property
@@ -155,7 +144,7 @@ class PoplarNetwork:
 
     @cached_property
     def indexed(self) -> Mapping[str, IndexedConnection]:
-        """Connections defined by tables."""
+        """Indexed connections by id."""
         return indexed_connections(self.program, self.plan)
 
     @cached_property
@@ -165,12 +154,12 @@ class PoplarNetwork:
 
     @property
     def fused(self) -> bool:
-        """Whether, in the forward pass, relays search for spikes of one iteration while neurons compute the next."""
+        """Whether, in the forward pass, relays search for the spikes of an iteration while neurons compute the next."""
         return self.plan.latency > 1
 
     @cached_property
     def forward_stages(self) -> Mapping[str, int]:
-        """Stage of every population and input in the forward pass; it differs from :attr:`stages` only if the pass is fused."""
+        """Stage of every population and input in the forward pass, which differs from :attr:`stages` if the pass is :attr:`fused`."""
         if not self.fused:
             return self.stages
         names = [p.id for p in self.plan.populations]
@@ -179,18 +168,6 @@ class PoplarNetwork:
         if found is None:
             raise PlanMismatchError(f"the plan's latency of {self.plan.latency} does not match this program; map the program again.")
         return {**self.stages, **found}
-
-    @property
-    def forward_iterations(self) -> int:
-        """Number of iterations of the forward pass."""
-        return self.plan.interval * (self.plan.steps - 1) + max(self.forward_stages[p.id] for p in self.plan.populations) + 1
-
-    def offset_shown(self, bus: BusPlan, *, forward: bool) -> int:
-        """Return the iteration in which the window of a bus contains step 0 of its source."""
-        if not forward:
-            return self.stages[bus.source] + bus.lag
-        readers = [c for c in self.plan.connections if c.bus == bus.id]
-        return min(self.plan.interval * c.delay + self.forward_stages[c.target] for c in readers)
 
     @cached_property
     def buses(self) -> Mapping[str, BusPlan]:
@@ -223,47 +200,50 @@ class PoplarNetwork:
 
     def outgoing(self, population: str) -> tuple[ConnectionInfo, ...]:
         """Return the connections out of a population for which the source computes the input gradient, from the deltas of all targets."""
-        outgoing = (c for c in self.program.connections if c.source == population and self.input_gradient(c.id))
-        return tuple(c for c in outgoing if not self.returns(c.id))
-
-    def input_gradient(self, connection: str) -> bool:
-        """Return whether the gradient of a connection's source is computed."""
-        return self.training and connection in self._input_gradients
+        ids = self.input_gradients - self.returning
+        return tuple(c for c in self.program.connections if c.source == population and c.id in ids)
 
     @cached_property
-    def _input_gradients(self) -> frozenset[str]:
-        """Connections for which the backward pass computes the gradient of the source."""
-        return frozenset(op.connection for op in self.program.backward if isinstance(op, InputGradient))
+    def input_gradients(self) -> frozenset[str]:
+        """Ids of the connections for which the backward pass computes the gradient of the source."""
+        return frozenset(op.connection for op in self.program.backward if self.training and isinstance(op, InputGradient))
 
     @cached_property
-    def _weight_gradients(self) -> frozenset[str]:
-        """Connections for which the backward pass computes the gradient of the weight, or of a bias that only this connection adds."""
+    def weight_gradients(self) -> frozenset[str]:
+        """Ids of the connections for which the backward pass computes the gradient of the weight, or of a bias that no other one adds."""
         kinds = WeightGradient | ConvolveBiasGradient | RescaleBiasGradient
-        return frozenset(op.connection for op in self.program.backward if isinstance(op, kinds))
-
-    def returns(self, connection: str) -> bool:
-        """Return whether the gradient of a connection's source returns in windows, as partial products with the target's weights."""
-        return connection in self._returning
+        return frozenset(op.connection for op in self.program.backward if self.training and isinstance(op, kinds))
 
     @cached_property
-    def _returning(self) -> frozenset[str]:
+    def returning(self) -> frozenset[str]:
+        """Ids of the connections whose targets compute partial products of the source's gradient, which return in windows."""
         return frozenset(c.id for c in self.plan.connections if c.returns)
+
+    @cached_property
+    def gradient_buses(self) -> tuple[BusPlan, ...]:
+        """Buses on which gradients return in windows."""
+        return tuple(bus for bus in self.plan.buses if bus.gradient is not None)
+
+    @property
+    def sums_pieces(self) -> bool:
+        """Whether owners of the weights of an indexed connection sum private gradients."""
+        return not self.weight_gradients.isdisjoint(self.indexed)
 
     @cached_property
     def copied_rows(self) -> tuple[ConnectionInfo, ...]:
         """Dense connections whose weights are also stored with their source."""
-        dense = (c for c in self.program.connections if c.kind == "dense" and c.weight and c.id not in self.indexed)
-        return tuple(c for c in dense if self.input_gradient(c.id) and not self.returns(c.id))
+        ids = self.input_gradients - self.returning - self.indexed.keys()
+        return tuple(c for c in self.program.connections if c.kind == "dense" and c.weight and c.id in ids)
 
     @cached_property
     def packed_rows(self) -> Mapping[str, int]:
-        """Connection -> number of bundles of target tiles that pack rows of weights for the source."""
+        """Connection id -> number of bundles of target tiles that pack rows of weights for the source."""
         rows = {c.id for c in self.copied_rows}
         return {c.id: c.packed for c in self.plan.connections if c.packed and c.id in rows}
 
-    def weight_gradient(self, connection: str) -> bool:
-        """Return whether the gradient of a connection's weight, or of a bias that only this connection adds, is computed."""
-        return self.training and connection in self._weight_gradients
+    def cpp_shape(self, parameter: str) -> str:
+        """Return the shape of a parameter as C++."""
+        return "{" + ", ".join(map(str, self.program.buffers[parameter].shape or (1,))) + "}"
 
     def offset(self, connection: str) -> int:
         """Return the first target neuron of a one-to-one connection; 0 for other connections."""
@@ -273,32 +253,21 @@ class PoplarNetwork:
         """Return the biases of a current."""
         return tuple(b for op in self.program.forward if isinstance(op, Fill) and op.target == port for b in op.biases)
 
-    def records(self, population: str) -> tuple[OutputInfo, ...]:
-        """Return the outputs of the network that a population writes."""
-        buffers = self.step(population).outputs
-        return tuple(o for o in self.program.outputs if o.source.buffer in buffers)
-
     def measured(self, population: str) -> tuple[OutputInfo, ...]:
         """Return the outputs that a population records only for their mean and variance."""
-        return (self._measured[population],) if self.layers[population].measured else ()
-
-    @cached_property
-    def _measured(self) -> Mapping[str, OutputInfo]:
-        return measured_outputs(self.program)
+        return (measured_outputs(self.program)[population],) if self.layers[population].measured else ()
 
     @cached_property
     def further(self) -> FurtherWindows:
         """Windows that may be too small, and buses whose relays request further windows."""
-        sizes = {
-            b.id: WindowSizes(
-                b.width, b.kind == "events", b.mode == "exact", b.capacity, None if b.gradient is None else b.gradient.capacity
-            )
-            for b in self.plan.buses
-        }
+        sizes = {}
+        for bus in self.plan.buses:
+            gradient = None if bus.gradient is None else bus.gradient.capacity
+            sizes[bus.id] = WindowSizes(bus.width, bus.kind == "events", bus.mode == "exact", bus.capacity, gradient)
         return FurtherWindows(sizes, self.training)
 
     def limited(self, bus: BusPlan, *, backward: bool = False) -> bool:
-        """Return whether a step may not fit in one window of `bus`, so that further windows are needed."""
+        """Return whether a step may not fit in one window of `bus`."""
         return self.further.sizes[bus.id].limited(backward=backward)
 
     @cached_property
@@ -326,18 +295,14 @@ class PoplarNetwork:
         return self.plan.target.workers
 
     def mask_kind(self, store: Store) -> str:
-        """Return the layout of a source's masks (bits for spikes and gradients of neurons): a value of the C++ enumeration ``Mask``."""
+        """Return the layout of a source's masks (a bit for each neuron that spiked or receives a gradient): a value of the C++ ``Mask``."""
+        if not store.with_support:
+            return "SPIKES"
         placed = next(p for p in self.plan.populations if p.id == store.owner)
-        return (
-            "SPIKES"
-            if not store.with_support
-            else "HALVES"
-            if mask_unit(max(b.count for b in placed.blocks), support=True) == 1
-            else "PAIRS"
-        )
+        return "HALVES" if mask_unit(max(b.count for b in placed.blocks), support=True) == 1 else "PAIRS"
 
     def mask_unit(self, store: Store) -> int:
-        """Return the number of words in a unit of a source's masks."""
+        """Return the number of 32-bit words in a unit of a source's masks; a unit is for up to 32 neurons."""
         return 2 if self.mask_kind(store) == "PAIRS" else 1
 
     def last_step(self, bus: BusPlan) -> int:
@@ -346,15 +311,15 @@ class PoplarNetwork:
 
     @cached_property
     def stores(self) -> Mapping[str, Store]:
-        """Relay stores, by buffer."""
+        """Stores of all sources, by buffer."""
         return {buffer: self._store(buffer) for buffer in dict.fromkeys(b.buffer for b in self.plan.buses)}
 
     def _store(self, buffer: str) -> Store:
-        """Return the store from which all buses of a buffer are served."""
         buses = tuple(b for b in self.plan.buses if b.buffer == buffer)
         if len({(b.kind, b.relays) for b in buses}) != 1:
             raise PlanMismatchError(f"the buses {', '.join(b.id for b in buses)} of one source differ in kind or relays.")
         first = buses[0]
+        most = max(b.width if b.mode == "exact" else max(b.capacity, b.gradient.capacity if b.gradient else 0) for b in buses)
         given = next((i for i in self.program.inputs if i.id == first.source), None)
         return Store(
             buffer=buffer,
@@ -362,7 +327,7 @@ class PoplarNetwork:
             width=first.width,
             kind=first.kind,
             buses=buses,
-            stored=whole_words(max(b.width if b.mode == "exact" else max(b.capacity, _entries(b)) for b in buses), first.width),
+            stored=whole_words(most, first.width),
             before=buffer in self.initial_outputs,
             static=given is not None and given.repeated,
             external=given is not None,
@@ -370,7 +335,7 @@ class PoplarNetwork:
 
     @cached_property
     def initial_outputs(self) -> frozenset[str]:
-        """Output buffers that delayed connections read, and whose value before step 0 can be set."""
+        """Output buffers that delayed connections read, and whose value before step 0 the host can set."""
         delayed = {c.source_buffer for c in self.program.connections if c.delay > 0}
         found = set()
         for info in self.program.populations:
@@ -389,7 +354,7 @@ class PoplarNetwork:
         Raises
         ------
         PlanMismatchError
-            Plan and program have different populations, or blocks do not cover all neurons and samples exactly once, in order.
+            Plan and program have different populations, or blocks do not cover all neurons and samples once, in order.
         HalfDeltasError
             Deltas are float16, and a block has an odd number of samples.
         UnsupportedOnPoplarError
@@ -424,16 +389,7 @@ class PoplarNetwork:
 
 
 def _check_blocks(placed: PopulationPlan, batch: int) -> None:
-    """Check that blocks cover everything once, in order.
-
-    In each replica, the column groups must cover all neurons, and the blocks of each column group must cover the samples of the replica.
-    The replicas must cover the batch.
-
-    Raises
-    ------
-    PlanMismatchError
-        The blocks do not cover the neurons and samples once, in order.
-    """
+    """Check that replicas cover the batch, column groups the neurons of each replica, and blocks the samples of each group, in order."""
     neuron, begin, end, reached = 0, 0, 0, batch
     group: Block | None = None
     for block in placed.blocks:

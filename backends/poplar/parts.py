@@ -1,4 +1,4 @@
-"""Data that the templates of a Poplar program print: codelets with their fields, variables, loops that add vertices, statements."""
+"""What the templates of a Poplar program print: codelets with their fields, variables, loops that add vertices, and statements."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ FieldKind: TypeAlias = Literal["edge", "number", "integer"]
 Body: TypeAlias = dict[str, Any]
 """Context of a template."""
 Values: TypeAlias = dict[str, object]
-"""Field of a vertex -> C++ expression that the host connects to it."""
+"""Field of a vertex -> C++ expression that the host program connects to it."""
 _ACCESS: Final[Mapping[str, Access]] = {"input": "Input", "output": "Output", "inout": "InOut"}
 
 
 @dataclass(frozen=True)
 class CodeletField:
-    """A field of a codelet, and the C++ expression that the host connects to it.
+    """A field of a codelet, and the C++ expression (`value`) that the host program connects to it.
 
     `kind` is ``"edge"`` for data in the tile's memory, ``"integer"`` or ``"number"`` for a constant.
     """
@@ -43,12 +43,12 @@ def cpp_type(spec: FieldSpec) -> str:
 
 
 def class_name(vertex: VertexSpec) -> str:
-    """Return the C++ class name of a vertex; if there are several variants, a number follows it."""
+    """Return the C++ class name of a vertex; classes with several variants add a number to it."""
     return "".join(word.capitalize() for word in vertex.name.split("_"))
 
 
 def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[CodeletField, ...]:
-    """Return the fields of a vertex; `values` maps the name of each field to the C++ expression that the host connects to it.
+    """Return the fields of a vertex, connected to `values`.
 
     Raises
     ------
@@ -59,16 +59,13 @@ def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[Codelet
     if sorted(names) != sorted(values):
         differ = sorted({*names} ^ {*values})
         raise ValueError(f"the fields of {vertex.name} are {', '.join(names)}; these lack an expression or a field: {', '.join(differ)}.")
-    return tuple(CodeletField(spec.name, cpp_type(spec), _field_kind(spec), str(values[spec.name])) for spec in vertex.fields)
-
-
-def _field_kind(spec: FieldSpec) -> FieldKind:
-    return "edge" if spec.kind != "constant" else "integer" if spec.type == "int" else "number"
+    kinds: list[FieldKind] = ["edge" if s.kind != "constant" else "integer" if s.type == "int" else "number" for s in vertex.fields]
+    return tuple(CodeletField(s.name, cpp_type(s), kind, str(values[s.name])) for s, kind in zip(vertex.fields, kinds, strict=True))
 
 
 @dataclass(frozen=True)
 class Codelet:
-    """A class of ``codelets.cpp``: its template, a comment (`title`), its fields, and template data (`body`).
+    """A class of ``codelets.cpp``: its template, comment (`title`), fields and template data (`body`).
 
     `serves` lists the populations and buses that use it.
     """
@@ -83,7 +80,7 @@ class Codelet:
 
     @property
     def cost(self) -> CodeletCost:
-        """Coefficients from which the cycles of the codelet are computed."""
+        """Coefficients of its cycles."""
         return self.vertex.cost
 
 
@@ -99,7 +96,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class VertexLoop:
-    """Emitted loop ``for (item : range)`` that adds vertices of a codelet; without a range, a single vertex.
+    """An emitted loop ``for (item : range)`` that adds vertices of a codelet; without a range, it adds a single vertex.
 
     `tile` and the values of `fields` are C++ expressions that may use the item.
     """
@@ -115,7 +112,7 @@ class VertexLoop:
 
 
 def clock(compute_set: str, source: str, target: str, add: int | str) -> VertexLoop:
-    """Return vertices that set the iteration counter `target` of each IPU to its counter `source` plus `add`."""
+    """Return vertices that set the iteration counter `target` of each IPU to the counter `source` plus `add`."""
     fields = connected(CLOCK_VERTEX, {"from": f"{source}[p.tile]", "to": f"{target}[p.tile]", "add": add})
     return VertexLoop(compute_set, "auto", "p", f"{target}.places", compute_set, class_name(CLOCK_VERTEX), "p.tile", fields)
 
@@ -130,9 +127,8 @@ ONCE: Final[Items] = ("", "", "")
 class Assembly:
     """Collects the parts of a program; codelets with equal structure are stored once.
 
-    `tensors`, `start` and `refresh` are statements of the C++ function ``add_tensors``. Those in `tensors` expose tensors to the host.
-    Those in `start` add inputs, initial states and rows of streaming memory. Those in `refresh` add the copies that are made after
-    parameters change. `loops` are grouped by section of the program.
+    `loops` are grouped by section of the program. `tensors`, `start` and `refresh` are statements of the C++ function ``add_tensors``: they
+    expose tensors to the host; add inputs, initial states and rows of streaming memory; and add the copies made after parameters change.
     """
 
     codelets: list[Codelet] = field(default_factory=list)
@@ -142,7 +138,7 @@ class Assembly:
     refresh: list[str] = field(default_factory=list)
     start: list[str] = field(default_factory=list)
     forgotten: dict[str, list[str]] = field(default_factory=dict)
-    """Part of the program -> variables that it writes before reading, although no compute set writes them completely."""
+    """Part of the program -> variables whose contents are not needed at its start."""
     _by_key: dict[str, Codelet] = field(default_factory=dict)
 
     def variable(self, kind: str, name: str, value: str, comment: str = "") -> str:
@@ -179,25 +175,8 @@ class Assembly:
         """Expose a tensor to the host."""
         self.tensors.append(f'tensor("{name}", SNNC_{role}, {shape}, {on_device}, {order}, {str(writable).lower()});')
 
-    def half_state(self, name: str, shape: str, on_device: str, order: str) -> None:
-        """Expose the initial values of a float16 state to the host, as float32."""
-        self.tensors.append(f'half_state("{name}", {shape}, {on_device}, {order});')
-
-    def codelet(self, vertex: VertexSpec, title: str, serves: str, fields: tuple[CodeletField, ...], body: Body | None = None) -> str:
-        """Return the class name of a vertex; add a class unless one has the same structure. The template is named after the vertex."""
-        key = _key(vertex, fields, body or {})
-        known = self._by_key.get(key)
-        if known is None:
-            number = sum(c.template == vertex.name for c in self.codelets)
-            known = Codelet(f"{class_name(vertex)}{number}", vertex.name, title, [], fields, vertex, body or {})
-            self._by_key[key] = known
-            self.codelets.append(known)
-        if serves not in known.serves:
-            known.serves.append(serves)
-        return known.name
-
     def forget(self, part: str, name: str) -> str:
-        """Declare that the contents of variable `name` are not needed at the start of `part`; return the name."""
+        """Add a variable to :attr:`forgotten`, and return its name."""
         names = self.forgotten.setdefault(part, [])
         if f"{name}.all" not in names:
             names.append(f"{name}.all")
@@ -210,10 +189,7 @@ class Assembly:
     def add(
         self, group: str, comment: str, items: Items, compute_set: str, vertex: VertexSpec, values: Mapping[str, object], tile: str = ""
     ) -> None:
-        """Add a vertex for each item to the section `group`, on `tile` or, if it is empty, on the item's tile.
-
-        :func:`connected` explains `values`.
-        """
+        """Add a vertex for each item to the section `group`, on `tile`, by default the item's."""
         place, fields = tile or f"{items[1]}.tile", connected(vertex, values)
         self.loop(group, VertexLoop(comment, *items, compute_set, class_name(vertex), place, fields))
 
@@ -229,13 +205,16 @@ class Assembly:
         serves: str,
         body: Body | None = None,
     ) -> None:
-        """Add a codelet, unless an equal one exists, and a vertex of it for each item and compute set, on the item's tile."""
+        """Add a codelet, unless one with the same structure exists, and its vertex for each item and compute set, on the item's tile."""
         fields = connected(vertex, values)
-        name = self.codelet(vertex, title, serves, fields, body)
+        structure = [vertex.name, [(f.name, f.type, f.kind) for f in fields], vertex.cost.to_dict(), repr(vertex.loops), body or {}]
+        key = json.dumps(structure, sort_keys=True)
+        if key not in self._by_key:
+            number = sum(c.template == vertex.name for c in self.codelets)
+            self._by_key[key] = Codelet(f"{class_name(vertex)}{number}", vertex.name, title, [], fields, vertex, body or {})
+            self.codelets.append(self._by_key[key])
+        codelet = self._by_key[key]
+        if serves not in codelet.serves:
+            codelet.serves.append(serves)
         for compute_set in compute_sets:
-            self.loop(group, VertexLoop(comment, *items, compute_set, name, f"{items[1]}.tile", fields))
-
-
-def _key(vertex: VertexSpec, fields: tuple[CodeletField, ...], body: Body) -> str:
-    structure = [vertex.name, [(f.name, f.type, f.kind) for f in fields], vertex.cost.to_dict(), repr(vertex.loops), body]
-    return json.dumps(structure, sort_keys=True)
+            self.loop(group, VertexLoop(comment, *items, compute_set, codelet.name, f"{items[1]}.tile", fields))

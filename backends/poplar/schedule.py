@@ -1,4 +1,4 @@
-"""Emitted code that runs the compute sets in order: iteration counters (clocks), and Poplar programs."""
+"""Emitted code that runs the compute sets in order: Poplar programs, and the iteration counters (clocks) that vertices read."""
 
 from __future__ import annotations
 
@@ -21,15 +21,12 @@ from snnc.backends.poplar.vertices.statistics import MOMENTS
 from snnc.backends.poplar.vertices.window_tests import window_test_sets
 
 Kind: TypeAlias = Literal["training", "passes", "external", "operation"]
-"""Kind of program, by what updates the parameters.
-
-"training": the training step. "passes": a separate program, after several passes. "external": the caller, which sends the adjoint of the
-output. "operation": PyTorch, which contains the program as a PopART operation.
-"""
+"""What updates the parameters: the training step; after several passes, a program of its own; the caller, which also sends the adjoint of
+the output; or PyTorch, in which the program is an operation of PopART."""
 
 
 def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add two alternating counters per IPU, so that no compute set reads and writes the same counter."""
+    """Add two counters per IPU that compute sets use in turn, so that none reads and writes the same counter."""
     for name in ("first_clock", "second_clock"):
         assembly.variable("OnIpus", name, f'layout.on_ipus("{name}", IPUS)', "iteration k")
     forward = (JOIN if net.fused else "relay_forward", "forward_neurons", 1)
@@ -41,8 +38,12 @@ def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
 
 def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
     """Return the template data of the Poplar programs."""
-    shared = any(net.weight_gradient(id_) for id_ in net.indexed)
     counted = counters(net)
+    fused = {
+        "number": net.plan.interval * (net.plan.steps - 1) + max(net.forward_stages[p.id] for p in net.plan.populations) + 1,
+        "iterations": [f"{buffer}_iteration.all" for buffer in net.stores],
+        "zeros": [f"zero.at({buffer}_relays)" for buffer in net.stores],
+    }
     return {
         "kind": kind,
         "further": net.further,
@@ -50,7 +51,7 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
         "weight_rows": [*([PACKED_ROWS] if net.packed_rows else []), *([WEIGHT_ROWS] if net.copied_rows else [])],
         "relays": [*([] if net.fused else ["relay_forward"]), *([JOIN] if joins(net) else [])],
         "tests": {"forward": list(window_test_sets(net, "forward")), "backward": list(window_test_sets(net, "backward"))},
-        "fused": _fused(net) if net.fused else None,
+        "fused": fused if net.fused else None,
         "loads": net.plan.streamed != "off",
         "save": SAVE,
         "restore": RESTORE,
@@ -59,30 +60,21 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
         "row_before": move_row(ROW_BEFORE),
         "counted": [f"{name}{access}" for name, access in counted],
         "counted_first": [f"{name}_first{access}" for name, access in counted],
-        "shared_sums": SHARED_SUMS if shared else "",
-        "reduce": [REDUCE] if any(bus.gradient is not None for bus in net.plan.buses) else [],
+        "shared_sums": SHARED_SUMS if net.sums_pieces else "",
+        "reduce": [REDUCE] if net.gradient_buses else [],
         "losses": loss_sets(net) if kind in ("training", "passes") else (),
         "late_targets": kind in ("training", "passes") and loads_targets_late(net),
-        "sums": _sums(net, kind, shared=shared) if net.training else [],
+        "sums": _sums(net, kind) if net.training else [],
         "changes": [f"Execute({name})" for name in (RATES, *norm_sets(net), "update_parameters")] if kind == "passes" else [],
         "measures": [f"Execute({MOMENTS})"] if net.described.measured else [],
         "accumulates": accumulates(net),
     }
 
 
-def _fused(net: PoplarNetwork) -> Body:
-    """Return the number of iterations of a fused forward pass (relays and neurons share a superstep), and the counters on relay tiles."""
-    return {
-        "number": net.forward_iterations,
-        "iterations": [f"{buffer}_iteration.all" for buffer in net.stores],
-        "zeros": [f"zero.at({buffer}_relays)" for buffer in net.stores],
-    }
-
-
-def _sums(net: PoplarNetwork, kind: Kind, *, shared: bool) -> list[str]:
-    """Return the C++ programs that sum the private gradients and, unless a caller does so, update the parameters."""
+def _sums(net: PoplarNetwork, kind: Kind) -> list[str]:
+    """Return, as C++, the Poplar programs that sum the private gradients and, in a training step, update the parameters."""
     replicated = any(p.replicas > 1 for p in net.plan.populations)
-    found = [*(["Execute(sum_private_gradients)"] if replicated or shared else []), *([SHARED_SUMS] if shared else [])]
+    found = ["Execute(sum_private_gradients)"] * (replicated or net.sums_pieces) + [SHARED_SUMS] * net.sums_pieces
     if kind != "training":
         return [*found, f"Execute({SUM})"]
     return [*found, *(f"Execute({name})" for name in norm_sets(net)), "Execute(update_parameters)"]

@@ -1,7 +1,4 @@
-"""Emitted code for streaming memory: the arrays of a row, the row number, and the statements that copy a row.
-
-A row contains either the initial states of one segment or its history. A vertex computes the next row number, and a copy stores it.
-"""
+"""Emitted code for streaming memory, in which each row contains the boundary or the history of a segment: arrays and numbers of rows."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 
 NEXT_ROW: Final = "next_row"
 ROW_BEFORE: Final = "row_before"
-"""Compute sets that compute the next and the previous row number."""
+"""Compute sets that compute the number of the next and of the previous row."""
 TITLES: Final = {NEXT_ROW: "MS next row", ROW_BEFORE: "ML row before"}
 COPIES: Final = {NEXT_ROW: "MS row number", ROW_BEFORE: "ML row number"}
-"""Compute set -> name of the copy that follows it in the profile."""
+"""Compute set -> name, in the profile, of the copy that stores the number."""
 ROW: Final = "remote_row"
 
 
@@ -43,12 +40,12 @@ def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def move_row(compute_set: str) -> str:
-    """Return the C++ programs that run `compute_set` and store the new row number."""
+    """Return, as C++, the Poplar programs that run `compute_set` and store the new row number."""
     return f'Execute({compute_set}), Copy({ROW}_after, {ROW}, false, "{COPIES[compute_set]}")'
 
 
 def _history(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tuple[str, str]]:
-    """Yield the arrays with the history of a population, each with further C++ arguments of ``rows.add``."""
+    """Yield the arrays with the history of a population, and further C++ arguments of ``rows.add``."""
     step = net.step(population.id)
     for index, buffer in enumerate(step.states):
         if keeps_history(net, population, index):
@@ -59,7 +56,7 @@ def _history(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tuple[s
 
 
 def _boundaries(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tuple[str, str]]:
-    """Yield the arrays with the boundaries of a population, each with further C++ arguments of ``rows.add``."""
+    """Yield the arrays with the boundaries of a population, and further C++ arguments of ``rows.add``."""
     step = net.step(population.id)
     for buffer in (*step.states, *(buffer for buffer in step.outputs if buffer in net.stores)):
         yield f"{buffer}_boundary", f", {boundary_slots(net)}, 1"

@@ -20,13 +20,13 @@ def plan_tables(net: PoplarNetwork) -> Iterator[Chunk]:
     The tables, in order: blocks of populations (tile, first, count, sample, samples); relays of stores (tile, sample, samples); vertices
     of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`); indexed connections; the window test; the tiles of losses.
     """
-    stores, windowed = list(net.stores.values()), [b.gradient for b in net.plan.buses if b.gradient is not None]
-    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(windowed) + table_count(net) + window_test_table_count(net) + 1)
+    stores, gradients = net.stores.values(), [b.gradient for b in net.plan.buses if b.gradient is not None]
+    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(gradients) + table_count(net) + window_test_table_count(net) + 1)
     for population in net.plan.populations:
         yield from _table([(b.tile, b.first, b.count, b.sample, b.samples) for b in population.blocks])
     for store in stores:
         yield from _table([(r.tile, r.sample, r.samples) for r in store.buses[0].relays])
-    for gradient in windowed:
+    for gradient in gradients:
         yield from _table([(v.tile, v.part, v.sample, v.samples, v.entry, v.entries, v.first, v.producers) for v in gradient.sums])
     for table in indexed_tables(net):
         yield from _table(table)
@@ -42,7 +42,7 @@ def _table(rows: Sequence[Sequence[int]] | Array) -> Iterator[Chunk]:
 
 
 def initial_values(net: PoplarNetwork) -> dict[str, Array]:
-    """Return parameters, values before the first step for the whole batch, the learning rate, and spike limits, by ABI name."""
+    """Return parameters, values before the first step for the whole batch, learning rate, and spike limits, by the host's names."""
     found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in net.program.parameters.items()}
     for population in net.program.populations:
         shape = (net.plan.batch, net.neurons[population.id])

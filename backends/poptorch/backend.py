@@ -26,7 +26,7 @@ USUAL: Final = "gc200"
 
 @dataclass(frozen=True, eq=False)
 class PopTorchOptions(TileOptions):
-    """Options of a package for PopTorch; PopART stores its weights, as float32."""
+    """Options of a package for PopTorch. PopART, the runtime that PopTorch uses, stores the weights as float32."""
 
     precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
     half: HalfOption | None = None
@@ -50,13 +50,13 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         return target.partition(":")[2] or USUAL
 
     def limit(self, options: PopTorchOptions) -> SpikeLimit | None:
-        """Return the limit on sent spikes, which a run may change; train.py sets the seed of a random choice."""
+        """Return the limit on sent spikes, which a run may lower; with ``drop="random"``, train.py sets the seed of the choice."""
         from snnc.compiler.lowering.spike_limits import SpikeLimit
 
         return None if options.mode != "drop" or options.capacity is None else SpikeLimit(options.capacity, options.drop)
 
     def prepare(self, graph: Graph, options: PopTorchOptions) -> Graph:
-        """Insert a relay population after each input whose gradient is returned."""
+        """Make sparse weights dense as the base class does, and insert a relay population after each input whose gradient is returned."""
         from snnc.backends.native.adjoint import with_input_gradients
 
         ready = super().prepare(graph, options)
@@ -70,15 +70,16 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         HalfTargetError
             The option half includes weights.
         NormalisationError
-            The program trains batch normalisations with statistics of each step, or with a gain or bias that is not trained.
+            The program trains batch normalisations with statistics of each step, with a gain or bias that is not trained, or with a single
+            value of a channel in a micro-batch.
         UnsupportedOnPopTorchError
-            Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout in training, or a random choice of the spikes
-            of a static input.
+            Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, or a random choice of the spikes of a static input.
+        UnknownTargetError, StepsNeededError
+            See :meth:`TileBackend.check <snnc.backends.poplar.backend.TileBackend.check>`.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
         from snnc.backends.poptorch.statistics import check_packaged
         from snnc.compiler.errors import HalfTargetError
-        from snnc.compiler.neurons.library.dropout import is_dropout
 
         if options.half is not None and options.half.weights is not None:
             raise HalfTargetError(
@@ -97,12 +98,6 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
             raise UnsupportedOnPopTorchError(
                 f"the input {varying[0]!r} is the same at every step, but a random choice of its spikes differs from step to step; a "
                 "package gets such an input only once. Give drop='lowest', or compile for the machine itself."
-            )
-        dropped = [info.label for info in program.populations if is_dropout(info.model)]
-        if optimizer is not None and dropped:
-            raise UnsupportedOnPopTorchError(
-                f"{dropped[0]!r} drops neurons in training, but train.py of the package draws no masks; compile for the machine itself, "
-                "whose session does, or remove the dropout layer."
             )
         check_packaged(program, (options.steps or 0) * (options.batch or 0))
         super().check(program, options)

@@ -43,7 +43,10 @@ def composed_context(loss: Composed, steps: int) -> Body:
 
 
 def targets_description(loss: Composed, steps: int) -> dict[str, Any]:
-    """Return the description of the targets in ``network.json``: kind, shape per sample, and number of classes (0 for numbers)."""
+    """Return the description of the targets in ``network.json``.
+
+    It contains their kind, shape per sample, number of classes (0 for values), and whether the length of each sample is given.
+    """
     of_classes = loss.targets in ("class", "step_classes")
     shape = list(target_shape(loss, loss.width(0), steps))
     return {"kind": loss.targets, "shape": shape, "classes": loss.width(0) if of_classes else 0, "lengths": loss.lengths}

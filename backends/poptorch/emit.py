@@ -58,6 +58,8 @@ PACKAGE: Final = "spiking_network"
 """Name of the emitted Python package."""
 MODULES: Final = ("__init__.py", "description.py", "operation.py", "module.py", "weights.py", "options.py", "data.py", "values.py")
 """Modules of the Python package."""
+MASKS: Final = "masks.py"
+"""Additional module of packages that train dropout."""
 
 
 def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
@@ -74,7 +76,7 @@ def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
     operation.net.check()
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in render(operation).items()}
     files |= {"plan.json": (plan_to_json(plan).encode(),), TABLES: plan_tables(operation.net)}
-    files |= {WEIGHTS: safetensors(operation.values)}
+    files |= {WEIGHTS: safetensors(operation.stored)}
     with atomic_folder(folder) as beside:
         digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
         head = {"format": PROJECT_FORMAT, "kind": "poptorch", "name": program.name, "target": plan.target.name, "files": digests}
@@ -88,6 +90,7 @@ def render(operation: PopartOperation) -> dict[str, str]:
     context |= {"codelets": assembly.codelets, "sources": SOURCES.all, **operation_context(operation), "domain": DOMAIN, "package": PACKAGE}
     names = {**SHARED, **{n: f"poptorch/{n}" for n in OWN}, **{f"{PACKAGE}/{n}": f"poptorch/package/{n}" for n in MODULES}}
     names |= {STATISTICS: f"poptorch/{STATISTICS}"} if operation.norms else {}
+    names |= {f"{PACKAGE}/{MASKS}": f"poptorch/package/{MASKS}"} if operation.masks else {}
     loss = operation.program.loss
     if operation.plan.training and loss is not None:
         names |= {n: f"poptorch/{n}" for n in TRAINED} | {f"{PACKAGE}/loss.py": f"poptorch/package/loss_{loss.name}.py"}
@@ -127,7 +130,8 @@ def description(operation: PopartOperation, name: str) -> Body:
             {"name": p.name, "label": p.label, "shape": list(p.value.shape), "learned": p.name in operation.learned}
             for p in program.parameters.values()
         ],
-        "states": [name for name in operation.values if name not in program.parameters],
+        "states": [name for name in operation.stored if name not in program.parameters],
+        **({"masks": [mask.description for mask in operation.masks]} if operation.masks else {}),
         **({"targets": targets_description(program.loss, plan.steps)} if plan.training and isinstance(program.loss, Composed) else {}),
         **({"statistics": [n.description(program, plan.steps * plan.batch) for n in operation.norms]} if operation.norms else {}),
         "limits": [_limit(operation, buffer) for buffer in operation.limits],

@@ -17,6 +17,7 @@ from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, population_of
 from snnc.backends.poplar.vertices.losses import RATES
 from snnc.backends.poplar.vertices.relays import counter_name
 from snnc.backends.poplar.vertices.statistics import moments_codelets
+from snnc.backends.poptorch.dropout import PackagedMask, packaged_masks
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 from snnc.backends.poptorch.statistics import PackagedNorm, packaged_norms
 from snnc.compiler.ir.graph import Array
@@ -111,8 +112,19 @@ class PopartOperation:
         return packaged_norms(self.program) if self.plan.training else ()
 
     @cached_property
+    def masks(self) -> tuple[PackagedMask, ...]:
+        """Masks of dropout layers, which are inputs of the module in training."""
+        return packaged_masks(self.program) if self.plan.training else ()
+
+    @cached_property
+    def stored(self) -> dict[str, Array]:
+        """The part of :attr:`values` that the package stores: all but masks, which it draws."""
+        masks = {mask.name for mask in self.masks}
+        return {name: value for name, value in self.values.items() if name not in masks}
+
+    @cached_property
     def values(self) -> dict[str, Array]:
-        """Parameters, and the states of one sample before step 0, by ABI name."""
+        """Parameters, and the states of one sample before step 0, by ABI name; masks of dropout layers have values for each sample."""
         found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in self.program.parameters.items()}
         for population in self.program.populations:
             shape = (self.net.neurons[population.id],)
@@ -120,6 +132,8 @@ class PopartOperation:
                 found[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
             for buffer in sorted(self.net.initial_outputs & population.before.keys()):
                 found[f"{buffer}_initial"] = np.broadcast_to(population.before[buffer].reshape(-1), shape)
+        for mask in self.masks:
+            found[mask.name] = np.broadcast_to(found[mask.name], (self.plan.batch, mask.layer.neurons))
         return found | {f"{name}_limit": np.array(self.limits[name], dtype=np.float32) for name in self.limited}
 
     @cached_property
@@ -131,7 +145,8 @@ class PopartOperation:
     def counted(self) -> dict[str, int]:
         """Counters of dropped spikes -> number of elements: one per worker of each relay.
 
-        The host drops and counts spikes of the inputs in `limits`. For other inputs, the bus with the smallest window counts them.
+        Relays count what a limit of a population drops; the host drops and counts spikes of the inputs in `limits`. For other sources, the
+        bus with the smallest window counts them.
         """
         found: dict[str, int] = {}
         for name, store in self.net.stores.items():
@@ -235,6 +250,7 @@ def operation_context(operation: PopartOperation) -> Body:
         "op_outputs": [OperationInput(o.record, (plan.batch, plan.steps, *o.shape), o.label) for o in operation.outputs],
         "op_counts": [OperationInput(name, (numbers,), "dropped spikes") for name, numbers in operation.counted.items()],
         "backward": backward,
+        "masks": bool(operation.masks),
         "norms": [norm.template_data() for norm in operation.norms],
         "norm_statistics": [{"name": name, "input": numbers[name]} for norm in operation.norms for name in norm.running],
         "norm_levels": 1 + max((norm.layer.level for norm in operation.norms), default=-1),

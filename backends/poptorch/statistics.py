@@ -61,7 +61,7 @@ def packaged_norms(program: StepProgram) -> tuple[PackagedNorm, ...]:
     Raises
     ------
     NormalisationError
-        See :func:`check_packaged`.
+        A gain or bias is not trained.
     """
     outputs = {output.id: output for output in program.outputs}
     return tuple(PackagedNorm(layer, outputs[layer.output]) for layer in norm_layers(program))

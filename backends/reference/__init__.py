@@ -1,1 +1,1 @@
-"""The reference backend: it executes a step program with dense NumPy arrays and is the oracle for tests of all other backends."""
+"""The reference backend: it runs a step program with dense NumPy arrays. Tests compare all other backends with it."""

@@ -1,4 +1,4 @@
-"""Backward operations on NumPy arrays: one function per operation adds its contribution to the adjoints at step t."""
+"""Backward operations on NumPy arrays; the function of each operation adds its contribution to adjoints and gradients."""
 
 from __future__ import annotations
 
@@ -76,7 +76,6 @@ def _record(op: RecordAdjoint, memory: SequenceArrays, t: int) -> None:
 
 @run_backward.register
 def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
-    """Compute the adjoint of a population at step `t`."""
     info = population_of(memory, op.population)
     kernel = info.kernel
     environment = {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}
@@ -97,7 +96,7 @@ def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
 
 
 def _as_stored(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the past values that are stored as float16, rounded as the backward pass reads them."""
+    """Return the values that the kernel stores as float16 for the backward pass, rounded as they are stored."""
     found: dict[str, Array] = {}
     for canonical, offset in kernel.rounded.items():
         assert isinstance(offset, Number | Symbol), "an offset is a number or a parameter"
@@ -113,11 +112,9 @@ def _as_stored(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Ar
 def _dense_input(op: DenseInputGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
         delta = memory[f"d_{op.target}"]
-        # Values that overflow float16 become infinite, which loss scaling detects.
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # float16 overflow gives infinity, which loss scaling detects
             delta = delta.astype(np.float16).astype(delta.dtype) if op.half else delta
-        adjoint = delta @ memory[op.weight]
-        _add_to_source(memory, op.source, t, memory.returned(op.source, t, adjoint))
+        _add_to_source(memory, op.source, t, memory.returned(op.source, t, delta @ memory[op.weight]))
 
 
 @run_backward.register
@@ -127,8 +124,7 @@ def _dense_weight(op: DenseWeightGradient, memory: SequenceArrays, t: int) -> No
 
 @run_backward.register
 def _sparse_input(op: SparseInputGradient, memory: SequenceArrays, t: int) -> None:
-    if t >= op.source.delay:
-        _add_to_source(memory, op.source, t, sparse_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.pattern))
+    _add_to_source(memory, op.source, t, sparse_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.pattern))
 
 
 @run_backward.register
@@ -156,9 +152,7 @@ def _bias(op: BiasGradient, memory: SequenceArrays, t: int) -> None:
 
 @run_backward.register
 def _convolve_input(op: ConvolveInputGradient, memory: SequenceArrays, t: int) -> None:
-    if t >= op.source.delay:
-        adjoint = convolve_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.windows, op.groups)
-        _add_to_source(memory, op.source, t, adjoint)
+    _add_to_source(memory, op.source, t, convolve_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.windows, op.groups))
 
 
 @run_backward.register
@@ -176,9 +170,8 @@ def _convolve_bias(op: ConvolveBiasGradient, memory: SequenceArrays, t: int) -> 
 
 @run_backward.register
 def _pooling(op: PoolingGradient, memory: SequenceArrays, t: int) -> None:
-    if t >= op.source.delay:
-        adjoint = pool_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.windows, op.kind, op.count_padding)
-        _add_to_source(memory, op.source, t, adjoint)
+    adjoint = pool_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.windows, op.kind, op.count_padding)
+    _add_to_source(memory, op.source, t, adjoint)
 
 
 @run_backward.register
@@ -200,9 +193,8 @@ def _rescale_bias(op: RescaleBiasGradient, memory: SequenceArrays, t: int) -> No
 
 @run_backward.register
 def _reduction(op: ReduceGradient, memory: SequenceArrays, t: int) -> None:
-    if t >= op.source.delay:
-        adjoint = reduce_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.shape, op.axes, op.kind)
-        _add_to_source(memory, op.source, t, adjoint)
+    adjoint = reduce_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.shape, op.axes, op.kind)
+    _add_to_source(memory, op.source, t, adjoint)
 
 
 @run_backward.register

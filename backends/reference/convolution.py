@@ -1,4 +1,4 @@
-"""Convolutions as matrix products: each row contains the values of one window."""
+"""Convolutions as matrix products, in which each row of a matrix contains the values of one window."""
 
 from __future__ import annotations
 
@@ -12,26 +12,13 @@ from snnc.compiler.ir.arrays.windows import Windows
 
 
 def windows_in(x: Array, windows: Windows, outside: float = 0.0) -> Array:
-    """Return a view of the values that every tap of every window reads.
+    """Return a view of the values that each tap (element of the kernel) of each window reads: [B, channels, *output, *kernel].
 
-    Parameters
-    ----------
-    x
-        [B, channels * size].
-    windows
-        Geometry of the windows.
-    outside
-        Value of the padding, and of positions beyond it that the last window reads.
-
-    Returns
-    -------
-    Array
-        [B, channels, *output, *kernel].
+    `x` is [B, channels * size]; `outside` is the value of the padding.
     """
     padded = np.pad(x.reshape(len(x), *windows.shape), ((0, 0), (0, 0), *_margins(windows)), constant_values=outside)
-    axes = tuple(range(2, padded.ndim))
     extents = tuple((k - 1) * d + 1 for k, d in zip(windows.kernel, windows.dilation, strict=True))
-    view: Array = sliding_window_view(padded, extents, axis=axes)
+    view: Array = sliding_window_view(padded, extents, axis=tuple(range(2, padded.ndim)))
     some = [slice(0, (n - 1) * s + 1, s) for n, s in zip(windows.output, windows.stride, strict=True)]
     return view[:, :, *some, *(slice(None, None, d) for d in windows.dilation)]
 
@@ -55,10 +42,9 @@ def windows_into(taps: Array, windows: Windows) -> Array:
 
 
 def _margins(windows: Windows) -> tuple[tuple[int, int], ...]:
-    """Return the padding, including the positions beyond it that the last window reads."""
-    reach = [
-        (n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(windows.output, windows.stride, windows.kernel, windows.dilation, strict=True)
-    ]
+    """Return the padding before and after each axis, with the positions beyond it that the last window reads."""
+    sizes = zip(windows.output, windows.stride, windows.kernel, windows.dilation, strict=True)
+    reach = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in sizes]
     return tuple((before, max(after, r - before - n)) for (before, after), r, n in zip(windows.padding, reach, windows.size, strict=True))
 
 
@@ -77,10 +63,7 @@ def convolve_input_gradient(d_y: Array, weight: Array, windows: Windows, groups:
 
 
 def convolve_weight_gradient(d_y: Array, x: Array, windows: Windows, groups: int) -> Array:
-    """Return the adjoint of :func:`convolve` with respect to the weight, summed over the batch.
-
-    The result is [groups, out / groups, channels / groups * taps].
-    """
+    """Return the adjoint of :func:`convolve` with respect to the weight, as [groups, out / groups, channels / groups * taps]."""
     gradient: Array = _to_rows(d_y, windows, groups).swapaxes(1, 2) @ _rows(x, windows, groups)
     return gradient
 
@@ -99,7 +82,7 @@ def _rows(x: Array, windows: Windows, groups: int) -> Array:
 
 
 def _by_group(weight: Array, groups: int) -> Array:
-    """Return the weight as [groups, out / groups, channels / groups * taps]."""
+    """Return a view of the weight as [groups, out / groups, channels / groups * taps]."""
     return weight.reshape(groups, len(weight) // groups, -1)
 
 

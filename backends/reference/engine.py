@@ -1,4 +1,4 @@
-"""The reference engine, for any number of steps and samples, in float32 or float64."""
+"""The engine of the reference backend, in float32 or float64."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from snnc.backends.reference.backward import forget_before, run_backward
 from snnc.backends.reference.forward import run_step
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.reference.optimizers import HalfKey, OptimizerState
-from snnc.backends.reference.stepping import StepMemory
 from snnc.backends.runtime.engine import SKIPPED, Array, Initial, OptimizerValues
 from snnc.backends.runtime.errors import NotTrainableError
 from snnc.backends.training.updates.masks import masks_of
-from snnc.compiler.ir.step_operations import NeuronAdjoint
+from snnc.compiler.ir.step_operations import Fill, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.optimizers import settings_of
 from snnc.compiler.losses.update_rules import moments
@@ -25,15 +24,7 @@ from snnc.compiler.lowering.statistics import watched
 
 
 class ReferenceEngine:
-    """Executes `program` operation by operation, as :mod:`snnc.compiler.ir.step_program` documents.
-
-    Parameters
-    ----------
-    program
-        The step program.
-    dtype
-        Type of all values: float32 or float64.
-    """
+    """Runs a step program operation by operation; `dtype` is the type of all values."""
 
     steps: int | None = None
     batch: int | None = None
@@ -62,7 +53,7 @@ class ReferenceEngine:
     def loss_and_gradients(
         self, inputs: Mapping[str, Array], target: Array, initial: Initial | None = None, scale: float = 1.0
     ) -> tuple[float, dict[str, Array]]:
-        """Run a sequence forward and backward, without an update; return the loss, and the gradients of the loss times `scale`.
+        """Run a sequence forward and backward; return the loss, and the gradients of the loss times `scale` by parameter.
 
         Raises
         ------
@@ -104,7 +95,7 @@ class ReferenceEngine:
         whole, gradients, factor = 0.0, dict[str, Array](), state.scale.factor
         for inputs, target in parts:
             masks = self._masks.of(self._parameters.__getitem__, state.count, first, len(target))
-            with np.errstate(**({} if factor == 1 else dict.fromkeys(("over", "invalid"), "ignore"))):  # such updates are skipped
+            with np.errstate() if factor == 1 else np.errstate(over="ignore", invalid="ignore"):  # such updates are skipped
                 loss, found = self.loss_and_gradients(inputs, target, masks, factor)
             first += len(target)
             share = len(target) / samples
@@ -201,13 +192,14 @@ class ReferenceEngine:
         return self._window.step(inputs)
 
     def counters(self) -> dict[str, int]:
-        """Return the number of dropped spikes (a spike with several readers counts once), and of updates that loss scaling skipped."""
-        scaled = self._optimizer is not None and self._optimizer.optimizer.loss_scale is not None
-        skipped = {SKIPPED: self._optimizer.scale.skipped} if scaled and self._optimizer is not None else {}
-        return {"dropped_spikes": self._dropped + (0 if self._window is None else self._window.memory.dropped), **skipped}
+        """Return the numbers of dropped spikes and, with a loss scale, of skipped updates."""
+        found = {"dropped_spikes": self._dropped + (0 if self._window is None else self._window.memory.dropped)}
+        if self._optimizer is not None and self._optimizer.optimizer.loss_scale is not None:
+            found[SKIPPED] = self._optimizer.scale.skipped
+        return found
 
     def close(self) -> None:
-        """Delete the memory of stepwise execution and the last gradients."""
+        """Delete the memory of single steps and the last gradients."""
         self._window, self._gradients = None, {}
 
     def _run(self, inputs: Mapping[str, Array], initial: Initial) -> SequenceArrays:
@@ -220,3 +212,34 @@ class ReferenceEngine:
             run_step(memory, t)
         self._dropped += memory.dropped
         return memory
+
+
+class StepMemory:
+    """The arrays of the last D + 1 steps, where D is the longest delay in steps."""
+
+    def __init__(self, program: StepProgram, batch: int, parameters: Mapping[str, Array], dtype: np.dtype[Any], initial: Initial) -> None:
+        reads = [op.source.delay for op in program.forward if not isinstance(op, Fill | NeuronStep)]
+        self.memory = SequenceArrays(program, max(reads, default=0) + 1, batch, parameters, dtype)
+        self.memory.set_initial(initial)
+        self.filled = 0
+
+    def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run one step: input id -> [B, *shape] to output id -> [B, *shape]."""
+        memory, program = self.memory, self.memory.program
+        if self.filled == memory.steps:
+            self._shift()
+        t, self.filled = self.filled, self.filled + 1
+        for info in program.inputs:
+            memory[f"{info.id}_in"][t] = inputs[info.id].reshape(memory.batch, -1)
+        run_step(memory, t)
+        return {o.id: memory[o.record][t].reshape(memory.batch, *o.shape).copy() for o in program.outputs}
+
+    def _shift(self) -> None:
+        """Drop the oldest step."""
+        for buffer in self.memory.program.buffers.values():
+            if buffer.lifetime == "sequence" and buffer.role != "adjoint":
+                array = self.memory[buffer.name]
+                array[:-1] = array[1:].copy()
+        for array in self.memory.sent.values():
+            array[:-1] = array[1:].copy()
+        self.filled -= 1

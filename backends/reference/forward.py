@@ -1,4 +1,4 @@
-"""Forward operations on NumPy arrays: one function per operation computes its results at step t."""
+"""Forward operations on NumPy arrays, one function each."""
 
 from __future__ import annotations
 
@@ -98,7 +98,6 @@ def _surround(op: AddPadded, memory: SequenceArrays, t: int) -> None:
 
 @run_forward.register
 def _neuron_step(op: NeuronStep, memory: SequenceArrays, t: int) -> None:
-    """Compute step `t` of a population."""
     kernel = population_of(memory, op.population).kernel
     environment = environment_of(op, memory, t)
     found = evaluate(kernel.forward, environment)
@@ -125,7 +124,7 @@ def environment_of(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, 
 
 
 def population_of(memory: SequenceArrays, id_: str) -> PopulationInfo:
-    """Return a population by its id."""
+    """Return the population with an id."""
     return next(info for info in memory.program.populations if info.id == id_)
 
 

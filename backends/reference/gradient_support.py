@@ -1,4 +1,4 @@
-"""Neurons that receive a gradient at a step, because they spiked or are inside the support of their surrogate."""
+"""Find the neurons that receive a gradient at a step, because they spiked or are inside the support of their surrogate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from snnc.compiler.neurons.interpret import evaluate
 
 
 def neurons_in_support(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, Array]:
-    """Return which neurons receive a gradient after step `t`: a mask [B, n] for each output buffer whose surrogate has bounded support."""
+    """Return which neurons receive a gradient at step `t`: a mask [B, n] for each output buffer whose surrogate has bounded support.
+
+    The currents in `memory` must be those of step `t`.
+    """
     info = population_of(memory, op.population)
     bounds = {o: b for o in info.kernel.outputs if (b := support_bounds(info, o)) is not None}
     if not bounds:

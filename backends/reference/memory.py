@@ -1,4 +1,4 @@
-"""Arrays of a step program while it runs."""
+"""The arrays of a running step program."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from snnc.compiler.lowering.spike_limits import limited_sources, sent, without_r
 
 @dataclass
 class SequenceArrays:
-    """Arrays of one sequence, by the names of the program's buffers.
+    """Arrays of a sequence, by the names of the program's buffers.
 
-    Buffers of lifetime "sequence" are [T, B, n] (states [T + 1, B, n]), those of lifetime "step" [B, n]; parameters keep their shape.
+    Buffers of lifetime "sequence" are [T, B, n] (states and their adjoints [T + 1, B, n]), those of lifetime "step" [B, n], and those of
+    lifetime "program" have the shape of the buffer.
     """
 
     program: StepProgram
@@ -31,11 +32,11 @@ class SequenceArrays:
     dtype: np.dtype[Any]
     arrays: dict[str, Array] = field(default_factory=dict)
     sent: dict[str, Array] = field(default_factory=dict)
-    """Buffer -> sent spikes, for the sources with a spike limit."""
+    """Buffer -> spikes that were sent, for sources with a spike limit."""
     dropped: int = 0
     """Number of dropped spikes."""
     before: dict[str, Array] = field(default_factory=dict)
-    """Values of buffers before the first step, for delayed reads; missing values are 0."""
+    """Buffer -> values before the first step, for delayed reads; missing values are 0."""
 
     def __post_init__(self) -> None:
         check_memory(self.program, self.steps, self.batch, self.dtype)
@@ -53,11 +54,9 @@ class SequenceArrays:
 
     def read(self, value: BufferValue, t: int) -> Array:
         """Return `value` at step `t`: [B, n]."""
-        if t >= value.delay:
-            now: Array = self.arrays[value.buffer][t - value.delay]
-            return now
-        first: Array = self.before.get(value.buffer, np.zeros_like(self.arrays[value.buffer][0]))
-        return first
+        array = self.arrays[value.buffer]
+        found: Array = array[t - value.delay] if t >= value.delay else self.before.get(value.buffer, np.zeros_like(array[0]))
+        return found
 
     def received(self, value: BufferValue, t: int) -> Array:
         """Return `value` at step `t` without dropped spikes, as connections receive it: [B, n]."""
@@ -67,7 +66,7 @@ class SequenceArrays:
         return self.read(value, t)
 
     def returned(self, value: BufferValue, t: int, adjoint: Array) -> Array:
-        """Return the `adjoint` of `value` at step `t` from a dense connection; if `value` has a gradient window, 0 for dropped spikes."""
+        """Return the `adjoint` that a dense connection sends back to `value`: 0 for dropped spikes if the surrogate has bounded support."""
         if value.buffer not in self._without_returns:
             return adjoint
         at = t - value.delay
@@ -83,7 +82,7 @@ class SequenceArrays:
             self.dropped += int(np.count_nonzero(spikes) - np.count_nonzero(self.sent[buffer][t]))
 
     def set_initial(self, initial: Initial) -> None:
-        """Set slot 0 of every state, and outputs before the first step, to the program's values or to those in `initial`."""
+        """Set states and outputs before the first step to the values in `initial`, or else to the program's."""
         for info in self.program.populations:
             for state, value in zip(info.kernel.states, info.initial, strict=True):
                 given = initial.get((info.id, state))
@@ -97,7 +96,7 @@ class SequenceArrays:
 
 
 def check_memory(program: StepProgram, steps: int, batch: int, dtype: np.dtype[Any]) -> None:
-    """Raise an error, before allocating, for a sequence that does not fit in the machine's memory.
+    """Raise an error for a sequence that does not fit in this machine's memory.
 
     Raises
     ------

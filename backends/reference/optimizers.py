@@ -19,7 +19,7 @@ from snnc.compiler.neurons.interpret import evaluate
 
 @dataclass
 class OptimizerState:
-    """Moments of all parameters, and the number of updates so far (`count`)."""
+    """The state of an optimiser; `count` is the number of updates so far."""
 
     optimizer: Optimizer
     count: int = 0
@@ -37,7 +37,7 @@ class OptimizerState:
         return ScaleState(1.0 if self.optimizer.loss_scale is None else self.optimizer.loss_scale.factor)
 
     def skips(self, gradients: Iterable[Array]) -> bool:
-        """Return whether an update is skipped because the loss is scaled and some gradients are not finite; update the loss scale."""
+        """Return whether to skip an update because some gradients of a scaled loss are not finite; adapt the loss scale."""
         rule = self.optimizer.loss_scale
         if rule is None:
             return False
@@ -46,11 +46,11 @@ class OptimizerState:
         return not finite
 
     def moments_of(self, moment: str) -> dict[str, Array]:
-        """Return the values of a moment (named in :func:`~snnc.compiler.losses.update_rules.moments`) by parameter."""
+        """Return the values of a moment by parameter."""
         return self.moments.setdefault(moment, {})
 
     def begin(self, gradients: Mapping[str, Array]) -> float:
-        """Start an update of all parameters; return the factor that clips the joint norm of all gradients to `clip_norm`."""
+        """Start an update of all parameters; return the factor that clips the joint norm of their gradients."""
         self.count += 1
         limit = self.rule.clip_norm
         if limit is None:
@@ -61,7 +61,7 @@ class OptimizerState:
         return 1.0 if factor >= 1 else factor
 
     def change(self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float) -> None:
-        """Update `parameter` in place; `scale` is the factor that :meth:`begin` returned."""
+        """Update the `parameter` with this name in place; `scale` is the result of :meth:`begin`."""
         rates: dict[str, float] = rate_constants(self.rule, settings, learning_rate, self.count) | {"scale": scale}
         stored = {m: self.moments_of(m).get(name, np.zeros_like(parameter)) for m in self.rule.moments}
         given = {rate: parameter.dtype.type(value) for rate, value in rates.items()}
@@ -73,7 +73,7 @@ class OptimizerState:
     def change_half(
         self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float, key: HalfKey
     ) -> None:
-        """Update a parameter that is stored as float16, in place: the update is computed as usual, then rounded."""
+        """Update a float16 parameter as :meth:`change` does, then round it."""
         remainders = self.moments_of(REMAINDER)
         exact = parameter + remainders.get(name, np.zeros_like(parameter))
         self.change(name, exact, gradient, learning_rate, settings, scale)

@@ -34,13 +34,13 @@ def pool_gradient(d_y: Array, x: Array, windows: Windows, kind: PoolKind, count_
 
 
 def _taps(x: Array, windows: Windows, kind: PoolKind) -> Array:
-    """Return the values that the taps read: [B, channels, *output, taps]."""
+    """Return the values in each window: [B, channels, *output, taps]."""
     view = windows_in(x, windows, -np.inf if kind == "max" else 0.0)
     return view.reshape(*view.shape[: 2 + len(windows.size)], -1)
 
 
 def _summed(values: Array) -> Array:
-    """Sum the last axis from the first index to the last, as emitted programs do; ``numpy.sum`` uses pairwise summation."""
+    """Sum the last axis in ascending order of the index, as emitted programs do; ``numpy.sum`` uses another order."""
     found: Array = functools.reduce(np.add, np.moveaxis(values, -1, 0))
     return found
 
@@ -67,14 +67,16 @@ def reduce_gradient(d_y: Array, x: Array, shape: Shape, axes: tuple[int, ...], k
     values = _outer_and_reduced(x, shape, axes)
     shares = _first_maximum(values) if kind == "max" else np.ones(values.shape[-1], bool)
     given = d_y[..., None] * shares / (values.shape[-1] if kind == "mean" else 1)
-    outer = [i for i in range(len(shape)) if i not in axes]
-    order = np.argsort([*outer, *axes])
-    unfolded = given.reshape(len(x), *(shape[i] for i in (*outer, *axes)))
-    return unfolded.transpose(0, *(order + 1)).reshape(len(x), -1)
+    order = _reduced_last(shape, axes)
+    unfolded = given.reshape(len(x), *(shape[i] for i in order))
+    return unfolded.transpose(0, *(np.argsort(order) + 1)).reshape(len(x), -1)
 
 
 def _outer_and_reduced(x: Array, shape: Shape, axes: tuple[int, ...]) -> Array:
     """Return the values as [B, rest, reduced], where the last axis contains the values of all reduced axes."""
-    outer = [i for i in range(len(shape)) if i not in axes]
-    turned = x.reshape(len(x), *shape).transpose(0, *(i + 1 for i in (*outer, *axes)))
+    turned = x.reshape(len(x), *shape).transpose(0, *(i + 1 for i in _reduced_last(shape, axes)))
     return turned.reshape(len(x), -1, math.prod(shape[i] for i in axes))
+
+
+def _reduced_last(shape: Shape, axes: tuple[int, ...]) -> list[int]:
+    return [*(i for i in range(len(shape)) if i not in axes), *axes]

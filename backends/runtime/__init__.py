@@ -1,1 +1,1 @@
-"""Protocols of the engines that backends implement, and the inputs, weights and predictions of sessions."""
+"""Protocols of the engines that backends implement; inputs, weights and predictions of sessions."""

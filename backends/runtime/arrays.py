@@ -1,4 +1,4 @@
-"""Conversion of arrays between the layout of a model's file and [T, B, …]."""
+"""Check arrays, and convert them between the axes of a model's file and [T, B, …] (steps, samples, …)."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ def checked(values: object, kind: Kind, where: str) -> Array:
     if array.dtype.kind not in "biuf":
         raise DataTypeError(f"{where} contains {array.dtype}; give real numbers.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        index = np.argwhere(~np.isfinite(array))
+        wrong = np.argwhere(~np.isfinite(array))
         raise DataNotFiniteError(
-            f"{where} is {array[tuple(index[0])]} at index {index[0].tolist()} ({len(index)} of {array.size} are not finite)."
+            f"{where} is {array[tuple(wrong[0])]} at index {wrong[0].tolist()} ({len(wrong)} of {array.size} are not finite)."
         )
     if kind == "spikes" and array.dtype.kind != "b":
-        wrong = (array != 0) & (array != 1)
-        if wrong.any():
-            first = tuple(np.argwhere(wrong)[0])
+        wrong = np.argwhere((array != 0) & (array != 1))
+        if len(wrong):
             raise NotBinaryError(
-                f"{where} takes spikes, 0 or 1, but is {array[first]} at index {[int(i) for i in first]} "
-                f"({int(wrong.sum())} of {array.size} values); declare the input as values, or encode it."
+                f"{where} takes spikes, 0 or 1, but is {array[tuple(wrong[0])]} at index {wrong[0].tolist()} "
+                f"({len(wrong)} of {array.size} values); declare the input as values, or encode it."
             )
     return array
 
@@ -68,7 +67,7 @@ def array_of(values: object, where: str) -> Array:
 def to_sequence(array: Array, info: InputInfo) -> Array:
     """Convert an array in the file's layout to [T, B, *shape]; T or B is 1 if the file has no such axis.
 
-    A static input, which has no time axis, also accepts an array with a leading time axis.
+    An input without a time axis also accepts an array with a leading time axis.
 
     Raises
     ------
@@ -102,7 +101,7 @@ def describe(shape: Shape, layout: FileLayout) -> str:
 
 
 def from_sequence(record: Array, info: OutputInfo) -> Array:
-    """Convert [T, B, *shape] to the file's layout, reduced over time according to its readout.
+    """Convert the steps of [T, B, *shape] that an output returns to the file's layout, reduced over time according to its readout.
 
     If the file has no time axis but there are several steps, a leading time axis is added. If it has no batch axis but there are several
     samples, a batch axis is added after the time axis.

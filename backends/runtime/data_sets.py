@@ -8,20 +8,14 @@ from typing import Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class BatchedData(Protocol):
-    """Samples that are read batch by batch, such as those of :class:`snnc.data.DataSet`."""
+    """Samples that are read batch by batch; for example, a :class:`snnc.data.DataSet`."""
 
     def __len__(self) -> int:
         """Number of samples."""
 
     def batches(self, size: int, *, order: Any = None, epoch: int = 0) -> Iterator[tuple[Any, Any]]:
-        """Yield inputs, [T, B, *shape] or a mapping of such arrays by name, and targets.
+        """Yield inputs, [T, B, *shape] or a mapping of such arrays by name, and targets, of `size` samples each.
 
-        Parameters
-        ----------
-        size
-            Number of samples per batch.
-        order
-            Positions of the samples; None: all samples in their own order.
-        epoch
-            Number of the epoch, which together with the sample determines random changes (augmentation).
+        `order` contains the positions of the samples; None: all, in the order of the data set. Random changes of a sample (augmentation)
+        depend on the number of the `epoch`.
         """

@@ -1,4 +1,4 @@
-"""Protocols of engines: the operations of a loaded network that :class:`snnc.backends.session.BackendSession` calls."""
+"""Protocols of engines: an engine runs a compiled network for a session (:class:`snnc.backends.session.BackendSession`)."""
 
 from __future__ import annotations
 
@@ -12,37 +12,28 @@ Array: TypeAlias = npt.NDArray[Any]
 SKIPPED: Final = "skipped_updates"
 """Counter of updates that loss scaling skipped because a gradient was not finite."""
 Initial: TypeAlias = Mapping[tuple[str, str], Array]
-"""(population id, canonical state or output buffer) -> [B, n]: the value of a state, or of a delayed output, before step 0."""
+"""(population id, name of a state in the kernel, or of an output buffer) -> [B, n]: values before step 0."""
 
 
 @dataclass(frozen=True)
 class OptimizerValues:
-    """The state of an optimiser between updates.
-
-    Attributes
-    ----------
-    updates
-        Number of updates so far; the bias corrections of Adam depend on it.
-    moments
-        ``"moment1"``, ``"moment2"`` -> parameter name -> array of the parameter's shape. SGD without momentum has none.
-    loss_scale
-        The loss scale, and the number of updates since it last changed; None: the loss is not scaled.
-    """
+    """The state of an optimiser between updates."""
 
     updates: int
+    """Number of updates so far."""
     moments: Mapping[str, Mapping[str, Array]]
+    """Name of a moment (``"moment1"``, ``"moment2"``) -> parameter name -> array of the parameter's shape."""
     loss_scale: tuple[float, int] | None = None
+    """The loss scale, and the number of updates since it last changed; None: the loss is not scaled."""
 
 
 class Engine(Protocol):
-    """A loaded network. Ids and parameter names are those of its step program. Arrays are C-contiguous.
+    """A loaded network. Ids and names are those of its step program. Arrays are C-contiguous.
 
     Attributes
     ----------
-    steps
-        Number of steps of its sequences; None: any.
-    batch
-        Number of samples of its batches; None: any.
+    steps, batch
+        Numbers of steps and of samples that it runs; None: any.
     """
 
     @property
@@ -52,19 +43,9 @@ class Engine(Protocol):
     def batch(self) -> int | None: ...  # noqa: D102
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """Run a sequence.
+        """Run a sequence: input id -> [T, B, *shape] to output id -> [T, B, *shape].
 
-        Parameters
-        ----------
-        inputs
-            Input id -> [T, B, *shape].
-        initial
-            Initial values that differ from the program's.
-
-        Returns
-        -------
-        dict
-            Output id -> [T, B, *shape], every step.
+        `initial` contains initial values that differ from the program's.
         """
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
@@ -107,7 +88,7 @@ class GradientEngine(Protocol):
 
 @runtime_checkable
 class SelectingEngine(Protocol):
-    """An engine that can read some parameters or gradients without reading all of them, which may be in the memory of a device."""
+    """An engine that can read some of the parameters or gradients from a device."""
 
     def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
         """Return a copy of the parameters `names`."""
@@ -127,7 +108,7 @@ class AdjointEngine(Engine, GradientEngine, Protocol):
         """Run backward from the last :meth:`forward`; `adjoint` is the adjoint of the output that the loss reads: [T, B, n]."""
 
     def adjoint_of(self, tensor: str) -> Array:
-        """Return the adjoint of the current of a relay population that the ``ExternalLoss`` names: [T, B, n]."""
+        """Return the adjoint of the current of a relay population whose adjoints the ``ExternalLoss`` requests: [T, B, n]."""
 
 
 @runtime_checkable
@@ -141,8 +122,7 @@ class PrefetchingEngine(Protocol):
     def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
         """Offer the batch after the next one, for training if `target` is given.
 
-        If that batch later runs with exactly the same objects, the engine uses their values at the time of the offer. Any other batch may
-        run instead.
+        If that batch runs with the same objects, the engine uses their values at the time of the offer; otherwise the offer has no effect.
         """
 
 
@@ -161,8 +141,8 @@ class TimingEngine(Protocol):
     def kernel_times(self) -> dict[str, Any] | None:
         """Return the measured times; None if no step was timed.
 
-        The result has the name of the ``device``, the number of ``updates``, the ``steps`` and samples (``batch``) of the last one, and
-        ``us``, the mean microseconds of each planned kernel (None for a kernel that was not timed).
+        The keys are ``device``, its name; ``updates``, their number; ``steps`` and ``batch`` of the last update; and ``us``, the mean
+        microseconds of each planned kernel (None: not timed).
         """
 
 
@@ -175,7 +155,7 @@ class BoundedEngine(Protocol):
 
 
 def samples_at_once(engine: Engine, steps: int, batch: int) -> int:
-    """Return the number of samples that an engine runs at once, if `batch` samples are given."""
+    """Return how many of `batch` samples an engine runs at once."""
     if engine.batch is not None:
         return engine.batch
     return engine.max_samples(steps, batch) if isinstance(engine, BoundedEngine) else batch
@@ -186,9 +166,9 @@ class GatheringEngine(Protocol):
     """An engine that can run the samples of an update in parts."""
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
-        """Make one update from the gradients of all `parts`, inputs and targets as for :meth:`Engine.train_batch`; return the loss.
+        """Make one update from the gradients of all `parts`, which contain `samples` samples; return the mean loss.
 
-        The loss is averaged over `samples`, the total of all parts, so the update equals that of the undivided batch.
+        A part is inputs and targets as for :meth:`Engine.train_batch`. The update equals that of the undivided batch up to rounding.
         """
 
 
@@ -197,16 +177,15 @@ class SplitEngine(Engine, GradientEngine, Protocol):
     """An engine that can compute gradients without an update, and update from them later."""
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
-        """Sum the gradients of `parts` without an update; return the loss.
+        """Sum the gradients of `parts` without an update; return their share of the mean loss over `samples` samples.
 
-        The loss is the mean over `samples` samples; if `parts` contain fewer samples, the result is their contribution to this mean.
-        `first` is the position of their first sample in the batch of the update.
+        `first` is the position of the first sample of `parts` in the batch of the update.
         """
 
     def keep_gradients(self, share: float, *, last: bool) -> None:
         """Add the gradients, times `share`, to those kept for the next update; with `last`, the sum then replaces the gradients.
 
-        Engines of one batch size need a program that :func:`accumulates`; `share` is then 1 / number of batches.
+        An engine of one batch size must satisfy :func:`accumulates`, and `share` is 1 / number of batches.
         """
 
     def forget_gradients(self) -> None:
@@ -229,7 +208,7 @@ class RepeatingEngine(Protocol):
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean of each neuron of an output over samples and steps, and sum of squared distances from it (`squares`), of `count` values."""
+    """Mean of `count` values of each neuron of an output, over samples and steps, and `squares`: sum of their squared distances from it."""
 
     mean: Array
     squares: Array
@@ -241,7 +220,7 @@ class MeasuringEngine(Protocol):
     """An engine that can compute statistics of some outputs without returning their values."""
 
     def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
-        """Run a sequence; return the values of outputs as :meth:`Engine.forward` does, and the moments of the outputs that it omits."""
+        """Run a sequence; return the values of some outputs as :meth:`Engine.forward` does, and only the moments of the others."""
 
 
 @runtime_checkable
@@ -254,7 +233,7 @@ class AccumulatingEngine(Protocol):
 
 
 def profile_of(engine: Engine) -> dict[str, Any]:
-    """Return the engine's report of counters and times; empty if it has none."""
+    """Return the report of an engine that has the method ``profile``; else an empty one."""
     read = getattr(engine, "profile", None)
     found: dict[str, Any] = {} if read is None else read()
     return found
@@ -269,13 +248,13 @@ def accumulates(engine: Engine) -> TypeGuard[GatheringEngine]:
 
 @runtime_checkable
 class ResumableEngine(Protocol):
-    """An engine whose optimiser can be read and set, so that training can continue where an earlier run stopped."""
+    """An engine whose optimiser can be read and set, to continue the training of an earlier run."""
 
     def get_optimizer(self) -> OptimizerValues:
         """Return a copy of the state of the optimiser."""
 
     def set_optimizer(self, values: OptimizerValues) -> None:
-        """Set the complete state of the optimiser; `values` contains every moment of every learned parameter."""
+        """Set the state of the optimiser; `values` contains every moment of every learned parameter."""
 
 
 @runtime_checkable
@@ -284,7 +263,7 @@ class SharingEngine(SplitEngine, GatheringEngine, ResumableEngine, Protocol):
 
     @property
     def device(self) -> int | None:
-        """Number of the GPU whose memory addresses it accepts, besides the host's; None: host addresses only."""
+        """Number of the GPU whose memory addresses it accepts in addition to the host's; None: only the host's."""
 
     @property
     def fingerprint(self) -> str:
@@ -295,7 +274,7 @@ class SharingEngine(SplitEngine, GatheringEngine, ResumableEngine, Protocol):
         """Total number of gradient elements (float32)."""
 
     def gradients_to(self, address: int) -> None:
-        """Copy all gradients, one after another in the model's orientation, to memory at `address`; the copy is complete on return."""
+        """Copy all gradients, one after another with the axes of their parameters, to memory at `address`."""
 
     def gradients_from(self, address: int) -> None:
-        """Set all gradients from memory in the layout of :meth:`gradients_to`; the caller may change this memory after the return."""
+        """Set all gradients from memory in the layout of :meth:`gradients_to`."""

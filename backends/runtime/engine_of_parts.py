@@ -1,4 +1,4 @@
-"""Wrapper of the engine of a program with split populations; its interface is that of the undivided network."""
+"""An engine for a network whose populations the plan divides into parts or reorders."""
 
 from __future__ import annotations
 
@@ -25,20 +25,13 @@ from snnc.compiler.tiles.partition import Correspondence
 
 
 class TileEngine(SplitEngine, GatheringEngine, MeasuringEngine, RepeatingEngine, SelectingEngine, ResumableEngine, Protocol):
-    """An engine of a machine with tiles."""
+    """An engine of a tile machine."""
 
 
 class EngineOfParts(EngineWrapper[TileEngine]):
-    """Makes a program with split populations look like the undivided network: converts the arrays that calls take and return.
+    """Runs the placed program with `engine`, and converts arrays from and to the author's program.
 
-    Counters remain those of the split program.
-
-    Parameters
-    ----------
-    engine
-        Engine of the program with split populations.
-    between
-        Correspondence between the names and indices of the two programs.
+    `between` is the correspondence between the names and indices of the two programs. Counters are those of the placed program.
     """
 
     def __init__(self, engine: TileEngine, between: Correspondence) -> None:
@@ -47,9 +40,8 @@ class EngineOfParts(EngineWrapper[TileEngine]):
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        return self.between.records_of_whole(
-            self.engine.forward(self.between.inputs_of_parts(inputs), self.between.initial_of_parts(initial))
-        )
+        records = self.engine.forward(self.between.inputs_of_parts(inputs), self.between.initial_of_parts(initial))
+        return self.between.records_of_whole(records)
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -62,8 +54,7 @@ class EngineOfParts(EngineWrapper[TileEngine]):
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
-        batches = ((self.between.inputs_of_parts(inputs), target) for inputs, target in parts)
-        return self.engine.train_parts(batches, samples, learning_rate)
+        return self.engine.train_parts(((self.between.inputs_of_parts(x), y) for x, y in parts), samples, learning_rate)
 
     def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
         """See :class:`~snnc.backends.runtime.engine.MeasuringEngine`."""
@@ -74,7 +65,7 @@ class EngineOfParts(EngineWrapper[TileEngine]):
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
-        return self.engine.gather_parts(((self.between.inputs_of_parts(inputs), target) for inputs, target in parts), samples, first)
+        return self.engine.gather_parts(((self.between.inputs_of_parts(x), y) for x, y in parts), samples, first)
 
     def keep_gradients(self, share: float, *, last: bool) -> None:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""

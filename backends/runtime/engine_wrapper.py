@@ -1,4 +1,4 @@
-"""Base of engines that wrap another engine and change its interface."""
+"""Base class of engines that call another engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Inner = TypeVar("Inner", bound=Engine)
 
 
 class EngineWrapper(Generic[Inner]):
-    """Forwards the methods that wrappers do not change; see :class:`~snnc.backends.runtime.engine.Engine`."""
+    """Passes on the calls that do not depend on the arrays of the network."""
 
     def __init__(self, engine: Inner) -> None:
         self.engine = engine

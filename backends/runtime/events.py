@@ -15,24 +15,24 @@ from snnc.backends.runtime.errors import EventsError
 from snnc.compiler.ir.graph import Shape
 
 _TABLE: Final = 64
-"""Counting sort replaces comparison sort if the range of the numbers is at most this many times as long as their list."""
+"""Numbers are sorted by counting if their range is at most this many times their count."""
 
 
 @dataclass(frozen=True, eq=False)
 class Events:
     """A binary array that stores only its ones, in compressed rows (CSR).
 
-    It can replace an array wherever a session accepts spikes: [T, B, *shape] to run, [samples, T, *shape] to train. The targets cpu and
-    cuda read it directly; for others, each batch is converted to a dense array.
+    Sessions accept it in place of any array of spikes: [T, B, *shape] to run, [samples, T, *shape] to train. The targets cpu and cuda read
+    it directly; for other targets, each batch is converted to a dense array.
 
     Attributes
     ----------
     begin
         [n m + 1]: start of each row in `ids`, then the number of ids.
     ids
-        Flat neuron indices, over the axes of `shape` after the first two; distinct and ascending within a row.
+        Indices of neurons, flattened over the axes of `shape` after the first two; distinct and ascending within a row.
     shape
-        (n, m, *shape) of the represented array; row r is ``array[r // m, r % m]``.
+        (n, m, *shape): the shape of the array; row r is ``array[r // m, r % m]``.
 
     Raises
     ------
@@ -88,11 +88,11 @@ class Events:
         Parameters
         ----------
         first, second
-            Indices of the two leading axes, for each event: (step, sample) or (sample, step).
+            Indices of each event along the first two axes: (step, sample) or (sample, step).
         ids
-            Flat index of the neuron.
+            Flat index of the neuron of each event.
         shape
-            Shape of the represented array.
+            Shape of the array.
         """
         _check_shape(shape)
         one, two, neurons = (_whole(np.asarray(a), "addresses") for a in (first, second, ids))
@@ -111,11 +111,11 @@ class Events:
 
     @property
     def ndim(self) -> int:
-        """Number of axes of the represented array."""
+        """Number of axes of the array."""
         return len(self.shape)
 
     def dense(self, dtype: npt.DTypeLike = np.float32) -> Array:
-        """Return the represented array."""
+        """Return the array."""
         found: Array = np.zeros((self.shape[0] * self.shape[1], prod(self.shape[2:])), dtype)
         begin = self.begin.astype(np.int64)
         found[np.repeat(np.arange(len(found)), begin[1:] - begin[:-1]), self.ids] = 1
@@ -137,10 +137,10 @@ class Events:
         places = np.arange(int(begins[-1])) + np.repeat(begin[:-1][chosen] - begins[:-1].astype(np.int64), counts)
         return self._known(begins, self.ids[places], (*np.shape(wanted), *self.shape[2:]))
 
-    def part(self, second: slice) -> Self:
-        """Return the array's part ``[:, second]``."""
+    def part(self, second: slice | npt.NDArray[np.integer[Any]]) -> Self:
+        """Return the array's part ``[:, second]``, for a slice or indices."""
         chosen = np.arange(self.shape[1])[second]
-        if len(chosen) == self.shape[1]:
+        if np.array_equal(chosen, np.arange(self.shape[1])):
             return self
         return self.rows(np.arange(self.shape[0])[:, None] * self.shape[1] + chosen[None, :])
 
@@ -155,11 +155,7 @@ def _check_shape(shape: Shape) -> None:
 
 
 def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.integer[Any]]:
-    """Sort numbers below `bound` and remove repetitions.
-
-    If the numbers are dense in their range, counting sort is faster. Otherwise they are sorted in the narrowest type, which halves the
-    time.
-    """
+    """Return the distinct numbers of `places`, all below `bound`, in ascending order; dense numbers are sorted by counting."""
     if bound <= _TABLE * len(places):
         occurs = np.zeros(bound, bool)
         occurs[places] = True

@@ -1,4 +1,4 @@
-"""The record of a training run."""
+"""Results of a training run."""
 
 from __future__ import annotations
 
@@ -12,26 +12,19 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Loss and metrics on data that the network is not trained on.
-
-    Attributes
-    ----------
-    loss
-        Mean over the samples; NaN without a loss.
-    accuracy
-        Share of samples whose class is predicted; NaN if the targets are not classes.
-    metrics
-        The other metrics by name: numbers, or arrays (``"confusion"`` [class, predicted class]).
-    """
+    """Loss and metrics on data that the network is not trained on."""
 
     loss: float
+    """Mean over the samples; NaN without a loss."""
     accuracy: float
+    """Share of samples whose class is predicted; NaN if the targets are not classes."""
     metrics: Mapping[str, float | npt.NDArray[np.floating]] = field(default_factory=dict)
+    """The other metrics by name: numbers, or arrays (``"confusion"`` [class, predicted class])."""
 
     @property
     def text(self) -> str:
         """One line with the loss, the accuracy and all metrics that are numbers."""
-        accuracy = "" if self.accuracy != self.accuracy else f", accuracy {100 * self.accuracy:.1f} %"
+        accuracy = "" if math.isnan(self.accuracy) else f", accuracy {100 * self.accuracy:.1f} %"
         others = "".join(f", {name} {value:.4g}" for name, value in self.metrics.items() if isinstance(value, int | float))
         return f"validation loss {self.loss:.4f}{accuracy}{others}"
 
@@ -41,7 +34,7 @@ class TrainingProgress:
     """The progress of a training run, passed to its callback after each batch."""
 
     epoch: int
-    """Number of the epoch in this call, from 0, independent of `first_epoch`."""
+    """Number of the epoch in this call, from 0."""
     epochs: int
     """Number of epochs of this call."""
     batch: int
@@ -63,11 +56,11 @@ class Epoch:
     number: int
     """Number of the epoch from 0, including the ``first_epoch`` epochs of earlier runs."""
     until: int
-    """Number of epochs after which the training ends, counted like `number`."""
+    """Number of epochs after which training ends, with those of earlier runs."""
     loss: float
     """Mean loss over the samples."""
     seconds: float
-    """Duration in seconds, in this run and without the validation."""
+    """Duration of the epoch in this run, without the validation."""
     validation: Validation | None = None
     """Results on the validation data; None without such data."""
     learning_rate: float = math.nan
@@ -84,7 +77,7 @@ class Epoch:
 
 @dataclass
 class History:
-    """Losses of a training run, for each epoch that ended in it."""
+    """Results of a training run, for each epoch that ended in it."""
 
     losses: list[float] = field(default_factory=list)
     """Mean loss of the samples of each epoch."""

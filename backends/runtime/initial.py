@@ -1,4 +1,4 @@
-"""Initial values of states, given by their names in the model."""
+"""Convert initial values of states, which a caller gives by name, to those that an engine needs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ from snnc.compiler.losses.weight_rounding import nearest
 
 
 def initial_states(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
-    """Return initial values as (population id, state or output buffer) -> [B, n].
+    """Return initial values as (population id, name of a state in the kernel, or of an output buffer) -> [B, n].
 
-    `given` maps names of states in the model to numbers, or to arrays for one sample or for all samples.
-
-    Values of float16 states are rounded. A state that delayed connections also read is set in the population and in the output buffer. If
-    states are parts of an array, such as ``state[0]`` and ``state[1]``, the whole array ``state`` may be given.
+    `given` maps names of states to numbers, or to arrays for one or all samples; one array ``state`` replaces ``state[0]``, ``state[1]``, …
+    Values of float16 states are rounded. A state that delayed connections read is set in the population and in the output buffer.
 
     Raises
     ------
@@ -40,8 +38,9 @@ def initial_states(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
         if name not in known:
             _refuse(program, name, known, np.shape(value))
         info = populations[known[name].node]
-        rounds = info.kernel.halves.intersection(places(info, known[name].name))
-        for place in places(info, known[name].name):
+        found_places = places(info, known[name].name)
+        rounds = info.kernel.halves.intersection(found_places)
+        for place in found_places:
             buffer = program.buffers.get(place)
             array = checked(value, "values" if buffer is None else buffer.kind, f"the initial state {name!r}")
             if array.shape not in ((), info.shape, (batch, *info.shape)):
@@ -49,8 +48,7 @@ def initial_states(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
                     f"the initial state {name!r} has shape {list(array.shape)}; "
                     f"give a number, {list(info.shape)} or {[batch, *info.shape]}."
                 )
-            array = nearest(array) if rounds else array
-            full = np.broadcast_to(array, (batch, *info.shape))
+            full = np.broadcast_to(nearest(array) if rounds else array, (batch, *info.shape))
             found[info.id, place] = full.reshape(batch, size(info.shape))
     return found
 
@@ -66,13 +64,13 @@ def _refuse(program: StepProgram, name: str, known: Mapping[str, StateRef], shap
 
 
 def state_names(program: StepProgram) -> dict[str, StateRef]:
-    """Return the states by the names that a caller may use: ``"population.state"``, and the explicit states of the file."""
+    """Return the states by the names that a caller may use: ``"population.state"``, and the names of states in the file."""
     names = {f"{info.label}.{info.kernel.labels[s]}": StateRef(info.id, s) for info in program.populations for s in info.kernel.states}
     return names | dict(program.state_inputs)
 
 
 def places(info: PopulationInfo, name: str) -> list[str]:
-    """Return the state and the output buffer that contain the value `name`, an internal name of a state or a port of the model."""
+    """Return the names of the state and of the output buffer that store `name`, a state of the kernel or an output port of the model."""
     label = info.kernel.labels[name] if name in info.kernel.states else name
     found = [s for s in info.kernel.states if info.kernel.labels[s] == label]
     return found + ([info.output_buffers[label]] if label in info.output_buffers else [])

@@ -1,4 +1,4 @@
-"""Conversion of a caller's arrays to the inputs of an engine: checks, equal lengths and batches, and casts."""
+"""Convert a caller's arrays to the inputs of an engine: check them, and give all the same T, B and dtype."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from snnc.compiler.ir.graph import FileLayout
 from snnc.compiler.ir.step_program import InputInfo, StepProgram
 
 Input: TypeAlias = npt.ArrayLike | Events
-"""Types that the methods of a session accept for an input."""
+"""Values of one input."""
 Inputs: TypeAlias = Mapping[str, Input] | Input
-"""Inputs by name, or a single array if the program has one input."""
+"""Inputs by name, or the values alone if the program has one input."""
 
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """Inputs of a forward run, padded to the engine's batch size, and the number of samples without the padding."""
+    """Inputs of a forward run, padded to the engine's batch size; `count` is the number of samples without padding."""
 
     inputs: Mapping[str, Array]
     initial: Initial
@@ -34,21 +34,13 @@ class Filled:
 
 @dataclass(frozen=True, eq=False)
 class ProgramInputs:
-    """The inputs of a program, for an engine.
-
-    Attributes
-    ----------
-    program
-        Program with the names, shapes, kinds and layouts of the inputs.
-    engine
-        Engine with the number of steps, batch size and dtype that the inputs must match.
-    """
+    """The inputs of a program, in the form that an engine needs."""
 
     program: StepProgram
     engine: Engine
 
     def paired(self, inputs: Inputs, events: bool = True) -> Iterator[tuple[InputInfo, InputValues]]:
-        """Yield the program's inputs with checked arrays; with `events`, :class:`Events` are not converted to dense arrays."""
+        """Yield the program's inputs with checked values; unless `events`, convert :class:`Events` to dense arrays."""
         infos = self.program.inputs
         names = [info.label for info in infos]
         if not isinstance(inputs, Mapping):
@@ -90,7 +82,7 @@ class ProgramInputs:
         return {id_: self.cast(np.broadcast_to(a, (batch, *a.shape[1:]))) for id_, a in arrays.items()}
 
     def samples(self, x: Inputs) -> dict[str, InputValues]:
-        """Check arrays of samples against the inputs: id -> [samples, T, *shape] (static inputs without T)."""
+        """Check arrays of samples against the inputs: id -> [samples, T, *shape]; static inputs may have no T."""
         found = {}
         for info, array in self.paired(x):
             layout = FileLayout(None if info.static else 1, 0)
@@ -107,7 +99,7 @@ class ProgramInputs:
         return found
 
     def labelled(self, x: Inputs, y: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
-        """Check samples and their labels; return the argument of :meth:`batch_of`, and the labels."""
+        """Check samples and their labels; return both, the samples in the form that :meth:`batch_of` takes."""
         data, labels = self.samples(x), array_of(y, "y")
         steps = next(iter(self.batch_of(data, np.arange(1)).values())).shape[0]
         check_training_targets(self.program, labels, len(next(iter(data.values()))), steps)
@@ -115,13 +107,13 @@ class ProgramInputs:
 
     def batch_of(self, data: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
         """Return the batch of the samples `chosen`, for the engine: id -> [T, B, *shape]."""
-        shapes = {info.id: len(info.shape) for info in self.program.inputs}
+        axes = {info.id: len(info.shape) for info in self.program.inputs}
         batches: dict[str, InputValues] = {}
         for id_, a in data.items():
             if isinstance(a, Events):
                 batches[id_] = a.of_samples(chosen)
             else:
-                batches[id_] = a[chosen][None] if a.ndim == shapes[id_] + 1 else a[chosen].swapaxes(0, 1)
+                batches[id_] = a[chosen][None] if a.ndim == axes[id_] + 1 else a[chosen].swapaxes(0, 1)
         return {id_: self.cast(a) for id_, a in self._aligned(batches, None).items()}
 
     def batch(self, inputs: Inputs) -> dict[str, InputValues]:
@@ -135,37 +127,32 @@ class ProgramInputs:
         return self._aligned(found, None)
 
     def labelled_batch(self, inputs: Inputs, targets: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
-        """Check a batch of a data set; return the argument of :meth:`part_of`, and its labels."""
+        """Check a batch of a data set and its labels; return both, the inputs as :meth:`batch` does."""
         found, labels = self.batch(inputs), array_of(targets, "the targets")
         check_training_targets(self.program, labels, *reversed(next(iter(found.values())).shape[:2]))
         return found, labels
 
     def part_of(self, sequences: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
-        """Select samples of sequences [T, B, *shape], for the engine."""
-        parts: dict[str, Array] = {}
+        """Return the samples `chosen` of sequences [T, B, *shape], for the engine."""
+        found = {}
         for id_, a in sequences.items():
-            if len(chosen) == a.shape[1] and (chosen == np.arange(len(chosen))).all():
-                parts[id_] = self.cast(a)
-            elif isinstance(a, Events):
-                parts[id_] = self.cast(a.rows(np.arange(a.shape[0])[:, None] * a.shape[1] + chosen[None, :]))
-            else:
-                parts[id_] = self.cast(a[:, chosen])
-        return parts
+            whole = np.array_equal(chosen, np.arange(a.shape[1]))
+            found[id_] = self.cast(a if whole else a.part(chosen) if isinstance(a, Events) else a[:, chosen])
+        return found
 
     def filled(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array], part: slice) -> Filled:
-        """Select the samples of `part`, padded with zeros to the engine's batch size."""
+        """Return the samples of `part`, padded with zeros to the engine's batch size."""
         inputs = {id_: array.part(part) if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
         count = next(iter(inputs.values())).shape[1]
         start = {key: array[part] for key, array in initial.items()}
         missing = (self.engine.batch or count) - count
         if missing > 0:
-            dense = densely(inputs)
-            inputs = {id_: padded(array, 1, missing) for id_, array in dense.items()}
+            inputs = {id_: padded(array, 1, missing) for id_, array in densely(inputs).items()}
             start = {key: padded(array, 0, missing) for key, array in start.items()}
         return Filled({id_: self.cast(a) for id_, a in inputs.items()}, {key: self.cast(a) for key, a in start.items()}, count)
 
     def cast(self, array: InputValues) -> Array:
-        """Return `array` in the engine's dtype; events become a dense array unless the engine accepts events."""
+        """Return `array` in the engine's dtype; events become a dense array unless the engine accepts them."""
         if isinstance(array, Events):
             if getattr(self.engine, "accepts_events", False):
                 return cast(Array, array)
@@ -175,14 +162,12 @@ class ProgramInputs:
         return result
 
     def _check_batch(self, sequences: Mapping[str, InputValues], batch: int) -> None:
-        """Raise an error for inputs with different batch sizes."""
         for info in self.program.inputs:
             own = sequences[info.id].shape[1]
             if own != batch and (info.layout.batch_axis is not None or isinstance(sequences[info.id], Events)):
                 raise BatchSizeError(f"the input {info.label!r} has a batch size of {own}, another input {batch}; they must be equal.")
 
     def _check_steps(self, info: InputInfo, array: InputValues, layout: FileLayout) -> None:
-        """Raise an error for samples with a different number of steps than the network was compiled for."""
         fixed = self.engine.steps or self.program.steps
         samples, steps = array.shape[:2]
         if fixed is None or steps == fixed:
@@ -195,7 +180,7 @@ class ProgramInputs:
         )
 
     def _swapped(self, fixed: int | None, batch: int) -> str:
-        """Return a sentence if the batch has as many samples as the network has steps."""
+        """Return a hint if the batch has as many samples as the network has steps."""
         timed = [i for i in self.program.inputs if not i.static and i.layout.batch_axis is not None]
         if batch != fixed or not timed:
             return ""
@@ -220,7 +205,6 @@ class ProgramInputs:
 
 
 def _sequence(given: InputValues, info: InputInfo) -> InputValues:
-    """Convert the value of an input to [T, B, *shape]; events already have this form."""
     if not isinstance(given, Events):
         return to_sequence(given, info)
     if given.shape[2:] != info.shape or info.static:

@@ -25,18 +25,11 @@ _OF_DATA_SET = 64
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """Runs samples forward.
-
-    Attributes
-    ----------
-    inputs
-        Inputs of the program, for the engine that runs it.
-    rest
-        Function called before each run; it resets values that a training run has set in the engine.
-    """
+    """Runs samples forward."""
 
     inputs: ProgramInputs
     rest: Callable[[], None] = lambda: None
+    """Called before the engine runs, to reset values that training has set in it."""
 
     def records(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array]) -> Iterator[dict[str, Array]]:
         """Run sequences [T, B, *shape], as many samples at once as the engine accepts; yield the outputs by id, without padding."""
@@ -48,30 +41,29 @@ class Predictor:
     def of_samples(
         self, data: Mapping[str, InputValues], output: OutputInfo | None = None, order: Array | None = None
     ) -> Iterator[tuple[Array, Array]]:
-        """Run samples in batches; yield the outputs [T, B, n] and scores [B, classes] of each batch.
+        """Run samples in batches; yield the values [T, B, n] of an output and the scores [B, classes] of each batch.
 
-        By default, all samples run, and the output is the one that the loss reads; `order` contains the positions of samples.
+        The output is by default that of :func:`prediction_output`; `order` selects samples by their positions (default: all).
         """
         chosen = output or prediction_output(self.inputs.program)
         places = np.arange(len(next(iter(data.values())))) if order is None else order
-        count = len(places)
         length = next(iter(self.inputs.batch_of(data, np.arange(1)).values())).shape[0]
-        size = samples_at_once(self.inputs.engine, length, min(count, _AT_ONCE))
-        batches = (self.inputs.batch_of(data, places[at : at + size]) for at in range(0, count, size))
+        size = samples_at_once(self.inputs.engine, length, min(len(places), _AT_ONCE))
+        batches = (self.inputs.batch_of(data, places[at : at + size]) for at in range(0, len(places), size))
         for record in self._forward(self.inputs.filled(batch, {}, slice(None)) for batch in batches):
             yield self._scored(chosen, record)
 
     def of_data_set(
         self, data: BatchedData, output: OutputInfo | None = None, order: Array | None = None
     ) -> Iterator[tuple[Array, Array, Array]]:
-        """Like :meth:`of_samples`, for a data set or its samples at the positions `order`; yield the targets as well."""
+        """Run a data set as :meth:`of_samples` does, and also yield the targets of each batch."""
         chosen = output or prediction_output(self.inputs.program)
         for inputs, targets in data.batches(self.inputs.engine.batch or _OF_DATA_SET, order=order):
             found = [self._scored(chosen, record) for record in self.records(self.inputs.batch(inputs), {})]
             yield np.concatenate([o for o, _ in found], axis=1), np.concatenate([s for _, s in found]), np.asarray(targets)
 
     def by_length(self, chosen: OutputInfo, output: Array, scored: Array, targets: Array) -> Array:
-        """Return the scores of outputs [T, B, n] up to the length of each sequence, if the targets contain lengths; else `scored`."""
+        """Return the scores of an output [T, B, n] up to the lengths of the sequences, if the targets contain these; else `scored`."""
         program = self.inputs.program
         return scores_by_length(program, output, targets, scored) if chosen.id == program.loss_output else scored
 
@@ -97,7 +89,7 @@ class Predictor:
                 check_labels(program, labels, len(scored), output)
                 right += int((self.by_length(chosen, record, scored, targets).argmax(axis=-1) == labels).sum())
             return right / len(x)
-        assert y is not None, "checked above"
+        assert y is not None
         targets = array_of(y, "y")
         labels = class_targets(program, targets, output)
         predicted = self.classes(x, output) if labels is targets else self._classes_by_length(x, targets, chosen)
@@ -117,7 +109,7 @@ class Predictor:
         return found.reshape(*found.shape[:2], -1), scores(self.inputs.program, chosen, found)
 
     def _forward(self, batches: Iterator[Filled]) -> Iterator[dict[str, Array]]:
-        """Run batches in sequence, and remove the padding."""
+        """Run batches one after another; yield their outputs without padding."""
         engine = self.inputs.engine
         self.rest()
         now = next(batches, None)

@@ -1,4 +1,4 @@
-"""Scores and class indices from recorded outputs, and checks of labels."""
+"""Compute scores from recorded outputs, and check labels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def prediction_output(program: StepProgram, wanted: str | None = None) -> Output
 
 
 def scores(program: StepProgram, output: OutputInfo, record: Array) -> Array:
-    """Return [B, classes] from [T, B, *shape], by the loss or the output's readout; without either, sums over time."""
+    """Return scores [B, classes] from [T, B, *shape], as the loss or the output's readout defines; without either, sums over time."""
     flat = record.reshape(*record.shape[:2], -1)
     if program.loss is not None and output.id == program.loss_output:
         return program.loss.scores(flat)
@@ -43,7 +43,7 @@ def scores(program: StepProgram, output: OutputInfo, record: Array) -> Array:
 
 
 def check_training_targets(program: StepProgram, targets: Array, count: int, steps: int) -> None:
-    """Raise an error for targets that do not fit the loss and the number of steps; see :func:`check_labels`."""
+    """Raise an error unless the targets fit the loss and `count` samples of `steps` steps; see :func:`check_labels`."""
     if isinstance(program.loss, Composed) and not program.loss.plain_targets:
         check_targets(program.loss, size(prediction_output(program).shape), targets, count, steps)
     else:
@@ -51,13 +51,13 @@ def check_training_targets(program: StepProgram, targets: Array, count: int, ste
 
 
 def classes_of(program: StepProgram, targets: Array) -> Array:
-    """Return `targets`; the column of sequence lengths is removed from class targets that have one."""
+    """Return targets without the column of sequence lengths, if they are class indices with such a column."""
     loss = program.loss
     return targets[:, 0] if isinstance(loss, Composed) and loss.lengths and loss.targets == "class" else targets
 
 
 def scores_by_length(program: StepProgram, record: Array, targets: Array, found: Array) -> Array:
-    """Return the scores of records [T, B, n] up to the length of each sequence, if the targets contain lengths; else `found`."""
+    """Return the scores of a record [T, B, n] up to the lengths of the sequences, if the targets contain these; else `found`."""
     loss = program.loss
     return loss.scores(record, targets[:, -1].astype(np.int64)) if isinstance(loss, Composed) and loss.lengths else found
 

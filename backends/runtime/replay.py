@@ -1,4 +1,4 @@
-"""Single steps on a machine whose program runs whole sequences."""
+"""Single steps with an engine that runs only whole sequences."""
 
 from __future__ import annotations
 
@@ -12,17 +12,9 @@ from snnc.backends.runtime.errors import NoStepwiseError
 
 
 class StepReplay:
-    """A :class:`~snnc.backends.runtime.engine.SteppingEngine` that runs the whole sequence again at every step.
+    """A :class:`~snnc.backends.runtime.engine.SteppingEngine` that runs the whole sequence of `steps` steps again at every step.
 
-    This is exact, because no output depends on later inputs (which are zero), and slow: each step costs a whole sequence. Use it to
-    inspect a few steps of a machine's program. Run long closed loops on the reference backend.
-
-    Parameters
-    ----------
-    engine
-        An engine with a fixed number of steps.
-    steps
-        Number of steps of the engine.
+    Later inputs are zero. The result is exact, because no output depends on later inputs, but each step costs a whole sequence.
     """
 
     def __init__(self, engine: Engine, steps: int) -> None:

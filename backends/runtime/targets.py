@@ -1,4 +1,4 @@
-"""Checks of the targets of composed losses: class indices or numbers, per sample or per step, with or without sequence lengths."""
+"""Check the targets of composed losses: class indices or numbers, per sample or per step, with or without sequence lengths."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ def has_classes(loss: Any) -> bool:
 def target_shape(loss: Composed, outputs: int, steps: int | None) -> tuple[int | None, ...]:
     """Return the shape of the targets of a sample; None: any number of steps."""
     width = loss.width(outputs)
-    more = 1 if loss.lengths else 0
     return {
-        "class": (2,) if more else (),
+        "class": (2,) if loss.lengths else (),
         "step_classes": (steps,),
-        "values": (width + more,),
+        "values": (width + loss.lengths,),
         "step_values": (steps, width),
     }[loss.targets]
 
@@ -38,7 +37,7 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
 
 
 def check_targets(loss: Composed, outputs: int, targets: Array, count: int, steps: int | None) -> None:
-    """Raise an error unless the targets fit the loss, `outputs` and `steps`.
+    """Raise an error unless the targets fit the loss of `outputs` outputs, for `count` samples of `steps` steps (None: any number).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Weights by label, the name that users see instead of the parameter's name, and weight files."""
+"""Weights by label (the name of a parameter that users see), and weight files."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.window_values import is_run_value
 
 _DIGEST: Final = "digest"
-"""Name of the digest in the metadata of a file; files written by other programs have none."""
+"""Name of the digest in the metadata of a file; other programs write none."""
 
 
 def by_label(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Return parameter values by label instead of name, without run-time values such as a gradient window."""
+    """Return parameter values by label, without values that only a run sets, such as the gradient window."""
     return {parameter.label: values[name] for name, parameter in program.parameters.items() if not is_run_value(name)}
 
 
 def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) -> dict[str, Array]:
-    """Check values given by label, and return them by parameter name.
+    """Check values given by label, and return those of the program's parameters by name.
 
     Raises
     ------
@@ -44,10 +44,8 @@ def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) ->
         parts = [f"{what} {', '.join(names)}" for what, names in (("missing:", missing), ("unexpected:", unexpected)) if names]
         raise WeightsError(f"the weights do not belong to {program.name!r}; {'; '.join(parts)}. Its parameters are {', '.join(labels)}.")
     found = {}
-    for label, value in values.items():
-        if label not in labels:
-            continue
-        array, parameter = np.asarray(value), labels[label]
+    for label in (name for name in values if name in labels):
+        array, parameter = np.asarray(values[label]), labels[label]
         if array.shape != parameter.value.shape:
             raise WeightShapeError(f"{label} has shape {array.shape}; the network's parameter has {parameter.value.shape}.")
         if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
@@ -57,14 +55,13 @@ def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) ->
 
 
 def weight_file_bytes(values: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
-    """Return the contents of a safetensors file."""
+    """Return the contents of a safetensors file, with a digest."""
     arrays = {k: np.asarray(v, order="C") for k, v in values.items()}
     content = {"format": "snnc", **metadata}
     return bytes(safetensors.numpy.save(arrays, {**content, _DIGEST: _digest(arrays, content)}))
 
 
 def _digest(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
-    """Return a digest of all contents of a weight file."""
     total = hashlib.blake2b(json.dumps(sorted(metadata.items())).encode(), digest_size=32)
     for name, array in sorted(arrays.items()):
         total.update(json.dumps([name, str(array.dtype), array.shape]).encode())
@@ -73,7 +70,7 @@ def _digest(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
 
 
 def check_finite(values: Mapping[str, Array]) -> None:
-    """Raise an error if values, given by label, are not finite.
+    """Raise an error for values that are not finite.
 
     Raises
     ------
@@ -87,7 +84,7 @@ def check_finite(values: Mapping[str, Array]) -> None:
 
 
 def save_weights(path: str | os.PathLike[str], values: Mapping[str, Array]) -> None:
-    """Write a safetensors file, which appears completely or not at all.
+    """Write a safetensors file, completely or not at all.
 
     Raises
     ------
@@ -102,13 +99,7 @@ def save_weights(path: str | os.PathLike[str], values: Mapping[str, Array]) -> N
 
 
 def load_weights(path: str | os.PathLike[str]) -> dict[str, Array]:
-    """Read the arrays of a safetensors file.
-
-    Raises
-    ------
-    WeightFileError
-        The file is missing or damaged.
-    """
+    """Return only the arrays that :func:`read_weight_file` reads."""
     return read_weight_file(path)[0]
 
 
@@ -123,7 +114,7 @@ def read_weight_file(path: str | os.PathLike[str]) -> tuple[dict[str, Array], di
     try:
         data = Path(path).read_bytes()
         arrays = dict(safetensors.numpy.load(data))
-        # safetensors has checked the header, but returns metadata only when it reads from a file.
+        # safetensors has checked the header, but returns no metadata.
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         metadata = dict(header.get("__metadata__") or {})
     except OSError as error:

@@ -1,1 +1,1 @@
-"""C++ compilers, and the cache of their output."""
+"""C++ and CUDA compilers, and the cache of their output."""

@@ -1,4 +1,4 @@
-"""Cache of built files; each entry has a digest of its contents, which is checked at every use."""
+"""Cache of built files; an entry is used only if its contents still have the digest that was recorded when it was built."""
 
 from __future__ import annotations
 
@@ -22,20 +22,14 @@ from snnc.compiler.files.ownership import fault_of
 DIGEST_FILE: Final = ".digest"
 """Name of the file that contains the digest."""
 SETTLED: Final = 1_000_000_000
-"""Nanoseconds between two changes of a file that give it different time stamps on any file system."""
+"""Nanoseconds after which a further change of a file gives it a different time stamp on any file system."""
 
 
 def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
-    """Return `file` of the cache entry `name`; `build` fills the entry if it is missing or was changed after it was built.
+    """Return the path of `file` in the cache entry (a folder) `name`; build the entry if it is missing or was changed since it was built.
 
-    Parameters
-    ----------
-    name
-        Name of the entry, with a digest of everything on which the file depends.
-    file
-        Path of the file in the entry; `build` may leave other files there too.
-    build
-        Function that fills the empty folder passed to it.
+    The name contains a digest of everything on which the file depends. `build` writes the file, and possibly others, into the empty folder
+    that it gets.
     """
     cache = cache_dir()
     target = cache / name
@@ -53,7 +47,6 @@ def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
 
 
 def _fill(target: Path, build: Callable[[Path], None]) -> None:
-    """Fill a scratch folder, then rename it to `target`; drop it if another process was first."""
     scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         build(scratch)
@@ -61,7 +54,7 @@ def _fill(target: Path, build: Callable[[Path], None]) -> None:
         try:
             scratch.rename(target)
         except OSError:
-            if not target.exists():
+            if not target.exists():  # otherwise another process was first
                 raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -77,25 +70,23 @@ def build_lock(target: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)  # the others find the entry
+            path.unlink(missing_ok=True)
 
 
 def record_digest(folder: Path) -> None:
-    """Make a folder private, whatever the umask, and record a digest of its contents."""
+    """Record a digest of a folder's contents, after making the folder readable and writable for its owner only."""
     for path in (folder, *_paths(folder)):
         if not path.is_symlink():
             path.chmod(0o700 if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else 0o600)
     content = f"{_digest(folder)}\n"
-    handle = os.open(folder / DIGEST_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as stream:
-        stream.write(content)
+    (folder / DIGEST_FILE).touch(0o600)
+    (folder / DIGEST_FILE).write_text(content)
 
 
 def is_unchanged(folder: Path) -> bool:
-    """Return whether a folder's contents are unchanged since :func:`record_digest`, and no other user could have written them.
+    """Return whether a folder's contents are unchanged since :func:`record_digest`, and no other user can write to it.
 
-    A process computes the digest of an entry once: reading the 90 MiB of precompiled headers takes longer than compiling a small project.
-    Afterwards it compares time stamps, which every write to a file changes.
+    A process computes the digest of a folder once, because that takes long for precompiled headers. Later it only compares time stamps.
     """
     try:
         paths = (folder, *_paths(folder))
@@ -131,7 +122,7 @@ def _digest(folder: Path) -> str:
 
 
 def _paths(folder: Path) -> Iterator[Path]:
-    """Yield all entries of a folder and its subfolders, sorted by name; links are not followed."""
+    """Yield the paths of all files, links and folders in a folder and its subfolders, sorted by name; links are not followed."""
     for entry in sorted(os.scandir(folder), key=lambda e: e.name):
         yield Path(entry.path)
         if entry.is_dir(follow_symlinks=False):

@@ -15,6 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from snnc.compiler.errors import BuildError, ToolMissingError
+
 NVCC_WHEEL: Final = "nvidia-cuda-nvcc"
 NATIVE_NAMES: Final = ("g++", "clang++", "c++")
 """Commands of compilers for this machine, in the order in which they are looked for."""
@@ -22,24 +24,21 @@ _USUAL_NVCC: Final = "/usr/local/cuda/bin/nvcc"
 
 
 def compiler() -> list[str]:
-    """Return the command of a C++17 compiler: ``$CXX``, g++, clang++, c++ or the ziglang wheel.
+    """Return the command of a C++17 compiler: the first found of ``$CXX``, g++, clang++, c++ and the ziglang wheel.
 
     Raises
     ------
     ToolMissingError
-        This machine has none.
+        This machine has none of them.
     """
     named = compiler_named_by("CXX")
     if named is not None:
         return named
-    for name in NATIVE_NAMES:
-        found = shutil.which(name)
-        if found:
-            return [found]
+    found = next((path for name in NATIVE_NAMES if (path := shutil.which(name))), None)
+    if found is not None:
+        return [found]
     if importlib.util.find_spec("ziglang") is not None:
         return [sys.executable, "-m", "ziglang", "c++"]
-    from snnc.compiler.errors import ToolMissingError
-
     raise ToolMissingError(
         "no C++ compiler on this machine: snnc looked for $CXX, g++, clang++, c++ and the ziglang wheel. "
         "Install one of them (`pip install 'snnc[compiler]'` installs ziglang), or set CXX"
@@ -47,9 +46,9 @@ def compiler() -> list[str]:
 
 
 def cuda_compiler() -> list[str] | None:
-    """Return the command of the CUDA compiler, None if there is none.
+    """Return the command of the CUDA compiler; None if there is none.
 
-    It is ``$CUDACXX`` if that is set, else the first nvcc found on the PATH, in ``/usr/local/cuda`` or in NVIDIA's wheel.
+    It is ``$CUDACXX`` or, if that is not set, the first nvcc found on the PATH, in ``/usr/local/cuda`` or in NVIDIA's wheel.
     """
     chosen = shlex.split(os.environ.get("CUDACXX", ""))
     candidates = [chosen] if chosen else [["nvcc"], [_USUAL_NVCC], *([path] for path in _nvcc_of_the_wheel())]
@@ -61,7 +60,7 @@ def cuda_compiler() -> list[str] | None:
 
 
 def _nvcc_of_the_wheel() -> list[str]:
-    """Return the path of nvcc in the wheel that the extra ``cuda`` installs, if any; pip does not put it on the PATH."""
+    """Return the path of nvcc in the wheel that ``pip install 'snnc[cuda]'`` installs, if any; it is not on the PATH."""
     try:
         files = importlib.metadata.files(NVCC_WHEEL) or []
     except importlib.metadata.PackageNotFoundError:
@@ -70,7 +69,7 @@ def _nvcc_of_the_wheel() -> list[str]:
 
 
 def compiler_named_by(variable: str) -> list[str] | None:
-    """Return the command in an environment variable; None if it is not set or empty.
+    """Return the command in an environment variable; None if it is unset or empty.
 
     Raises
     ------
@@ -82,8 +81,6 @@ def compiler_named_by(variable: str) -> list[str] | None:
         return None
     command = shlex.split(chosen)
     if shutil.which(command[0]) is None:
-        from snnc.compiler.errors import ToolMissingError
-
         raise ToolMissingError(f"the C++ compiler named by {variable} is not on this machine: {chosen!r}")
     return command
 
@@ -112,10 +109,9 @@ def common_flags(command: Sequence[str]) -> list[str]:
 
 
 def linker_flags(command: Sequence[str]) -> list[str]:
-    """Return the flag that selects the linker gold, which links a project in half the time of the usual linker.
+    """Return the flag that selects the linker gold, which takes half the time of the usual linker, if it is installed.
 
-    Return no flag if gold is not installed, or if the command is not one of :data:`NATIVE_NAMES`: cross compilers and zig have their own
-    linkers.
+    The list is empty unless the command is one of :data:`NATIVE_NAMES` alone: cross compilers and zig have their own linkers.
     """
     plain = len(command) == 1 and Path(command[0]).name in NATIVE_NAMES
     return ["-fuse-ld=gold"] if plain and shutil.which("ld.gold") else []
@@ -140,7 +136,7 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 
 def run_compiler(command: Sequence[str], what: str) -> str:
-    """Run a compiler and return its output.
+    """Run a compiler and return its standard output; `what` is the name of the source for the error message.
 
     Raises
     ------
@@ -149,14 +145,12 @@ def run_compiler(command: Sequence[str], what: str) -> str:
     """
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        from snnc.compiler.errors import BuildError
-
         raise BuildError(f"{what} does not compile:\n{first_errors(result.stderr)}")
     return result.stdout
 
 
 def first_errors(output: str, limit: int = 20) -> str:
-    """Return the lines of a compiler's output from the first error on, at most `limit`."""
+    """Return at most `limit` lines of a compiler's output, from the first error on."""
     lines = output.splitlines()
     signs = ("error:", "undefined reference", "cannot find")
     start = next((i for i, line in enumerate(lines) if any(sign in line for sign in signs)), 0)

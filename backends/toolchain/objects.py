@@ -1,4 +1,4 @@
-"""Objects, precompiled headers and libraries of emitted projects, cached by a digest of their inputs."""
+"""Cached objects and precompiled headers of emitted projects."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ _INCLUDE: Final = re.compile(rb'#include "([^"\n]+)"')
 
 
 def headers_of(folder: Path) -> dict[str, bytes]:
-    """Return names and contents of a project's headers."""
+    """Return the contents of a project's headers by name."""
     return {path.name: path.read_bytes() for path in sorted((*folder.glob("*.h*"), *folder.glob("*.cuh")))}
 
 
 def included(source: bytes, headers: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the contents, by name, of the project's headers that a source includes directly or indirectly."""
+    """Return those of the project's headers that a source includes directly or indirectly."""
     waiting, found = [source], {}
     while waiting:
-        for included_name in _INCLUDE.findall(waiting.pop()):
-            name = included_name.decode(errors="replace")
+        for name in (included_name.decode(errors="replace") for included_name in _INCLUDE.findall(waiting.pop())):
             if name in headers and name not in found:
                 found[name] = headers[name]
                 waiting.append(headers[name])
@@ -39,15 +38,15 @@ def included(source: bytes, headers: Mapping[str, bytes]) -> dict[str, bytes]:
 def source_key(source: Path, headers: Mapping[str, bytes], identity: Sequence[str]) -> str:
     """Return a digest of a source, the headers that it includes, and `identity`: compiler, flags, machine."""
     content = source.read_bytes()
-    return digest([*identity, source.name, content, *_parts(included(content, headers))])
+    return digest([*identity, source.name, content, *_names_and_contents(included(content, headers))])
 
 
-def _parts(files: Mapping[str, bytes]) -> list[str | bytes]:
-    return [part for name in sorted(files) for part in (name, files[name])]
+def _names_and_contents(files: Mapping[str, bytes]) -> list[str | bytes]:
+    return [part for item in sorted(files.items()) for part in item]
 
 
 def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
-    """Return the object of a source; `command` compiles it if the cache has none for `key`.
+    """Return the object file of a source, compiled by `command` unless the cache has one for `key`.
 
     Raises
     ------
@@ -63,34 +62,22 @@ def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
 
 
 def sources_in(folder: Path, names: Sequence[str]) -> list[str]:
-    """Return the files among `names` that a project contains; a project of a different version of snnc may have fewer sources.
-
-    Damaged projects are rejected earlier: before a project is opened, missing files are found by its manifest.
-    """
+    """Return those of the files `names` that a project contains; one that another version of snnc wrote may lack some."""
     return [name for name in names if (folder / name).exists()]
 
 
 def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
-    """Run compilations in parallel, as many at a time as there are processors, at most eight; return the objects."""
+    """Run compilations in parallel, at most eight at a time and at most one per processor; return their results."""
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         return list(pool.map(lambda call: call(), calls))
 
 
 def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], command: Sequence[str]) -> list[str]:
-    """Return flags that make g++ use precompiled headers of a project; an empty list for other compilers.
+    """Return flags with which g++ includes precompiled headers of a project before the first line; an empty list for clang.
 
-    The flags include the headers before the first line of the source. If g++ rejects the precompiled file, it reads copies of the headers.
-
-    Parameters
-    ----------
-    folder
-        The project.
-    names
-        Headers with include guards that the source includes, the same in every project.
-    identity
-        Compiler, flags, machine, and the version of headers from elsewhere.
-    command
-        The compiler with all flags that affect the meaning of a header.
+    `names` are headers with include guards that the source includes, the same in every project. `command` is the compiler with all flags
+    that affect the meaning of a header. The cache key contains `identity`: everything but the project's headers that affects the result,
+    such as the version of the compiler.
     """
     if is_clang(command[:1]):
         return []
@@ -105,5 +92,5 @@ def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], com
         first.write_text(text)
         run_compiler([*command, "-x", "c++-header", str(first), "-o", f"{first}.gch"], ", ".join(names))
 
-    key = digest([*identity, text, *_parts(chosen)])
+    key = digest([*identity, text, *_names_and_contents(chosen)])
     return ["-include", str(cached_file(f"precompiled-{key}", f"{FIRST}.gch", build).with_suffix(""))]

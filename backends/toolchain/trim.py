@@ -10,27 +10,19 @@ from pathlib import Path
 from typing import Final
 
 KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")
-"""Patterns of entries that can be deleted: a process reads them soon after it finds them. The emulator's libraries are never deleted."""
+"""Patterns of the entries that may be deleted. The emulator's libraries may not: programs load them long after they were found."""
 LIMIT: Final = 2 * 2**30
-"""Maximum size of all these entries together, in bytes."""
+"""Maximum size of all entries of :data:`KINDS` together, in bytes."""
 GRACE: Final = 3600.0
-"""Seconds after its last use for which an entry is kept, because another process may be about to read it. Also the interval of checks."""
+"""Seconds for which an entry is kept after its last use, because a process may be about to read it; also the time between two checks."""
 _STAMP: Final = ".trimmed"
 
 
 def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
-    """Delete leftovers of dead builds, and the least recently used entries until at most `limit` bytes are left; return the deleted names.
+    """Delete temporary folders of interrupted builds and, beyond `limit` bytes, the least recently used entries; return their names.
 
-    Entries used in the last `grace` seconds are kept. If the last check is more recent than that, nothing is deleted.
-
-    Parameters
-    ----------
-    cache
-        The cache folder; the time stamp of an entry's folder is that of its last use (see `toolchain.cache`).
-    limit
-        Maximum size of the entries of :data:`KINDS`, in bytes.
-    grace
-        Seconds for which an entry is kept after its last use, and between two checks.
+    An entry is kept for `grace` seconds after its last use, to which its folder's time stamp is set. If the last check
+    was less than `grace` seconds ago, nothing is deleted.
     """
     stamp, now = cache / _STAMP, time.time()
     if stamp.exists() and now - stamp.stat().st_mtime < grace:

@@ -24,7 +24,6 @@ from snnc.backends.training.plan import LearningRate, learning_rate, rate_in_wor
 from snnc.backends.training.saving.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, position_in, set_entries
 from snnc.backends.training.saving.progress import ProgressGuard
 from snnc.backends.training.schedules import TrainingPosition
-from snnc.backends.training.updates.masks import check_alone
 from snnc.backends.training.updates.ranks import Ranks, leads, processes, ranks_for
 from snnc.backends.training.updates.run_values import RunValues
 from snnc.backends.training.updates.updates import Updates
@@ -81,6 +80,7 @@ def sharing(data: TrainingData, program: StepProgram, engine: Engine, distribute
     UnsharedTargetError, ShareError
         The data, the target or the batch cannot be shared by processes.
     """
+    del program
     if not distributed or processes() == 1:
         return None
     if not data.samples:
@@ -88,10 +88,7 @@ def sharing(data: TrainingData, program: StepProgram, engine: Engine, distribute
             "processes that train together share arrays or a data set, but x yields batches; give arrays or a data set, or use "
             "snnc.torch.Module with DistributedDataParallel, or distributed=False to train each process by itself."
         )
-    ranks = ranks_for(engine, data.plan.batch)
-    if ranks is not None:
-        check_alone(program)
-    return ranks
+    return ranks_for(engine, data.plan.batch)
 
 
 def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Position:

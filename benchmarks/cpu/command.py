@@ -38,10 +38,8 @@ def run_suite(
         Names of engines; empty for all.
     rounds, threads
         Number of turns of each engine, and number of cores that each may use; None: :data:`ROUNDS` and all.
-    report
-        Called with each line of progress.
-    found
-        Receives ``rows``, ``left_out``, ``summary`` and ``machine``.
+    report, found
+        Function that is called with each line of progress; mapping that receives ``rows``, ``left_out``, ``summary`` and ``machine``.
 
     Raises
     ------

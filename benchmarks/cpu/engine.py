@@ -39,25 +39,17 @@ class BenchmarkEngine(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the comparison: an engine in one mode.
-
-    Attributes
-    ----------
-    engine, mode
-        Names in the table; a mode is a kind of gradient, or a precision.
-    module
-        The module that defines the class ``ENGINE``.
-    variants
-        Variants of the training step; the fastest one on a workload is compared.
-    note
-        Differences from the usual use of the framework, for the table.
-    """
+    """One line of the comparison: an engine in one mode."""
 
     engine: str
     mode: str
+    """A kind of gradient, a precision, or another setting; see :data:`MODES` and :data:`EAGER`."""
     module: str
+    """The module that defines the class ``ENGINE``."""
     variants: tuple[str, ...]
+    """Variants of the training step; the fastest one on a workload is compared."""
     note: str = ""
+    """Differences from the usual use of the framework, for the table."""
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Environment variables of a variant's process, by variant."""
     tolerance: float = TOLERANCE

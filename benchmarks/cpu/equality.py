@@ -37,22 +37,12 @@ def write_answer(path: Path, losses: list[float], gradients: list[Mapping[str, A
 
 
 def difference(path: Path, expected: Expected, start: Mapping[str, Array], tolerance: float = TOLERANCE) -> str:
-    """Compare an answer with `expected`; return the difference that exceeds its tolerance most as text, or "" if all numbers agree.
+    """Compare an answer of :func:`write_answer` with `expected`; return the difference that exceeds its tolerance most as text, else "".
 
     Loss, gradients and weights of the first step are compared with `expected`. The second step shows whether the optimiser is Adam: its
-    weights are compared with those that Adam computes from the engine's own gradients. The expected gradients of that step would differ,
-    because the rounding of gradients near 0 decides the first change of weights, and so the spikes of the second step.
-
-    Parameters
-    ----------
-    path
-        File of :func:`write_answer`.
-    expected
-        The numbers in double precision.
-    start
-        The weights before the first step.
-    tolerance
-        Maximum accepted relative error; engines that round the factors of products need more than :data:`TOLERANCE`.
+    weights are compared with those that Adam computes from the weights `start` and the engine's own gradients. The expected gradients of
+    that step would differ, because the rounding of gradients near 0 decides the first change of weights, and so the spikes of the second
+    step. Engines that round the factors of products need a larger `tolerance`.
     """
     found = read_arrays(path)
     loss = float(found["losses"][0])

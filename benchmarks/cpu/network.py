@@ -16,7 +16,7 @@ SURROGATE: Final = f"fast_sigmoid:{SLOPE:g}"
 
 
 def network(workload: Workload) -> Network:
-    """Return the network of a workload, with random weights; :func:`labelled` returns those of a problem in the form that it loads."""
+    """Return the network of a workload, with random weights; :func:`labelled` returns those of a problem, for a session to load."""
     net = Network(workload.name)
     source = net.input(workload.shape, name="input", kind="spikes")
     for n, layer in enumerate(workload.layers, 1):

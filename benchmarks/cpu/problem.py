@@ -20,25 +20,16 @@ ASSUMED = 0.05
 
 @dataclass(frozen=True)
 class TrainingStepProblem:
-    """One training step.
-
-    Attributes
-    ----------
-    workload
-        The network.
-    x
-        [T, B, *shape], float32, 0 or 1.
-    y
-        [B], int64.
-    weights
-        ``hidden1.weight`` [out, in] or [out, in, k, k], ``hidden1.bias``, ``hidden1.recurrent`` [out, out], …, ``readout.weight``,
-        ``readout.bias``; float32.
-    """
+    """One training step."""
 
     workload: Workload
     x: Array
+    """[T, B, *shape], float32, 0 or 1."""
     y: Array
+    """[B], int64."""
     weights: Mapping[str, Array]
+    """``hidden1.weight`` [out, in] or [out, in, k, k], ``hidden1.bias``, ``hidden1.recurrent`` [out, out], …, ``readout.weight``,
+    ``readout.bias``; float32."""
 
 
 def make_problem(workload: Workload, seed: int = 0) -> TrainingStepProblem:
@@ -50,7 +41,7 @@ def make_problem(workload: Workload, seed: int = 0) -> TrainingStepProblem:
 
 
 def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
-    """Draw uniform weights, scaled so that each layer fires about equally often for any input density."""
+    """Draw uniform weights, scaled so that each layer fires about equally often for any input density, and small biases."""
     shapes, found = workload.shapes(), {}
 
     def draw(shape: tuple[int, ...], current: float, activity: float) -> Array:

@@ -24,16 +24,8 @@ SECONDS: Final = 600.0
 class Process:
     """A running worker process for one engine; it answers the requests listed in :mod:`snnc.benchmarks.cpu.worker`.
 
-    Parameters
-    ----------
-    entry, variant
-        The engine and its variant.
-    threads
-        Number of cores that the process may use.
-    device
-        Device of the batch and the weights: ``"cpu"`` or ``"cuda"``.
-    more
-        Further environment variables, which replace those of :func:`environment` and of the variant.
+    `threads` is the number of cores that it may use, and `device` (``"cpu"`` or ``"cuda"``) has the batch and the weights. The environment
+    variables `more` replace those of :func:`environment` and of the variant.
     """
 
     def __init__(self, entry: Entry, variant: str, threads: int, device: str = "cpu", more: Mapping[str, str] | None = None) -> None:

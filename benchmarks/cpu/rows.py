@@ -34,8 +34,8 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
     -------
     dict
         ``ms_*``
-            Milliseconds of all timed steps. Steps are timed in turns; ``turn_ms`` is the median of each turn, and ``ms_spread`` the
-            difference between the slowest and the fastest turn.
+            Milliseconds: the median and percentiles of all timed steps. Steps are timed in turns; ``turn_ms`` has the median of each
+            turn, and ``ms_spread`` is the difference between the largest and the smallest of these medians.
         ``peak_mb``, ``device_mb``
             Peak memory, minus the resident memory after the framework was loaded; device memory of the process (None if unknown).
         ``joules``
@@ -50,7 +50,8 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
         ``precision``
             Format of the factors of products.
         ``gradient_error``, ``gradient_cosine``
-            In the checked step: the largest relative error of a gradient, and the cosine between the engine's gradient and the exact one.
+            In the checked step: the largest relative error of a gradient, and the cosine between the exact gradient and the one that
+            the engine must compute (1 unless its gradients are windowed).
     """
     process, ms = runner.process, np.array(runner.ms)
     middle = float(np.median(ms))

@@ -14,33 +14,29 @@ TURN_MS: Final = 100.0
 MAX_STEPS: Final = 50
 """Maximum number of timed steps in a turn."""
 WARM_MS: Final = 50.0
-"""Milliseconds of a step below which a turn begins with an untimed step, because threads and caches are cold after other engines' turns."""
+"""Milliseconds of a step below which an untimed step follows each reset of the weights: threads and caches are cold after other turns."""
 
 
 @dataclass
 class EngineProcess:
-    """An engine that passed the check: its process and its measurements.
-
-    Attributes
-    ----------
-    process, loss, first_step_s
-        The worker, the loss of the first step, and the seconds from the start of the build to the end of that step.
-    ms, medians, step_ms
-        Milliseconds of all timed steps, the median of each turn, and the latest median.
-    peak_mb, device_mb, joules, gradient_error
-        See :func:`~snnc.benchmarks.cpu.rows.row`.
-    """
+    """An engine that passed the check: its process and its measurements."""
 
     process: Process
     loss: float
+    """Loss of the first step."""
     first_step_s: float
+    """Seconds from the start of the build to the end of the first step."""
     ms: list[float] = field(default_factory=list)
+    """Milliseconds of all timed steps."""
     medians: list[float] = field(default_factory=list)
+    """Median of each turn, in milliseconds."""
     step_ms: float = 0.0
+    """The latest median."""
     peak_mb: float = 0.0
     device_mb: float | None = None
     joules: float | None = None
     gradient_error: float = 0.0
+    """`peak_mb`, `device_mb`, `joules` and `gradient_error`: see :func:`~snnc.benchmarks.cpu.rows.row`."""
 
     def turn(self, seconds: float = SECONDS) -> None:
         """Run one turn of at most `seconds`.

@@ -21,7 +21,7 @@ from snnc.benchmarks.subprocesses import ProcessError
 from snnc.compiler.files.temporary import temporary_folder
 
 TRIALS: Final = 3
-"""Number of turns in the trial that finds an engine's fastest variant."""
+"""Number of turns of each variant in the trial that finds an engine's fastest one."""
 WHOLE_PROBLEM: Final = "whole.npz"
 CHECKED_PROBLEM: Final = "check.npz"
 """File names of the timed problem, and of the small one for the check."""
@@ -50,20 +50,7 @@ class Files:
 def measure(
     workload: Workload, entries: Sequence[Entry], rounds: int, threads: int, report: Report
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Measure one workload.
-
-    Parameters
-    ----------
-    workload
-        The network.
-    entries
-        Engines to compare.
-    rounds
-        Number of turns of each engine.
-    threads
-        Number of cores that each engine may use.
-    report
-        Called with each line of progress.
+    """Measure one workload with `rounds` turns of each engine, which may use `threads` cores.
 
     Returns
     -------
@@ -134,17 +121,12 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) 
 
 
 def compare(process: Process, files: Files, seconds: float = SECONDS) -> float:
-    """Let an engine train the small problem within `seconds`, and compare its numbers with the expected ones.
-
-    Returns
-    -------
-    float
-        The largest relative error of a gradient.
+    """Let an engine train the small problem and compare its numbers with the expected ones; return the largest relative gradient error.
 
     Raises
     ------
     ProcessError
-        The numbers differ, or the engine failed.
+        The numbers differ, the engine failed, or it took longer than `seconds`.
     """
     entry, answer = process.entry, files.folder / f"answer-{process.number}.npz"
     process.ask("check", seconds, data=files.small, out=str(answer))

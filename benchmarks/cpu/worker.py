@@ -130,7 +130,7 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 
 def _own_sources() -> str:
-    """Return a digest of snnc's files, which distinguishes the states of a checkout."""
+    """Return a digest of the files of :data:`_PACKAGES`, which distinguishes the states of a checkout."""
     files = [file for package in _PACKAGES for folder in import_module(package).__path__ for file in sorted(Path(folder).rglob("*"))]
     total = hashlib.sha256()
     for file in files:

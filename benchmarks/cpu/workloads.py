@@ -2,10 +2,11 @@
 
 All networks have LIF neurons with current I, membrane potential v and spike s (s_before in the previous step)::
 
-    v = 0.9 v (1 - s_before) + I        no gradient flows through s_before
+    v = 0.9 v (1 - s_before) + I        no gradient flows through the reset
     s = v > 1                           surrogate 1 / (1 + 25 |v - 1|)^2, the fast sigmoid of Zenke & Ganguli 2018 with slope 25
 
-A leaky readout has the membrane potential m = 0.9 m + I. The loss is the cross entropy of the mean of m, the optimiser Adam.
+A leaky readout has the membrane potential m = 0.9 m + I. The loss is the cross entropy of the mean of m, or of the spike counts of the last
+layer if there is no readout; the optimiser is Adam.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ THRESHOLD: Final = 1.0
 SLOPE: Final = 25.0
 LEARNING_RATE: Final = 1e-3
 MAX_CHECKED: Final = 512
-"""Maximum number of neurons when the numbers of a workload without a readout are checked."""
+"""Maximum number of inputs and of neurons when the numbers of a workload without a readout are checked."""
 GRADIENT_WINDOW: Final = -0.36
 """Lower end of the gradient window in mode "window", relative to the threshold."""
 
@@ -45,35 +46,22 @@ class ConvLayer:
 
 @dataclass(frozen=True)
 class Workload:
-    """A network and the size of its training step.
-
-    Attributes
-    ----------
-    name, density
-        Name in the tables, and share of inputs that are 1.
-    steps, batch
-        Number of time steps T and number of samples B.
-    shape
-        Shape of one sample's input at one step.
-    layers
-        Hidden layers, in order.
-    classes
-        Width of the readout; 0: no readout, the loss is the cross entropy of the last layer's spike counts.
-    drive
-        Standard deviation of the current of a neuron in the first layer with random weights, in thresholds; it determines the activity.
-    gain
-        Standard deviation of the current of a neuron in a later layer, in thresholds, if its inputs spike with probability 5 %.
-    """
+    """A network and the size of its training step."""
 
     name: str
     density: float
+    """Share of inputs that are 1."""
     steps: int
     batch: int
     shape: tuple[int, ...]
+    """Shape of one sample's input at one step."""
     layers: tuple[DenseLayer | ConvLayer, ...]
     classes: int
+    """Width of the readout; 0: no readout, the loss is the cross entropy of the last layer's spike counts."""
     drive: float = 0.4
+    """Standard deviation of the current of a neuron in the first layer with random weights, in thresholds; it determines the activity."""
     gain: float = 0.4
+    """Standard deviation of the current of a neuron in a later layer, in thresholds, if its inputs spike with probability 5 %."""
 
     @property
     def label(self) -> str:

@@ -67,17 +67,7 @@ class Product:
 
 
 def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> StepBound:
-    """Return the bound of a training step with exact gradients in float32.
-
-    Parameters
-    ----------
-    workload
-        The network.
-    gpu
-        The device; :data:`~snnc.benchmarks.cuda.gpu.H200` or that of this machine.
-    activity
-        Number of spikes per hidden neuron and step.
-    """
+    """Return the bound of a training step with exact gradients in float32, for `activity` spikes per hidden neuron and step."""
     samples = workload.batch * workload.steps
     memory = 4.0 * samples * math.prod(workload.shape) + 28 * parameters(workload)
     rows = operations = 0.0

@@ -53,29 +53,21 @@ def available_device() -> tuple[str, Gpu]:
 
 @dataclass(frozen=True)
 class CudaBenchOptions:
-    """Settings of the command line other than workloads and engines.
-
-    Attributes
-    ----------
-    rounds, threads
-        Number of turns of each engine, and number of cores that each may use; None: :data:`~snnc.benchmarks.cpu.command.ROUNDS` and all.
-    ways
-        :data:`~snnc.benchmarks.cuda.ways.FASTEST`: the variant that a trial finds to be the fastest, for each engine;
-        :data:`~snnc.benchmarks.cuda.ways.ALL`: every variant.
-    first_step_s
-        Time limit of a variant's first step and its compilation, in seconds.
-    resumed
-        File of an earlier run, whose rows are kept and not measured again; it need not exist.
-    precisions
-        Some of :data:`~snnc.benchmarks.cuda.entries.PRECISIONS`; engines are compared in each of them separately.
-    """
+    """Settings of the command line other than workloads and engines."""
 
     rounds: int | None = None
+    """Number of turns of each engine; None: :data:`~snnc.benchmarks.cpu.command.ROUNDS`."""
     threads: int | None = None
+    """Number of cores that each engine may use; None: all."""
     ways: str = FASTEST
+    """:data:`~snnc.benchmarks.cuda.ways.FASTEST`: the variant that a trial finds to be the fastest, for each engine;
+    :data:`~snnc.benchmarks.cuda.ways.ALL`: every variant."""
     first_step_s: float = FIRST_STEP_S
+    """Time limit of a variant's first step and its compilation, in seconds."""
     resumed: Path | None = None
+    """File of an earlier run, whose rows are kept and not measured again; it need not exist."""
     precisions: tuple[str, ...] = (FLOAT32,)
+    """Some of :data:`~snnc.benchmarks.cuda.entries.PRECISIONS`; engines are compared in each of them separately."""
 
 
 def run_suite(
@@ -98,10 +90,8 @@ def run_suite(
         Names of engines; empty for all.
     options
         Other settings of the command line.
-    report
-        Called with each line of progress.
-    found
-        Receives ``rows``, ``left_out``, ``summary`` and ``machine``.
+    report, found
+        Function that is called with each line of progress; mapping that receives ``rows``, ``left_out``, ``summary`` and ``machine``.
     save
         Called after each change of `found`, so that an interruption loses only the rest.
 

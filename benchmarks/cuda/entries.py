@@ -1,4 +1,4 @@
-"""The engines of the suite cuda: the engines of the suite cpu with variants for a GPU, in every precision."""
+"""The engines of the suite cuda: those of the suite cpu with variants for a GPU, and Spyx, in float32 and in lower precisions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from snnc.benchmarks.cpu.engines.precisions import LOSS_SCALE
 from snnc.errors import BenchError
 
 FLOAT32: Final = "float32"
-PEERS: Final = 3e-4
+FRAMEWORK_TOLERANCE: Final = 3e-4
 """Maximum accepted relative difference between the reference and other frameworks in float32; a GPU sums in another order."""
 TOLERANCES: Final = {"tf32": 5e-3, "bfloat16": ROUNDED, "float16": ROUNDED}
-"""Maximum accepted relative difference from the reference in a lower precision: about ten times the rounding error of one factor, which is
-4.9e-4 in TF32 and 3.9e-3 in bfloat16. The checked problem is drawn such that rounding changes no spike."""
+"""Maximum accepted relative difference from the reference in a lower precision. Rounding changes one factor by at most 4.9e-4 of its value
+in TF32 and float16, and 3.9e-3 in bfloat16. The checked problem is drawn such that rounding changes no spike."""
 PRECISIONS: Final = (FLOAT32, *TOLERANCES)
 _SNNC: Final = "snnc.benchmarks.cpu.engines.with_snnc"
 _SNNC_NOTES: Final = {
-    "tf32": "weights of spikes are rounded to 11 bits in forward products outside recurrences",
+    "tf32": "weights have 11 bits in forward products of spikes, outside recurrences",
     "bfloat16": "factors of backward products are rounded",
     "float16": "factors of dense products and stored histories are rounded",
 }
@@ -36,7 +36,7 @@ _JAX_NOTES: Final = {
 """Notes below the table, by precision."""
 _MATMUL: Final = {"tf32": "tensorfloat32", "bfloat16": "default", "float16": "default"}
 """Values of JAX_DEFAULT_MATMUL_PRECISION, by precision; the default suffices for factors of 16 bits."""
-_SCALED: Final = "currents are scaled after the product, because scaled weights have more bits"
+_SCALED: Final = "currents are scaled after the product, so that the same weights are rounded to 16 bits as in the other frameworks"
 _COMPILED: Final = "compiled"
 _TORCH: Final = ("eager", _COMPILED, GRAPHED)
 _TRITON: Final = "triton"
@@ -47,17 +47,17 @@ def _entry(engine: str) -> Entry:
     """Return an engine of the suite cpu, with its variants and its tolerance on a GPU."""
     base = next(e for e in ENTRIES if e.engine == engine)
     if engine == "jax":
-        return replace(base, tolerance=PEERS, alone=True)
-    return replace(base, variants=_TORCH, tolerance=PEERS, compiled=(_COMPILED,))
+        return replace(base, tolerance=FRAMEWORK_TOLERANCE, alone=True)
+    return replace(base, variants=_TORCH, tolerance=FRAMEWORK_TOLERANCE, compiled=(_COMPILED,))
 
 
-_PEERS: Final = (
+_FRAMEWORKS: Final = (
     _entry("snntorch"),
     _entry("norse"),
     replace(_entry("spikingjelly"), variants=(*_TORCH, _TRITON), settings={_TRITON: {"SJ_LIF_CUDA_IMPLEMENTATION": "triton"}}),
     _entry("torch"),
     _entry("jax"),
-    Entry("spyx", "exact", "snnc.benchmarks.cpu.engines.with_spyx", ("scan",), _SPYX_NOTE, tolerance=PEERS, alone=True),
+    Entry("spyx", "exact", "snnc.benchmarks.cpu.engines.with_spyx", ("scan",), _SPYX_NOTE, tolerance=FRAMEWORK_TOLERANCE, alone=True),
 )
 
 
@@ -74,11 +74,11 @@ def _lower(base: Entry, precision: str) -> Entry:
 
 def _all() -> Iterator[Entry]:
     yield from (Entry("snnc", mode, _SNNC, ("cuda",)) for mode in MODES)
-    yield from _PEERS
+    yield from _FRAMEWORKS
     for precision, tolerance in TOLERANCES.items():
         note = f"{precision}: {_SNNC_NOTES[precision]}; its numbers may differ from the reference by {tolerance:g}"
         yield Entry("snnc", precision, _SNNC, ("cuda",), note, tolerance=tolerance, precision=precision)
-        yield from (_lower(peer, precision) for peer in _PEERS)
+        yield from (_lower(base, precision) for base in _FRAMEWORKS)
 
 
 CUDA_ENTRIES: Final = tuple(_all())

@@ -22,25 +22,16 @@ _NOT_AVAILABLE: Final = 2**64 - 1
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device's peak rates, and the latency of its barrier.
-
-    Attributes
-    ----------
-    name
-        Its name as the driver reports it.
-    memory_bytes_per_s, l2_bytes_per_s
-        Bandwidths of memory, and of L2 (assumed).
-    multiplications_per_s
-        Rate of float32 multiply-adds: half of the rate of operations in data sheets.
-    barrier_s
-        Latency of a barrier of the whole grid, in seconds (assumed).
-    """
+    """A device's peak rates, and the latency of its barrier."""
 
     name: str
     memory_bytes_per_s: float
     l2_bytes_per_s: float
+    """Assumed, not measured."""
     multiplications_per_s: float
+    """Rate of float32 multiply-adds: half of the rate of operations in data sheets."""
     barrier_s: float = BARRIER_S
+    """Latency of a barrier of the whole grid, in seconds (assumed)."""
 
 
 H200: Final = Gpu("NVIDIA H200", 4.8e12, 5.5e12, 33.5e12)
@@ -70,13 +61,7 @@ class _Used(ctypes.Structure):
 
 
 def used_bytes(process: int) -> int | None:
-    """Return the bytes of the first device's memory that a process uses, from NVML; None if NVML does not report them.
-
-    Parameters
-    ----------
-    process
-        The process id.
-    """
+    """Return the bytes of the first device's memory that a process (by its id) uses, from NVML; None if NVML does not report them."""
     number, found = ctypes.c_uint(_MAX_PROCESSES), (_Used * _MAX_PROCESSES)()
     if not _ask_first_device("nvmlDeviceGetComputeRunningProcesses_v3", ctypes.byref(number), found):
         return None
@@ -87,7 +72,7 @@ def used_bytes(process: int) -> int | None:
 def consumed_joules() -> float | None:
     """Return the joules that the first device has consumed since its driver was loaded, from NVML; None if NVML does not report them.
 
-    The counter covers the whole module and advances a few times per second (``nvmlDeviceGetTotalEnergyConsumption``, from Volta on).
+    The counter covers the whole board and advances a few times per second (``nvmlDeviceGetTotalEnergyConsumption``, from Volta on).
     """
     millijoules = ctypes.c_ulonglong()
     return 1e-3 * millijoules.value if _ask_first_device("nvmlDeviceGetTotalEnergyConsumption", ctypes.byref(millijoules)) else None

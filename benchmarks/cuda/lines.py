@@ -28,50 +28,33 @@ _NO_ROOM: Final = ("out of memory", "outofmemory", "resource_exhausted", "memory
 
 @dataclass(frozen=True)
 class SuiteSettings:
-    """Settings of a run of the suite.
-
-    Attributes
-    ----------
-    rounds, threads
-        Number of turns of each engine, and number of cores that each may use.
-    device
-        ``"cuda"``, or ``"cpu"`` if the CPU replaces the GPU.
-    ways
-        :data:`~snnc.benchmarks.cuda.ways.FASTEST` or :data:`~snnc.benchmarks.cuda.ways.ALL`.
-    first_step_s
-        Time limit of a variant's first step and its compilation, in seconds.
-    """
+    """Settings of a run of the suite."""
 
     rounds: int
+    """Number of turns of each engine."""
     threads: int
+    """Number of cores that each engine may use."""
     device: str
+    """``"cuda"``, or ``"cpu"`` if the CPU replaces the GPU."""
     ways: str
+    """:data:`~snnc.benchmarks.cuda.ways.FASTEST` or :data:`~snnc.benchmarks.cuda.ways.ALL`."""
     first_step_s: float
+    """Time limit of a variant's first step and its compilation, in seconds."""
 
 
 @dataclass
 class BenchLine:
-    """An engine in one of its modes, until its row is measured.
-
-    Attributes
-    ----------
-    entry
-        The engine and its mode.
-    choice
-        The chosen variant; None before a choice, or if all variants are measured.
-    left_out
-        Reasons why variants are omitted, by variant.
-    trial_ms
-        Milliseconds of a step in the trial, by variant.
-    runners
-        Running processes by variant; once the line is prepared, those that are measured.
-    """
+    """An engine in one of its modes, until its row is measured."""
 
     entry: Entry
     choice: FastestWay | None = None
+    """The chosen variant; None before a choice, or if all variants are measured."""
     left_out: dict[str, str] = field(default_factory=dict)
+    """Reasons why variants are omitted, by variant."""
     trial_ms: dict[str, float] = field(default_factory=dict)
+    """Milliseconds of a step in the trial, by variant."""
     runners: dict[str, EngineProcess] = field(default_factory=dict)
+    """Running processes by variant; once the line is prepared, those that are measured."""
 
     @property
     def waiting(self) -> list[str]:

@@ -4,7 +4,7 @@ Measured and predicted numbers have separate keys and columns, each with its ``k
 
 ``ipu``
     Predicted: snnc's program on the network's IPUs with the GPU's weights, data and activity (:mod:`snnc.benchmarks.matched`); a list,
-    because logged runs are predicted for both clocks.
+    because logged runs are predicted for two machines, whose clocks differ (:data:`~snnc.benchmarks.suites.CLOCKS`).
 ``log``
     Measured by the paper's authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); None if there is no log.
 ``gpu_predicted``
@@ -65,7 +65,7 @@ def nets(patterns: str = "*") -> tuple[str, ...]:
 
 
 def rows(chosen: Sequence[str], report: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each network; each number is computed in a separate process."""
+    """Yield a row for each network; predictions for IPUs and measurements run in separate processes."""
     logged = {one.name: one.logged_ms for one in logged_runs()}
     missing = reason_without_gpu()
     for number, name in enumerate(chosen, 1):

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.backends.cuda.emit import emit_cuda
-from snnc.backends.cuda.engine import CudaEngine, open_engine
+from snnc.backends.cuda.engine import CudaEngine, build_for_device, load_engine
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.conditions import Conditions
@@ -58,7 +58,8 @@ def step_of(case: Benchmark) -> dict[str, Any]:
     kind, gpu = available_device()
     program = case.program()
     with temporary_folder("snnc-bench-") as folder:
-        engine = open_engine(emit_cuda(program, Path(folder) / "project", case.steps, case.batch))
+        project = emit_cuda(program, Path(folder) / "project", case.steps, case.batch)
+        engine = load_engine(build_for_device(project), project)
         wrong = [difference(case, program, engine, seed) for seed in range(SEEDS) if seed == 0 or kind == "cuda"]
         if all(wrong):
             raise ArithmeticError(f"its numbers differ: {wrong[0]}")

@@ -13,7 +13,7 @@ from snnc.compiler.ir.step_program import StepProgram
 
 
 @dataclass(frozen=True)
-class Peer:
+class OtherFramework:
     """The fastest other framework on a workload, measured on one H100 on 2026-11-23, and the target for snnc's speed-up over it."""
 
     workload: str
@@ -21,14 +21,14 @@ class Peer:
     speedup: float
 
 
-PEERS: Final = (
-    Peer("w1-5", 3.64, 12),
-    Peer("w1-b1024-5", 6.94, 6),
-    Peer("w2-5", 26.0, 6),
-    Peer("w3-5", 2.42, 4),
-    Peer("w1-ff-5", 1.21, 4),
-    Peer("conv-3", 3.00, 2),
-    Peer("open-4096-5", 11.7, 2),
+FASTEST_OTHERS: Final = (
+    OtherFramework("w1-5", 3.64, 12),
+    OtherFramework("w1-b1024-5", 6.94, 6),
+    OtherFramework("w2-5", 26.0, 6),
+    OtherFramework("w3-5", 2.42, 4),
+    OtherFramework("w1-ff-5", 1.21, 4),
+    OtherFramework("conv-3", 3.00, 2),
+    OtherFramework("open-4096-5", 11.7, 2),
 )
 
 
@@ -41,14 +41,14 @@ def predicted_step(program: StepProgram, steps: int, batch: int) -> dict[str, An
 def lines() -> list[str]:
     """Return the table in Markdown."""
     found = [
-        "| workload | predicted, ms | fastest peer, measured, ms | measured / predicted | target |",
+        "| workload | predicted, ms | fastest other framework, measured, ms | measured / predicted | target |",
         "|---|---|---|---|---|",
     ]
     workloads = {w.label: w for w in CUDA_WORKLOADS}
-    for peer in PEERS:
-        workload = workloads[peer.workload]
+    for other in FASTEST_OTHERS:
+        workload = workloads[other.workload]
         own = predicted_step(program_of(workload), workload.steps, workload.batch)["ms"]
-        found.append(f"| {peer.workload} | {own:.3g} | {peer.milliseconds:.3g} | {peer.milliseconds / own:.2g} | {peer.speedup:g} |")
+        found.append(f"| {other.workload} | {own:.3g} | {other.milliseconds:.3g} | {other.milliseconds / own:.2g} | {other.speedup:g} |")
     return found
 
 

@@ -54,18 +54,9 @@ def versions_of(entries: Sequence[Entry], device: str) -> dict[str, dict[str, st
 def prepare_workloads(
     plan: Sequence[tuple[Workload, Sequence[BenchLine]]], folder: Path, settings: SuiteSettings, report: Report
 ) -> PreparedFiles:
-    """Prepare workloads in parallel processes; variants that fail are removed from their lines.
+    """Prepare workloads in parallel processes, with a new folder for each in `folder`; variants that fail are removed from their lines.
 
-    Parameters
-    ----------
-    plan
-        The workloads and their lines.
-    folder
-        Existing folder; a folder for each workload is created in it.
-    settings
-        The settings of the run.
-    report
-        Called with a line for each program that could not be built.
+    Programs that could not be built are reported.
     """
     ready = PreparedFiles()
     surroundings = {**os.environ, **_FEW_THREADS}

@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 def read_rows(path: Path, machine: Mapping[str, str]) -> tuple[list[Row], list[Row]]:
-    """Return the rows and the omitted lines of a file; both are empty if the file does not exist.
+    """Return the rows of a file, and the lines of the comparison that it records as left out; both are empty if the file does not exist.
 
     Raises
     ------

@@ -31,20 +31,7 @@ def measure(
     report: Report,
     keep: Callable[[BenchLine], None] = lambda line: None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Measure one workload; nothing else may run at the same time.
-
-    Parameters
-    ----------
-    workload, files
-        The network and its files.
-    lines
-        The compared engines and modes.
-    settings
-        The settings of the run.
-    report
-        Called with a line of text for each line of the comparison.
-    keep
-        Called with each line after its variant has been chosen.
+    """Measure one workload; nothing else may run at the same time. `keep` is called with each line after its variant has been chosen.
 
     Returns
     -------

@@ -30,24 +30,15 @@ _LARGEST: Final = 1_000_000
 
 @dataclass(frozen=True)
 class FastestWay:
-    """The chosen variant of an engine.
-
-    Attributes
-    ----------
-    way
-        One of the entry's variants.
-    by
-        The reason for the choice.
-    trial_ms
-        Milliseconds of a training step in the trial, by variant.
-    left_out
-        Reasons why other variants were left out, by variant.
-    """
+    """The chosen variant of an engine."""
 
     way: str
     by: str
+    """The reason for the choice."""
     trial_ms: Mapping[str, float]
+    """Milliseconds of a training step in the trial, by variant."""
     left_out: Mapping[str, str]
+    """Reasons why other variants were left out, by variant."""
 
     def to_data(self) -> dict[str, Any]:
         """Return the choice as JSON data, for the row of a result."""
@@ -57,16 +48,8 @@ class FastestWay:
 def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], machine: Sequence[str], seconds: float) -> dict[str, Any]:
     """Return everything that a choice depends on, as JSON data.
 
-    Parameters
-    ----------
-    entry, workload
-        The engine with its mode, and the network.
-    versions
-        Versions of the engine's packages.
-    machine
-        Values of :data:`~snnc.benchmarks.cuda.resuming.SAME` for this machine and run.
-    seconds
-        Time limit of a first step, in seconds.
+    `versions` are those of the engine's packages, `machine` has the values of :data:`~snnc.benchmarks.cuda.resuming.SAME`, and `seconds` is
+    the time limit of a first step.
     """
     own = {"engine": entry.engine, "mode": entry.mode, "ways": list(entry.variants), "versions": dict(versions)}
     return own | {"workload": workload.to_data(), "machine": list(machine), "first_step_s": seconds}

@@ -1,4 +1,4 @@
-"""A cost model of the published program: the IPU program of arXiv 2311.04386, which trains spiking networks layer by layer."""
+"""A cost model of the published program: the IPU program of arXiv 2311.04386, which trains spiking networks."""
 
 from __future__ import annotations
 

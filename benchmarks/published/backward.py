@@ -21,12 +21,14 @@ FIRST_STAGE: Final = "reduce groups"
 
 def backward(machine: Machine) -> tuple[Superstep, ...]:
     """Return the supersteps of a time step, in order; the first step of the sequence computes no input gradients."""
+    layers = range(len(machine.net.layers))
+    copies = machine.one_by_one([machine.local_copy(FLOAT * machine.net.batch * machine.per_tile(i)) for i in layers])
     return (
         machine.step("count steps", "rest", "backward", compute=2 * machine.elementwise(1), programs=2),
         _slice(machine),
         _decay(machine, "decay dU"),
         *(_surrogate_on_one_tile(machine) if machine.options.surrogate == "one tile" else _surrogate_everywhere(machine)),
-        _copy_state_gradients(machine),
+        machine.step("copy dU", "rest", "backward", compute=copies, programs=machine.serial),
         _decay(machine, "scale dU"),
         *_broadcast_ids(machine),
         _weight_gradients(machine),
@@ -65,7 +67,8 @@ def _surrogate_on_one_tile(machine: Machine) -> tuple[Superstep, ...]:
     net, code, gathers, scatters, compute = machine.net, machine.options.code, [], [], 0.0
     for i, (layer, where) in enumerate(zip(net.layers, machine.layout.ranges, strict=True)):
         vertices = ceil_div(net.batch * len(machine.layout.layers_of(where.chip)), machine.target.tiles_per_chip)
-        pieces = 3 * where.tiles + _row_pieces(machine, layer.capacity) + 2
+        row = ceil_div(layer.capacity, slice_share(net.batch * layer.capacity, machine.tiles))  # tiles with the ids of a sample and step
+        pieces = 3 * where.tiles + row + 2
         away = i + 1 < len(net.layers) and machine.reads_another_chip(i + 1)
         link = FLOAT * net.batch * layer.capacity * away
         size = FLOAT * (3 * layer.neurons + 2 * layer.capacity + 1)
@@ -78,11 +81,6 @@ def _surrogate_on_one_tile(machine: Machine) -> tuple[Superstep, ...]:
         machine.step("surrogate", "surrogate", "backward", compute=compute),
         machine.step("scatter dU", "gather and scatter of U and dU", "backward", moves=(scatter,), programs=0),
     )
-
-
-def _row_pieces(machine: Machine, capacity: int) -> int:
-    """Return the number of tiles that store the ids of one sample of one step."""
-    return ceil_div(capacity, slice_share(machine.net.batch * capacity, machine.tiles))
 
 
 def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
@@ -99,13 +97,6 @@ def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
         machine.step("broadcast gradients", "id broadcasts", "backward", moves=(machine.busiest(moves),), programs=0),
         machine.step("surrogate", "surrogate", "backward", compute=compute),
     )
-
-
-def _copy_state_gradients(machine: Machine) -> Superstep:
-    """Copy dU for scaling, for one layer after another."""
-    layers = range(len(machine.net.layers))
-    compute = machine.one_by_one([machine.local_copy(FLOAT * machine.net.batch * machine.per_tile(i)) for i in layers])
-    return machine.step("copy dU", "rest", "backward", compute=compute, programs=machine.serial)
 
 
 def _broadcast_ids(machine: Machine) -> tuple[Superstep, ...]:
@@ -161,11 +152,8 @@ def groups(batch: int, tiles: int) -> tuple[int, int]:
 
 def stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
     """Return the number of tiles of `chip` that each layer uses in the first stage: in proportion to ``tiles^0.8 K B``, rounded down."""
-    work = {
-        i: int(machine.layout.ranges[i].tiles ** 0.8 * machine.incoming(i)[0] * machine.net.batch)
-        for i in machine.layout.layers_of(chip)
-        if i > 0
-    }
+    layers = [i for i in machine.layout.layers_of(chip) if i > 0]
+    work = {i: int(machine.layout.ranges[i].tiles ** 0.8 * machine.incoming(i)[0] * machine.net.batch) for i in layers}
     usable = usable_tiles(machine.target, chip)
     return {i: max(1, int(own / sum(work.values()) * usable)) for i, own in work.items()}
 
@@ -179,10 +167,8 @@ def _first_stage(machine: Machine) -> Superstep:
             number, largest = groups(net.batch, machine.layout.ranges[i].tiles)
             vertices = ceil_div(number * net.batch * capacity, tiles)
             counts = ceil_div(vertices, capacity) + 1
-            left = net.batch * capacity
-            moves.append(
-                Exchange(FLOAT * (vertices * largest + counts), vertices * largest + counts, FLOAT * left, ceil_div(left, vertices))
-            )
+            left, read = net.batch * capacity, vertices * largest + counts
+            moves.append(Exchange(FLOAT * read, read, FLOAT * left, ceil_div(left, vertices)))
             active = min(vertices, entries) if vertices <= capacity else vertices * entries / capacity
             idle = machine.vertices(vertices, prologue(5, code)) - machine.vertices(active, prologue(5, code))
             busy = machine.vertices(active, prologue(5, code) + largest * PARTIAL.cycles(code))

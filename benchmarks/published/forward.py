@@ -117,13 +117,7 @@ def _write_histories(machine: Machine) -> tuple[Superstep, ...]:
         "ids": [slice_share(net.batch * layer.capacity, machine.tiles) for layer in net.layers],
         "counts": [slice_share(FLAGS * net.batch, machine.tiles)] * len(net.layers),
     }
+    costs = {what: machine.one_by_one([machine.dynamic(size) for size in sizes]) for what, sizes in written.items()}
     return tuple(
-        machine.step(
-            f"keep {what}",
-            "dynamic slices",
-            "forward",
-            compute=machine.one_by_one([machine.dynamic(size) for size in sizes]),
-            programs=machine.serial,
-        )
-        for what, sizes in written.items()
+        machine.step(f"keep {what}", "dynamic slices", "forward", compute=cost, programs=machine.serial) for what, cost in costs.items()
     )

@@ -1,7 +1,7 @@
 """The layout of the published program.
 
-A layer uses a contiguous range of tiles of one IPU, with an equal number of neurons on each; tile 0 of the first IPU is not used. The
-number of neurons per tile starts at 2 and grows by 2 until all layers fit (``benchmarking/tile_mapping.py`` of
+A layer uses a contiguous range of tiles of one IPU, with an equal number of neurons on each (fewer on the last); tile 0 of the first IPU is
+not used. The number of neurons per tile starts at 2 and grows by 2 until all layers fit (``benchmarking/tile_mapping.py`` of
 ``jrfinkbeiner/graphcore_snn``, confirmed by the tile ranges that the log prints).
 """
 
@@ -35,21 +35,14 @@ class Range:
 
 @dataclass(frozen=True)
 class PublishedLayout:
-    """Tile ranges of all layers, and tiles that compact their spikes, that is, convert flags of neurons to lists of ids.
-
-    Attributes
-    ----------
-    ranges
-        One per layer, in the order of ``net.layers``.
-    spread
-        Number of tiles that compact the flags of one sample and threshold, for each layer.
-    crowding
-        Number of compactions on the busiest tile, for each chip; 1 if there are enough tiles.
-    """
+    """Tile ranges of all layers, and tiles that compact their spikes, that is, convert flags of neurons to lists of ids."""
 
     ranges: tuple[Range, ...]
+    """One per layer, in the order of ``net.layers``."""
     spread: tuple[int, ...]
+    """Number of tiles that compact the flags of one sample and threshold, for each layer."""
     crowding: tuple[int, ...]
+    """Number of compactions on the busiest tile, for each chip; 1 if there are enough tiles."""
 
     @property
     def chips(self) -> int:
@@ -84,7 +77,11 @@ def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
         if ranges is not None and ranges[-1].chip and not target.link_bytes_per_second:
             raise PublishedLayoutError(f"{net.name!r} needs {ranges[-1].chip + 1} chips of {target.name}, and nothing links them.")
         if ranges is not None:
-            return _with_compaction(net, target, ranges)
+            spread = tuple(spread_factor(layer.neurons, target.workers) for layer in net.layers)
+            jobs = [0] * (ranges[-1].chip + 1)
+            for factor, where in zip(spread, ranges, strict=True):
+                jobs[where.chip] += 2 * net.batch * factor
+            return PublishedLayout(ranges, spread, tuple(max(1, ceil_div(n, target.tiles_per_chip)) for n in jobs))
     raise PublishedLayoutError(
         f"{net.name!r} has {len(net.layers)} layers, and {target.name} {target.chips} chip(s) with {target.tiles_per_chip} tiles of "
         f"{target.workers} workers: no layer may share a tile or straddle chips, so they do not fit. Choose a target with more tiles."
@@ -107,15 +104,8 @@ def _ranges(net: PublishedNet, target: Target, neurons: int) -> tuple[Range, ...
 
 
 def usable_tiles(target: Target, chip: int) -> int:
-    """Return the usable tiles of a chip; the first tile of the first chip is reserved for scalars."""
+    """Return the number of usable tiles of a chip; the first tile of the first chip is reserved for scalars."""
     return target.tiles_per_chip - (chip == 0)
-
-
-def _with_compaction(net: PublishedNet, target: Target, ranges: tuple[Range, ...]) -> PublishedLayout:
-    spread = tuple(spread_factor(layer.neurons, target.workers) for layer in net.layers)
-    chips = ranges[-1].chip + 1
-    jobs = [2 * net.batch * sum(s for s, where in zip(spread, ranges, strict=True) if where.chip == chip) for chip in range(chips)]
-    return PublishedLayout(ranges, spread, tuple(max(1, ceil_div(n, target.tiles_per_chip)) for n in jobs))
 
 
 def spread_factor(neurons: int, workers: int) -> int:

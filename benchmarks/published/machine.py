@@ -31,23 +31,18 @@ Part: TypeAlias = Literal["forward", "backward", "update"]
 
 @dataclass(frozen=True)
 class Exchange:
-    """Data that the busiest tile of an exchange moves.
-
-    Attributes
-    ----------
-    received, pieces
-        Number of received bytes, and number of their fragments, each contiguous on the sender and on the receiver.
-    sent, runs
-        Number of sent bytes, and number of their contiguous runs, each to one receiver.
-    link
-        Number of bytes that the busiest chip receives from others.
-    """
+    """Data that the busiest tile of an exchange moves."""
 
     received: float = 0.0
+    """Number of received bytes."""
     pieces: float = 0.0
+    """Number of fragments of the received bytes, each contiguous on the sender and on the receiver."""
     sent: float = 0.0
+    """Number of sent bytes."""
     runs: float = 0.0
+    """Number of contiguous runs of the sent bytes, each to one receiver."""
     link: float = 0.0
+    """Number of bytes that the busiest chip receives from others."""
 
     def plus(self, other: Exchange) -> Exchange:
         """Return the sum of two exchanges on the same tile."""
@@ -56,33 +51,25 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Superstep:
-    """The predicted cost of one kind of superstep.
-
-    Attributes
-    ----------
-    name, category, part
-        Name, category in tables, and part of the training step.
-    runs
-        Number of runs in a training step.
-    compute, sync, exchange
-        Tile cycles of one run: computation on the busiest tile; barriers, set-up of exchanges and control; exchanges.
-    received, pieces
-        Number of bytes that the busiest tile receives in one run, and number of fragments that it receives and sends.
-    exchanges, programs
-        Number of exchanges of one run, and number of its steps in the Poplar program.
-    """
+    """The predicted cost of one kind of superstep."""
 
     name: str
     category: Category
     part: Part
     runs: int
+    """Number of runs in a training step."""
     compute: float
+    """Tile cycles of one run for computation on the busiest tile."""
     sync: float
+    """Tile cycles of one run for barriers, set-up of exchanges and control."""
     exchange: float
+    """Tile cycles of one run for exchanges."""
     received: float
+    """Number of bytes that the busiest tile receives in one run."""
     pieces: float
-    exchanges: int
+    """Number of fragments that the busiest tile receives and sends in one run."""
     programs: int
+    """Number of steps of one run in the Poplar program."""
 
     @property
     def cycles(self) -> float:
@@ -111,8 +98,7 @@ class Machine:
 
     def per_tile(self, layer: int) -> int:
         """Return the number of neurons of `layer` on a full tile."""
-        where = self.layout.ranges[layer]
-        return -(-self.net.layers[layer].neurons // where.tiles)
+        return -(-self.net.layers[layer].neurons // self.layout.ranges[layer].tiles)
 
     def incoming(self, layer: int) -> tuple[int, float, float]:
         """Return K, n0 and n1 (see :class:`PublishedLayer`) of the ids that `layer` reads; for inputs, n1 = n0."""
@@ -195,7 +181,6 @@ class Machine:
             exchange=sum(self.exchange(m) for m in moved),
             received=sum(m.received for m in moved),
             pieces=sum(m.pieces + m.runs for m in moved),
-            exchanges=len(moved),
             programs=programs,
         )
 
@@ -210,9 +195,8 @@ class Machine:
     ) -> tuple[Superstep, ...]:
         """Return the supersteps of adjacent copies; `copies` contains pairs of a receiving layer and an exchange.
 
-        With the option `merge_copies`, all copies run in one exchange. In it, copies to the same tiles add up, and the others run in
-        parallel; `same_tiles` is whether all layers of a chip receive on the same tiles. Without the option, the copies of each chip run
-        one after another.
+        With the option `merge_copies`, all copies run in one exchange, in which those to the same tiles add up. `same_tiles` is whether
+        all layers of a chip receive on the same tiles. Without the option, the copies of each chip run one after another.
         """
         ranges = self.layout.ranges
         if self.options.merge_copies:

@@ -1,4 +1,4 @@
-"""Networks of the published per-layer program: a chain of dense layers of LIF neurons, each with a fixed spike capacity.
+"""Networks of the published program: a chain of dense layers of LIF neurons, each with a fixed spike capacity.
 
 The program is that of arXiv 2311.04386; its properties are taken from the public code ``jrfinkbeiner/graphcore_snn``.
 """
@@ -19,23 +19,16 @@ MOMENTS: Final = {"adam": 2, "sgd": 0}
 
 @dataclass(frozen=True)
 class PublishedLayer:
-    """A layer of LIF neurons with dense input weights.
-
-    Attributes
-    ----------
-    neurons
-        Number of neurons N.
-    capacity
-        K, the capacity of the layer's sparse spike tensor, in ids per sample and step.
-    spikes, gradients
-        n0 and n1, averaged over samples and steps: the number of neurons that spiked, and the number of those that receive a gradient,
-        because they spiked or are near the threshold. Both are limited to K.
-    """
+    """A layer of LIF neurons with dense input weights."""
 
     neurons: int
+    """Number of neurons N."""
     capacity: int
+    """K, the capacity of the layer's sparse spike tensor, in ids per sample and step."""
     spikes: float
+    """n0: mean number of neurons that spiked, over samples and steps; at most K."""
     gradients: float
+    """n1: mean number of neurons that receive a gradient, because they spiked or are near the threshold; at most K."""
 
     def __post_init__(self) -> None:
         if self.neurons < 1:
@@ -51,30 +44,21 @@ class PublishedLayer:
 
 @dataclass(frozen=True)
 class PublishedNet:
-    """A network of the published program, and the size of its training step.
-
-    Attributes
-    ----------
-    name
-        Name in reports.
-    inputs, input_capacity, input_spikes
-        Number of inputs, capacity in ids per sample and step, and mean number of ids.
-    layers
-        Hidden layers in order, then the readout, which spikes as well.
-    steps, batch
-        Number of time steps T and number of samples B of a training step.
-    optimizer
-        A key of :data:`MOMENTS`.
-    """
+    """A network of the published program, and the size of its training step."""
 
     name: str
+    """Name in reports."""
     inputs: int
     input_capacity: int
+    """Maximum number of ids per sample and step."""
     input_spikes: float
+    """Mean number of ids per sample and step."""
     layers: tuple[PublishedLayer, ...]
+    """Hidden layers in order, then the readout, which spikes as well."""
     steps: int
     batch: int
     optimizer: str = "adam"
+    """A key of :data:`MOMENTS`."""
 
     def __post_init__(self) -> None:
         if len(self.layers) < 2:

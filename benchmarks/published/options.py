@@ -18,13 +18,13 @@ estimates)."""
 PROLOGUE: Final = 29.0
 """Worker cycles before the loop of a PopLibs fp32 elementwise vertex."""
 VECTOR: Final = 3.0
-"""Worker cycles for two fp32 values of an add or mul: 1 + 2."""
+"""Worker cycles for two fp32 values of an add or mul."""
 LOCAL_COPY: Final = 288.0
-"""Tile cycles of a copy within a tile, in addition to 8 bytes per cycle."""
+"""Tile cycles of a copy within a tile, in addition to those that its bytes take (:data:`LOCAL_COPY_BYTES`)."""
 LOCAL_COPY_BYTES: Final = 8.0
 """Bytes per tile cycle of a copy within a tile."""
 DIVIDE: Final = 10.0
-"""Worker cycles of an fp32 division (PopLibs: 10 for two values)."""
+"""Worker cycles of a division of one or two fp32 values (PopLibs gives 10 for two)."""
 LINEAR_BYTES: Final = 128
 """Minimum bytes per tile of a tensor that PopLibs maps linearly (``poputil::mapTensorLinearly``)."""
 HOST_BYTES_PER_SECOND: Final = 8e9
@@ -35,27 +35,19 @@ WORKER_SHARE: Final = 64
 
 @dataclass(frozen=True)
 class PublishedOptions:
-    """Options of the model of the published program.
-
-    Attributes
-    ----------
-    fragment_cycles
-        Cycles of an exchange fragment (a contiguous piece of memory), in addition to its bytes; None: the target's. Sources range from 6
-        to 20.
-    merge_copies
-        Whether the vendor's compiler merges adjacent copies into one exchange; not known.
-    code
-        Model of compiled loops: ``"naive"`` issues every operation separately, ``"ideal"`` pairs memory with arithmetic
-        operations and has loops without overhead, ``"mean"`` is the mean of both.
-    surrogate
-        Where the surrogate is computed: ``"one tile"``: by one worker of one tile for each layer and sample, as in the logged runs;
-        ``"every tile"``: by each tile for its own neurons, as in the program of 2022-09-17 and later.
-    """
+    """Options of the model of the published program."""
 
     fragment_cycles: float | None = None
+    """Cycles of an exchange fragment (a contiguous piece of memory), in addition to its bytes; None: the target's. Sources range from 6 to
+    20."""
     merge_copies: bool = True
+    """Whether the vendor's compiler merges adjacent copies into one exchange; not known."""
     code: CodeGeneration = "mean"
+    """Model of compiled loops: ``"naive"`` issues every operation separately, ``"ideal"`` pairs memory with arithmetic operations and has
+    loops without overhead, ``"mean"`` is the mean of both."""
     surrogate: Surrogate = "one tile"
+    """Where the surrogate is computed: ``"one tile"``: by one worker of one tile for each layer and sample, as in the logged runs; ``"every
+    tile"``: by each tile for its own neurons, as in the program of 2022-09-17 and later."""
 
     def __post_init__(self) -> None:
         if self.fragment_cycles is not None and not self.fragment_cycles >= 0:

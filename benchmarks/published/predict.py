@@ -19,26 +19,17 @@ from snnc.compiler.machines.target import Target
 
 @dataclass(frozen=True)
 class PublishedPrediction:
-    """Predicted cost of one training step of `net` in the published program.
-
-    Attributes
-    ----------
-    net, target, options
-        The arguments of the prediction.
-    layout
-        Range of tiles of each layer.
-    supersteps
-        Every kind of superstep, with the number of its runs.
-    memory
-        For each layer, bytes by category of its fullest tile.
-    """
+    """Predicted cost of one training step of `net` in the published program."""
 
     net: PublishedNet
     target: Target
     options: PublishedOptions
     layout: PublishedLayout
+    """Range of tiles of each layer."""
     supersteps: tuple[Superstep, ...]
+    """Every kind of superstep, with the number of its runs."""
     memory: tuple[Mapping[str, int], ...]
+    """For each layer, bytes by category of its fullest tile."""
 
     @cached_property
     def step_cycles(self) -> float:
@@ -46,7 +37,7 @@ class PublishedPrediction:
         return sum(step.cycles for step in self.supersteps)
 
     def milliseconds(self, clock_hz: float | None = None) -> float:
-        """Return the predicted milliseconds of a training step at a clock (None: the target's); the time of host transfers is fixed."""
+        """Return the predicted milliseconds of a training step at a clock (None: the target's), which does not affect host transfers."""
         clock = clock_hz or self.target.clock_hz
         host = sum(step.cycles for step in self.supersteps if step.category == "host")
         return 1e3 * ((self.step_cycles - host) / clock + host / self.target.clock_hz)
@@ -76,17 +67,7 @@ class PublishedPrediction:
 
 
 def predict_published(net: PublishedNet, target: Target, options: PublishedOptions | None = None) -> PublishedPrediction:
-    """Predict one training step of `net` in the published per-layer program.
-
-    Parameters
-    ----------
-    net
-        Sizes, capacities and activity; ``net.full()`` has every capacity in use.
-    target
-        The machine; layers fill as many of its chips as they need.
-    options
-        Assumptions about properties of the program that its source code does not determine; see
-        :class:`~snnc.benchmarks.published.options.PublishedOptions`.
+    """Predict one training step of `net` in the published program; its layers fill as many chips of `target` as they need.
 
     Raises
     ------

@@ -34,20 +34,14 @@ READOUT_THRESHOLD: Final = -100.0
 
 @dataclass(frozen=True, eq=False)
 class SimulatedCounts:
-    """Counts of one batch, from all steps and samples.
-
-    Attributes
-    ----------
-    inputs
-        Number of input spikes that are used [T, B].
-    fired, spikes, gradients
-        For each layer [T, B]: number of neurons above the threshold, n0 and n1.
-    """
+    """Counts of one batch, from all steps and samples."""
 
     inputs: npt.NDArray[np.int64]
+    """Number of input spikes that are used [T, B]."""
     fired: tuple[npt.NDArray[np.int64], ...]
     spikes: tuple[npt.NDArray[np.int64], ...]
     gradients: tuple[npt.NDArray[np.int64], ...]
+    """For each layer [T, B]: number of neurons above the threshold (`fired`), n0 (`spikes`) and n1 (`gradients`)."""
 
     def of(self, net: PublishedNet) -> PublishedNet:
         """Return `net` with the mean counts."""
@@ -59,18 +53,10 @@ class SimulatedCounts:
 
 
 def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) -> SimulatedCounts:
-    """Run one sequence of `net`.
+    """Run one sequence of `net` with inputs [T, B, inputs]; the counts in `net` are not read.
 
-    Parameters
-    ----------
-    net
-        Sizes and capacities; its own counts are not read.
-    inputs
-        Spikes [T, B, inputs]; per sample and step, the host sends the lowest ``input_capacity`` ids only.
-    multiplier
-        Multiplier of the initial weights, see the module's docstring.
-    seed
-        Seed of the initial weights.
+    Per sample and step, the host sends the lowest ``input_capacity`` ids only. `multiplier` and `seed` determine the initial weights, see
+    the module's docstring.
 
     Examples
     --------

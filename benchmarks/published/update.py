@@ -14,13 +14,20 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 
 def update(machine: Machine) -> tuple[Superstep, ...]:
     """Return the supersteps that run once in a training step, in order."""
-    net = machine.net
+    net, tiles = machine.net, machine.tiles
+    # The host sends the input ids and counts of all steps as 4-byte values.
+    size = FLOAT * net.steps * net.batch * (net.input_capacity + 1)
+    streamed = size / HOST_BYTES_PER_SECOND * machine.target.clock_hz
+    # The ids and counts of all steps, of the inputs and of every layer, are cast to integers and back.
+    stored = [slice_share(net.batch * net.input_capacity, tiles), slice_share(net.batch, tiles)]
+    stored += [n for layer in net.layers for n in (slice_share(net.batch * layer.capacity, tiles), slice_share(2 * net.batch, tiles))]
+    casts = [n * net.steps for n in 2 * stored]
     weights = [before * machine.per_tile(i) for i, before in enumerate(net.widths[:-1])]
     zeroed = [PRIVATE_COPIES * FLOAT * n / LOCAL_COPY_BYTES for n in weights]
     optimiser = ADAM_VECTOR if net.moments else SGD_VECTOR
     return (
-        _host(machine),
-        _casts(machine),
+        machine.step("inputs from the host", "host", "update", compute=streamed, runs=1),
+        machine.step("casts", "update", "update", compute=sum(map(machine.elementwise, casts)), runs=1, programs=len(casts)),
         machine.step("zero private gradients", "update", "update", compute=machine.one_by_one(zeroed), runs=1, programs=machine.serial),
         machine.step("sum private gradients", "update", "update", compute=machine.elementwise(PRIVATE_COPIES * max(weights)), runs=1),
         machine.step(
@@ -32,19 +39,3 @@ def update(machine: Machine) -> tuple[Superstep, ...]:
             programs=machine.serial,
         ),
     )
-
-
-def _host(machine: Machine) -> Superstep:
-    """Send the input ids and counts of all steps from the host, as 4-byte values."""
-    net = machine.net
-    size = FLOAT * net.steps * net.batch * (net.input_capacity + 1)
-    return machine.step("inputs from the host", "host", "update", compute=size / HOST_BYTES_PER_SECOND * machine.target.clock_hz, runs=1)
-
-
-def _casts(machine: Machine) -> Superstep:
-    """Cast the ids and counts of all steps, of the inputs and of every layer, to integers and back."""
-    net, tiles = machine.net, machine.tiles
-    inputs = [slice_share(net.batch * net.input_capacity, tiles), slice_share(net.batch, tiles)]
-    layers = [size for layer in net.layers for size in (slice_share(net.batch * layer.capacity, tiles), slice_share(2 * net.batch, tiles))]
-    sizes = [n * net.steps for n in 2 * inputs + 2 * layers]
-    return machine.step("casts", "update", "update", compute=sum(map(machine.elementwise, sizes)), runs=1, programs=len(sizes))

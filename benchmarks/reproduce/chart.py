@@ -78,25 +78,18 @@ class Axis:
 def draw(figure: Figure, points: Sequence[Point]) -> str:
     """Return `points` as SVG; a figure without numbers has empty axes and a note. A 0 on a logarithmic axis counts as missing."""
     points = [replace(p, y=None, note=f"{p.note} (0)") if figure.log_y and p.y == 0 else p for p in points]
-    known = _heights(points) if figure.stacked else [p.y for p in points if p.y is not None]
+    known = [p.y for p in points if p.y is not None]
+    if figure.stacked:
+        known = [sum(p.y or 0.0 for p in points if p.x == name) for name in dict.fromkeys(p.x for p in points)]
     vertical = _logarithmic(known, TOP + HEIGHT, -HEIGHT) if figure.log_y else _linear(known, TOP + HEIGHT, -HEIGHT, zero=figure.y_zero)
     names = list(dict.fromkeys(p.x for p in points if isinstance(p.x, str)))
     horizontal = _across(figure, points, names)
     series = list(dict.fromkeys(p.series for p in points))
     apart = min(APART, 0.8 * WIDTH / len(names) / len(series)) if names else 0.0
-    lines = [
-        _line(
-            label,
-            n,
-            [p for p in points if p.series == label],
-            horizontal,
-            vertical,
-            names,
-            apart * (n - (len(series) - 1) / 2),
-            figure.stacked,
-        )
-        for n, label in enumerate(series)
-    ]
+    lines = []
+    for n, label in enumerate(series):
+        own, aside = [p for p in points if p.series == label], apart * (n - (len(series) - 1) / 2)
+        lines.append(_line(label, n, own, horizontal, vertical, names, aside, figure.stacked))
     longest = CHARACTER * max(map(len, names), default=0)
     slanted = bool(names) and longest > WIDTH / len(names)
     # Slanted labels reach down by sin 20° of their length.
@@ -125,11 +118,6 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
             empty=not known,
         )
     )
-
-
-def _heights(points: Sequence[Point]) -> list[float]:
-    """Return the total height of each stacked bar."""
-    return [sum(p.y or 0.0 for p in points if p.x == name) for name in dict.fromkeys(p.x for p in points)]
 
 
 def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis, names: Sequence[str]) -> tuple[Bar, ...]:

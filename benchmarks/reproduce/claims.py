@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any, Final, Literal, TypeAlias
 
@@ -11,8 +11,8 @@ from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.reproduce.figure import Paper, Results
 from snnc.benchmarks.reproduce.figures.gpu import matched_row
 from snnc.benchmarks.reproduce.figures.plans import PUBLISHED, SNNC, dense_bound, plan_row
-from snnc.benchmarks.reproduce.figures.snntorch import population_codes, precision
-from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import QUOTED, neuron_row
+from snnc.benchmarks.reproduce.figures.snntorch import training as codes
+from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import PRECISION_BATCH, QUOTED, neuron_row
 from snnc.benchmarks.reproduce.gpu_steps import gpu_row
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 from snnc.benchmarks.reproduce.neuron_models import MODELS
@@ -31,22 +31,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of an abstract.
-
-    Attributes
-    ----------
-    paper, says
-        The paper, and its claim in a few words.
-    figure
-        Name of the figure that shows the numbers; "" for none.
-    judge
-        Computes the verdict from the results.
-    """
+    """A sentence of an abstract."""
 
     paper: Paper
     says: str
+    """The claim in a few words."""
     figure: str
+    """Name of the figure that shows the numbers; "" for none."""
     judge: Callable[[Results], Verdict]
+    """Computes the verdict from the results."""
 
 
 NOTHING: Final = Verdict("cannot be decided", "A result that it needs is missing.")
@@ -56,7 +49,6 @@ GPU_NET: Final = "logged-h2-a5"
 
 
 def _against_gpu(results: Results) -> Verdict:
-    """Compare the predicted step of one network with the measured step of the same network on a GPU."""
     step = next((m for m in measured_steps() if m.net == GPU_NET), None)
     found = results.get(matched_row(GPU_NET).key)
     if step is None or not found or not found.get("fits"):
@@ -98,7 +90,6 @@ def _at_high_sparsity(results: Results) -> Verdict:
 
 
 def _tuned_gpu(results: Results) -> Verdict:
-    """Compare the measured step of a hand-written GPU program for W1 with the predicted step on an IPU."""
     step = next((m for m in measured_steps() if m.net == "w1-5" and m.program == "prototype"), None)
     found = results.get(matched_row("w1-5").key)
     if step is None or not found or not found.get("fits"):
@@ -118,21 +109,16 @@ def _scales(results: Results) -> Verdict:
     if not one or not many or not (one.get("fits") and many.get("fits")):
         return NOTHING
     efficiency = one["step_ms"] / many["step_ms"]
-    neurons = many["neurons"]
     return Verdict(
         "predicted",
-        f"{neurons:,} neurons on 16 IPUs: {many['step_ms']:.2f} ms per step, compared with {one['step_ms']:.2f} ms for a network 1/16 "
-        f"as large on one IPU (both predicted): an efficiency of weak scaling of {100 * efficiency:.0f} %.",
+        f"{many['neurons']:,} neurons on 16 IPUs: {many['step_ms']:.2f} ms per step, compared with {one['step_ms']:.2f} ms for a network "
+        f"1/16 as large on one IPU (both predicted): an efficiency of weak scaling of {100 * efficiency:.0f} %.",
     )
 
 
 def _log_is_met(results: Results) -> Verdict:
-    """Compare the model of the published program with its log, as a check of all predictions."""
-    ratios = []
-    for run in logged_runs():
-        found = results.get(plan_row(run.name, PUBLISHED).key)
-        if found and found.get("fits"):
-            ratios.append(found["step_ms"] / run.logged_ms)
+    rows = [(run, results.get(plan_row(run.name, PUBLISHED).key, {})) for run in logged_runs()]
+    ratios = [found["step_ms"] / run.logged_ms for run, found in rows if found.get("fits")]
     if not ratios:
         return NOTHING
     return Verdict(
@@ -149,7 +135,6 @@ CLOSE: Final = 1.0
 
 
 def _final_accuracy(results: Results) -> Verdict:
-    """Compare final accuracies of training runs with a capacity and of dense training; the runs are stored."""
     del results
     gaps: dict[str, dict[str, float]] = {}
     for data in DATA:
@@ -165,7 +150,6 @@ def _final_accuracy(results: Results) -> Verdict:
 
 
 def _convergence(results: Results) -> Verdict:
-    """Compare the numbers of epochs that training runs need to approach their final accuracy."""
     del results
     texts: list[str] = []
     slower: list[str] = []
@@ -181,19 +165,19 @@ def _convergence(results: Results) -> Verdict:
     )
 
 
-def epochs_needed(accuracy: Sequence[float], points: float = 2.0) -> int:
-    """Return the first epoch (from 1) from which on every accuracy is at most `points` below the last one."""
-    below = [number for number, value in enumerate(accuracy, 1) if value < accuracy[-1] - points]
+def epochs_needed(accuracy: Sequence[float]) -> int:
+    """Return the first epoch (from 1) from which on every accuracy, in %, is at most two points below the last one."""
+    below = [number for number, value in enumerate(accuracy, 1) if value < accuracy[-1] - 2.0]
     return max(below, default=0) + 1
 
 
 def _population_codes(results: Results) -> Verdict:
-    """Compare training with one step and many neurons per class, and with many steps and one neuron per class."""
+    """Compare many steps with one output neuron per class, and one step with 50 (a population code)."""
     for steps, seeds in (
-        (max(population_codes.STEPS), population_codes.SEEDS),
-        (population_codes.QUICK_STEPS[0], population_codes.QUICK_SEEDS),
+        (max(codes.STEPS), codes.SEEDS),
+        (codes.QUICK_STEPS[0], codes.QUICK_SEEDS),
     ):
-        long, short = (results.get(population_codes.code_row(*given, seeds).key, {}) for given in ((steps, 1), (1, 50)))
+        long, short = (results.get(codes.code_row(*given, seeds).key, {}) for given in ((steps, 1), (1, 50)))
         if "accuracy" in long and "accuracy" in short:
             before, after = (100 * fmean(row["accuracy"]) for row in (long, short))
             faster = long["update_ms"] / short["update_ms"]
@@ -207,10 +191,9 @@ def _population_codes(results: Results) -> Verdict:
 
 
 def _half_precision(results: Results) -> Verdict:
-    """Compare predicted steps in float16 and float32."""
     ratios, bytes_ = {}, []
     for model in MODELS:
-        one, half = (results.get(neuron_row(model, precision.BATCH, p).key, {}) for p in ("float32", "float16"))
+        one, half = (results.get(neuron_row(model, PRECISION_BATCH, p).key, {}) for p in ("float32", "float16"))
         if "step_ms" in one and "step_ms" in half:
             ratios[model] = one["step_ms"] / half["step_ms"]
             bytes_.append(half["peak_tile_bytes"] / one["peak_tile_bytes"])
@@ -224,7 +207,6 @@ def _half_precision(results: Results) -> Verdict:
 
 
 def _neuron_models(results: Results) -> Verdict:
-    """Compare the predicted throughput of Leaky neurons with the one quoted in the public repository."""
     found = results.get(neuron_row("Leaky", 128).key)
     if not found or "samples_per_s" not in found:
         return NOTHING
@@ -258,9 +240,4 @@ CLAIMS: Final[tuple[Claim, ...]] = (
 
 def verdicts(results: Results) -> list[dict[str, Any]]:
     """Return each claim with its verdict, as JSON types."""
-    found: list[dict[str, Any]] = []
-    for claim in CLAIMS:
-        verdict = claim.judge(results)
-        about: Mapping[str, Any] = {"paper": claim.paper, "says": claim.says, "figure": claim.figure}
-        found.append({**about, "answer": verdict.answer, "why": verdict.why})
-    return found
+    return [{"paper": claim.paper, "says": claim.says, "figure": claim.figure, **asdict(claim.judge(results))} for claim in CLAIMS]

@@ -39,7 +39,7 @@ def chosen_figures(only: str) -> tuple[Figure, ...]:
 
 
 def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Callable[[str], None], jobs: int = 0) -> Path:
-    """Run the missing rows, each in a separate process, and update the page as they finish.
+    """Run the missing rows, each in a separate process, update the page as they finish, and return its path.
 
     Parameters
     ----------
@@ -55,11 +55,6 @@ def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Cal
         Called with a line of text after each row.
     jobs
         Number of rows that run at the same time; 0: one for each processor. Rows that measure a time run alone.
-
-    Returns
-    -------
-    Path
-        Path of the page.
 
     Raises
     ------

@@ -40,14 +40,8 @@ GAIN: Final = 3.0
 def emulate_small(activity: float, *, dense: bool, chips: int = 1) -> dict[str, Any]:
     """Plan and emit a small network and emulate two training steps at learning rate 0; return the numbers of the second step.
 
-    Parameters
-    ----------
-    activity
-        Probability that an input is 1 in a step.
-    dense
-        Whether inputs and hidden layers send values instead of events, as in a dense framework.
-    chips
-        Number of chips of the machine; each has 48 tiles of a GC200.
+    `activity` is the probability that an input is 1 in a step. With `dense`, inputs and hidden layers send values instead of events, as
+    in a dense framework.
     """
     program = _program(dense=dense)
     machine = load_target("gc200" if chips == 1 else "pod4")

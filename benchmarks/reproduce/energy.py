@@ -39,19 +39,13 @@ class Energies:
 
 @dataclass(frozen=True)
 class SynapticWork:
-    """Numbers of products with weights in a training step of a batch.
-
-    Attributes
-    ----------
-    accumulates
-        Number of products with the output of a source: in the forward pass (a weight) and for weight gradients (a delta). If the output is
-        a spike, such a product is an addition.
-    multiplications
-        Number of products of deltas and weights, which give the gradients of populations.
-    """
+    """Numbers of products with weights in a training step of a batch."""
 
     accumulates: float
+    """Number of products with the output of a source: in the forward pass (a weight) and for weight gradients (a delta). If the output is a
+    spike, such a product is an addition."""
     multiplications: float
+    """Number of products of deltas and weights, which give the gradients of populations."""
 
 
 def energies() -> Energies:

@@ -32,18 +32,12 @@ def spread_note(accuracy: Sequence[float], seeds: int) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """One computation or measurement, which runs in a separate process.
-
-    Attributes
-    ----------
-    work
-        The kind of work, a key of :data:`snnc.benchmarks.reproduce.work.WORK`.
-    given
-        Arguments of the work, JSON types.
-    """
+    """One computation or measurement, which runs in a separate process."""
 
     work: str
+    """The kind of work, a key of :data:`snnc.benchmarks.reproduce.work.WORK`."""
     given: Mapping[str, Any]
+    """Arguments of the work, JSON types."""
 
     @property
     def key(self) -> str:
@@ -58,68 +52,43 @@ def first_result(results: Results, row_of: Callable[[int], Row], sizes: Sequence
 
 @dataclass(frozen=True)
 class Point:
-    """One number of a figure.
-
-    Attributes
-    ----------
-    series
-        Label of the point's line; all points of a line have one kind.
-    kind
-        Origin of the number.
-    x
-        Position on the axis: a number, or a name on an axis of names.
-    y
-        The number in the figure's unit; None if it is missing, with the reason in `note`.
-    note
-        Information about the number, such as its device and date, or the reason why it is missing.
-    about
-        Other data of the row, for the JSON file.
-    """
+    """One number of a figure."""
 
     series: str
+    """Label of the point's line; all points of a line have one kind."""
     kind: Kind
+    """Origin of the number."""
     x: float | str
+    """Position on the axis: a number, or a name on an axis of names."""
     y: float | None
+    """The number in the figure's unit; None if it is missing, with the reason in `note`."""
     note: str = ""
+    """Information about the number, such as its device and date, or the reason why it is missing."""
     about: Mapping[str, Any] = field(default_factory=dict)
+    """Other data of the row, for the JSON file."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of one paper.
-
-    Attributes
-    ----------
-    name
-        Name of the figure, for ``--only`` and for its files.
-    paper, title, caption
-        The paper, the heading of the figure, and the text below it.
-    x, y
-        Labels of the axes, with units.
-    rows
-        Returns the rows that the figure needs; those of a quick run if the argument is true.
-    points
-        Returns the points of the figure from the results; rows without a result have no points.
-    log_x, log_y
-        Whether an axis is logarithmic.
-    y_zero
-        Whether a linear y axis begins at 0; otherwise it begins at or just below the smallest number.
-    stacked
-        Whether the series of each name on the x axis are drawn as one stacked bar; the y axis is then linear.
-    picture
-        Returns the figure as SVG, or "" to draw the points; None if the figure is a plot of its points.
-    """
+    """A figure of one paper."""
 
     name: str
+    """Name of the figure, for ``--only`` and for its files."""
     paper: Paper
     title: str
     caption: str
+    """Text below the figure."""
     x: str
     y: str
     rows: Callable[[bool], tuple[Row, ...]]
+    """Returns the rows that the figure needs; those of a quick run if the argument is true."""
     points: Callable[[Results], tuple[Point, ...]]
+    """Returns the points of the figure from the results; rows without a result have no points."""
     log_x: bool = False
     log_y: bool = True
     y_zero: bool = True
+    """Whether a linear y axis begins at 0; otherwise it begins at or just below the smallest number."""
     stacked: bool = False
+    """Whether the series of each name on the x axis are drawn as one stacked bar; the y axis is then linear."""
     picture: Callable[[Results], str] | None = None
+    """Returns the figure as SVG, or "" to draw the points; None if the figure is a plot of its points."""

@@ -11,35 +11,23 @@ from snnc.benchmarks.conditions import Conditions
 
 @dataclass(frozen=True)
 class MeasuredStep:
-    """The measured time of a training step.
-
-    Attributes
-    ----------
-    net
-        Name of the network in ``snnc bench --suite cuda`` or ``--suite paper``.
-    program
-        The measured program: ``"snnc"``, the name of a framework, or ``"prototype"``, a hand-written program for this network.
-    ms
-        Median time of a training step, in milliseconds.
-    device, date, commit
-        The device, the date, and the commit of snnc.
-    conditions
-        The weights, data and activity of the measurement.
-    processor
-        ``"GPU"`` or ``"CPU"``.
-    joules
-        Energy of the device per training step, from NVML; None if it was not measured.
-    """
+    """The measured time of a training step."""
 
     net: str
+    """Name of the network in ``snnc bench --suite cuda`` or ``--suite paper``."""
     program: str
+    """The measured program: ``"snnc"``, the name of a framework, or ``"prototype"``, a hand-written program for this network."""
     ms: float
+    """Median time of a training step, in milliseconds."""
     device: str
     date: str
     commit: str
     conditions: Conditions
+    """The weights, data and activity of the measurement."""
     processor: str
+    """``"GPU"`` or ``"CPU"``."""
     joules: float | None = None
+    """Energy of the device per training step, from NVML; None if it was not measured."""
 
     @property
     def origin(self) -> str:

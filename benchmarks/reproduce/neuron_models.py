@@ -1,4 +1,4 @@
-"""The neuron models of snnTorch for IPUs (arXiv 2211.10725), each in a network of 784-1000-10 for MNIST."""
+"""The neuron models of snnTorch for IPUs (arXiv 2211.10725), each in a network for MNIST: 784-1000-10, or with a convolution."""
 
 from __future__ import annotations
 
@@ -27,24 +27,16 @@ Precision: TypeAlias = Literal["float32", "float16"]
 
 @dataclass(frozen=True)
 class Variant:
-    """A neuron model in a network.
-
-    Attributes
-    ----------
-    neuron
-        Returns the model.
-    recurrence
-        Kind of the recurrent connection; "" for none.
-    gates
-        Whether the recurrent connection reaches every input port, like the gates of an LSTM.
-    convolution
-        Whether the connections to the hidden layer are convolutions.
-    """
+    """A neuron model in a network."""
 
     neuron: Callable[[], NeuronModel]
+    """Returns the model."""
     recurrence: Recurrence = ""
+    """Kind of the recurrent connection; "" for none."""
     gates: bool = False
+    """Whether the recurrent connection reaches every input port, like the gates of an LSTM."""
     convolution: bool = False
+    """Whether the connections to the hidden layer are convolutions."""
 
 
 _VARIANTS: Final[Mapping[str, Variant]] = {

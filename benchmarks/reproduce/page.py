@@ -25,16 +25,7 @@ COLUMNS: Final = ("series", "kind", "x", "y", "note")
 def write_reproduction(folder: Path, figures: Sequence[Figure], results: Results, about: dict[str, Any]) -> Path:
     """Write each figure as SVG, CSV and JSON, the claims as JSON, and the page; return the page's path.
 
-    Parameters
-    ----------
-    folder
-        An existing folder; files of an earlier run are replaced.
-    figures
-        The figures of the page.
-    results
-        Results of the finished rows.
-    about
-        ``version``, ``date``, ``quick``, and the numbers ``done`` and ``wanted`` of rows.
+    Files of an earlier run are replaced. `about` has ``version``, ``date``, ``quick``, and the numbers ``done`` and ``wanted`` of rows.
     """
     view = []
     for figure in figures:
@@ -42,10 +33,9 @@ def write_reproduction(folder: Path, figures: Sequence[Figure], results: Results
         drawing = (figure.picture(results) if figure.picture else "") or draw(figure, points)
         write_text(folder / f"{figure.name}.svg", drawing)
         write_text(folder / f"{figure.name}.csv", _csv(points))
-        data = {"name": figure.name, "paper": figure.paper, "title": figure.title, "x": figure.x, "y": figure.y}
-        write_text(
-            folder / f"{figure.name}.json", json.dumps({**data, "points": [asdict(p) for p in points]}, indent=1, allow_nan=False) + "\n"
-        )
+        data: dict[str, Any] = {"name": figure.name, "paper": figure.paper, "title": figure.title, "x": figure.x, "y": figure.y}
+        data["points"] = [asdict(p) for p in points]
+        write_text(folder / f"{figure.name}.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
         view.append({"figure": figure, "drawing": Markup(drawing), "points": points})
     claims = verdicts(results)
     write_text(folder / "claims.json", json.dumps(claims, indent=1) + "\n")

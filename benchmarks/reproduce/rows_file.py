@@ -14,14 +14,7 @@ FILE: Final = "rows.jsonl"
 
 
 class RowsFile:
-    """Results by row key, on disk and in memory.
-
-    Parameters
-    ----------
-    folder
-        The folder of the file.
-    resume
-        Whether to continue a file that has results; those of failed rows are ignored. Otherwise such a file is refused.
+    """Results by row key, on disk and in memory. With `resume`, a file of an earlier run is continued, without its failed rows.
 
     Raises
     ------

@@ -11,24 +11,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StoredResults:
-    """The results in a file, and their origin.
-
-    Attributes
-    ----------
-    rows
-        The objects of the file, one from each line.
-    device, date, commit
-        The device and date of the measurement, and the commit of snnc.
-    """
+    """The results in a file, and their origin."""
 
     rows: tuple[dict[str, Any], ...]
+    """The objects of the file, one from each line."""
     device: str
     date: str
     commit: str
+    """Commit of snnc."""
 
     @property
     def origin(self) -> str:
-        """Device, date and commit, for the note of a point."""
+        """Device, date and commit, for the notes of data points in figures."""
         return f"{self.device}, {self.date}, commit {self.commit}"
 
 

@@ -35,9 +35,9 @@ PRESSURE: Final = 3.0
 
 
 def train_population_code(steps: int, group: int, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
-    """Train a network whose inputs are the constant values of an image.
+    """Train a network whose inputs are the constant values of an image, and in which each class has `group` output neurons.
 
-    The score of a class is the number of spikes of its `group` output neurons.
+    The score of a class is the number of spikes of its neurons.
 
     Returns
     -------
@@ -59,13 +59,7 @@ def train_population_code(steps: int, group: int, seeds: int, samples: int = 960
 
 
 def train_neuron_model(model: str, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
-    """Train a network of a neuron model whose inputs are the constant values of an image.
-
-    Returns
-    -------
-    dict
-        ``accuracy``: the test accuracy [seed][epoch] after each epoch, 0 to 1.
-    """
+    """Train a network of a neuron model on images as constant values; return the test ``accuracy`` [seed][epoch], 0 to 1."""
     x, y = stroke_images(samples, 1)
     test_x, test_y = stroke_images(TEST, 2)
     curves = []

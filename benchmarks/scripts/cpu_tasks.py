@@ -1,10 +1,10 @@
 """Train three classification tasks on a CPU in snnc and in snnTorch: ``python benchmarks/scripts/cpu_tasks.py --json tasks.json``.
 
 The network has LIF neurons (beta 0.9, reset to zero, fast sigmoid of slope 25) and a leaky readout; the loss is the cross entropy of the
-readout's mean. Both engines use the same initial weights, batches, order and number of epochs, Adam, and five seeds. Each run is a separate
-process, and the engines alternate. The output shows the accuracy on the test set (mean and standard deviation over the seeds), the
-wall-clock time of all epochs, and the ratio of the two engines' times with the same seed (both are medians over the seeds). The rows list
-the time of the build separately.
+readout's mean. Both engines use Adam and, for each of five seeds, the same initial weights and the same batches in the same order. Each run
+is a separate process, and the engines alternate. The output shows the accuracy on the test set of each engine (mean and standard deviation
+over the seeds), its wall-clock time of all epochs (median over the seeds), and snnTorch's time divided by snnc's with the same seed (median
+over the seeds). These times do not include the build; the JSON file lists its time separately.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ENGINES = ("snntorch", "snnc")
 
 
 def initial(task: TrainingTask, inputs: int, seed: int) -> dict[str, Any]:
-    """Return uniform weights divided by the square root of the number of inputs; biases are 0."""
+    """Return weights, uniform in ±gain / sqrt(inputs of the layer), where the readout's gain is 1, and biases of 0."""
     rng = np.random.default_rng(seed)
     shapes = {"hidden": (task.hidden, inputs), "readout": (task.classes, task.hidden)}
     found = {f"{n}.weight": rng.uniform(-1, 1, s).astype(np.float32) * np.float32(task.gain / s[1] ** 0.5) for n, s in shapes.items()}

@@ -25,7 +25,7 @@ _DIGEST_BYTES: Final = 32
 def cache_dir() -> Path:
     """Return the folder of built files, creating it if it is missing.
 
-    Its contents are loaded and executed, so only this user may write to it, and to the folders above it.
+    Its contents are loaded and executed, so no other user except root may be able to change it or to replace a folder above it.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def write_checked(path: Path, content: bytes) -> None:
 
 
 def read_checked(path: Path, largest: int) -> bytes | None:
-    """Return the contents written by :func:`write_checked`; None if the file is damaged, too large, or open to other users.
+    """Return the contents written by :func:`write_checked`; None if the file is damaged, too large, or writable by other users.
 
     Raises
     ------

@@ -42,7 +42,7 @@ def fault_of(path: Path) -> str | None:
 def fault_above(path: Path) -> tuple[Path, str] | None:
     """Return the first folder above `path` in which another user could replace it, and the reason; None if no such folder exists.
 
-    In a folder with the sticky bit, such as ``/tmp``, only the owner of an entry can rename it.
+    In a folder with the sticky bit, such as ``/tmp``, only the owners of an entry and of the folder can rename the entry.
     """
     for folder in path.absolute().parents:
         found = folder.stat()
@@ -55,7 +55,7 @@ def fault_above(path: Path) -> tuple[Path, str] | None:
 
 
 def _is_own_group(group: int) -> bool:
-    """Return whether a group has no members other than this user and root, according to the group file."""
+    """Return whether a group is this user's primary group or root's, has the name of its user, and has no other members."""
     import grp
 
     if group not in (os.getegid(), ROOT):

@@ -55,7 +55,7 @@ class TemporaryFolder:
         self._finalizer = weakref.finalize(self, _close, self.path, handle, os.getpid())
 
     def keep(self) -> Path:
-        """Remove the mark, so that the folder is kept."""
+        """Remove the mark, so that the folder is kept; return its path."""
         (self.path / MARK).unlink(missing_ok=True)
         detached = self._finalizer.detach()
         if detached is not None:

@@ -96,7 +96,7 @@ def recorded(graph: Graph, output: str) -> tuple[str, str, int]:
 
 
 def execution_order(graph: Graph, connections: tuple[PopulationLink, ...]) -> list[str]:
-    """Sort the populations so that every connection of delay 0 runs forward; ties keep the order of insertion."""
+    """Sort the populations so that the source of every connection without delay precedes its target; ties keep the order of insertion."""
     names = [name for name, _ in graph.of_type(Population)]
     rank = {name: number for number, name in enumerate(names)}
     immediate: nx.DiGraph[str] = nx.DiGraph()

@@ -12,7 +12,7 @@ from snnc.compiler.ir.graph import Edge, Graph, Output, Population
 def dataflow_order(graph: Graph) -> list[str]:
     """Sort all nodes except outputs so that sources precede their targets, except along edges that close a cycle.
 
-    A node reached only by edges that close cycles comes just before its reader, after the reader's forward inputs. Ties keep the
+    A node reached only by edges that close cycles comes just before its first reader, after the reader's other inputs. Ties keep the
     order of insertion.
 
     Returns

@@ -7,8 +7,8 @@
               | Slice | Pad | Population | Output
 
 A value that crosses an edge of delay d is read d steps later; with delay 0, in the same step. Before step d the edge reads an initial
-value: for a port of a state, the value declared by the population or given by the caller; for any other port, 0. Edges into one port of a
-Population or of Add are summed.
+value: the one that the caller gives for the port (:attr:`Graph.state_inputs`), otherwise the initial state if the port is a state, and 0 if
+it is not. Edges into one port of a Population or of Add are summed.
 Shapes are those of one sample at one step: they include neither batch nor time.
 """
 
@@ -276,7 +276,7 @@ WEIGHTED: Final = get_args(Weighted)
 
 @dataclass(frozen=True)
 class Edge:
-    """Edge from a source port to a target port; an empty port is the first port of the operation."""
+    """Edge from a source port to a target port; :meth:`Graph.connect` replaces empty names of ports."""
 
     source: str
     target: str

@@ -155,7 +155,7 @@ class BusPlan:
     capacity
         Maximum number of events per sample in one window (the width if unlimited).
     mode
-        Treatment of events beyond the capacity: "exact" sends further windows, "drop" keeps the lowest ids and counts the rest.
+        Treatment of events beyond the capacity: "exact" sends them in further windows, "drop" drops and counts them.
     relays
         The tiles that store its samples.
     gradient

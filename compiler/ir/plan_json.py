@@ -1,7 +1,7 @@
 """Plans as JSON: exact in both directions, and small enough for machines with many thousands of tiles.
 
 Blocks are a table of columns; a column is coded as runs of equal differences, because tiles, neurons and samples advance regularly.
-Bytes of tiles are coded as runs of equal numbers.
+Bytes and cycles of tiles are coded as runs of equal numbers.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every dataclass becomes an object with its fields; an operation also has its kind, ``"is"``. Equations are text in the language of neurons,
 which is parsed and never evaluated. Kernels, neuron models and sparse patterns that are used several times are listed once. Loss and
-optimizer are stored with the compile options.
+optimiser are stored with the compile options; of a composed loss, the data also contain the outputs that it reads.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ FindArray: TypeAlias = Callable[[Any], Array]
 
 
 def program_to_data(program: StepProgram, store: StoreArray) -> dict[str, Any]:
-    """Return `program` without its loss and optimiser as JSON types; `store` is called for each array."""
+    """Return `program` as JSON types; `store` is called for each array.
+
+    The result contains neither the optimiser nor the loss, except a composed loss.
+    """
     shared: dict[str, list[Any]] = {key: [] for key in _SHARED}
 
     def encode(hint: Any, value: Any, listed: bool = True) -> Any:

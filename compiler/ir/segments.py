@@ -69,7 +69,7 @@ class Segments:
 
     @property
     def input_transfers(self) -> int:
-        """Number of times that the host sends an input to the relays: once per run of a segment; histories include inputs."""
+        """Number of times that the host sends an input to the relays: 1 if they store the whole input, else one per run of a segment."""
         return 1 if not self.length or self.streamed == "off" else self.number + self.reruns * (self.number - 1)
 
     def steps_relayed(self, lag: int) -> int:

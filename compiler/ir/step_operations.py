@@ -131,7 +131,7 @@ class Fill:
 
 @dataclass(frozen=True)
 class DenseProduct(_WeightedFields):
-    """``target += source @ weight.T``; weight [outputs, inputs]; sources of kind "spikes" are event-driven."""
+    """``target += source @ weight.T``; weight [outputs, inputs]; a product with spikes is event-driven."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Convolve(_WeightedFields):
 
 @dataclass(frozen=True)
 class Pooling(_PoolFields):
-    """``target += average, sum or maximum of each window of source``; padding is 0, for a maximum minus infinity.
+    """``target += average, sum or maximum of each window of source``; padding counts as 0, or as minus infinity for a maximum.
 
     An average divides by the number of taps in the input, with `count_padding` by the number of taps in the padded input.
     """

@@ -18,11 +18,12 @@ One training step, for a batch::
     loss(records) -> adjoints of the records, all steps
     for t = T-1 … 0: run `backward`; then run `update`
 
-Canonical ids (emitted code contains no other names): inputs ``x0``, populations ``p0``, connections ``c0``, outputs ``y0``.
-A buffer is called ``<id>_<part>``. Names in the model are in the fields `label`. Only populations, inputs and connections exist here:
-Add, Concat, Flatten and Reshape have become connections and relay populations.
+Canonical ids, by which emitted code names nodes: inputs ``x0``, populations ``p0``, connections ``c0``, outputs ``y0``.
+A buffer is called ``<id>_<part>``. Names in the model are in the fields `label`. Only inputs, populations, connections and outputs
+exist here: Add, Concat, Flatten and Reshape have become connections and relay populations.
 
-Buffers are vectors (one sample at one step); operations on arrays with several axes contain the geometry, in C order.
+Buffers of values are vectors (one sample at one step); operations on arrays with several axes contain the geometry, in C order. Buffers of
+parameters and of their gradients have the shapes of the parameters.
 """
 
 from __future__ import annotations

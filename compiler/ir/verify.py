@@ -167,7 +167,7 @@ def _check_population(name: str, population: Population) -> None:
 
 
 def _check_connected(graph: Graph) -> None:
-    """Check that each input port has a source (only one unless they are summed), and that nodes other than populations have a target."""
+    """Check that each input port has a source (only one unless they are summed), and each node except populations and outputs a target."""
     for name in graph.names:
         operation = graph.operation(name)
         for port in () if isinstance(operation, ir.Input) else _target_ports(graph, name) or ("0",):
@@ -262,7 +262,7 @@ def broadcastable(shape: Shape, to: Shape) -> bool:
 
 
 def _expected_shape(graph: Graph, edge: Edge, ports: PortMap) -> Shape | None:
-    """Return the shape that the target of an edge expects; None if it accepts others."""
+    """Return the shape that the target of an edge expects; None if any shape is accepted here."""
     match graph.operation(edge.target):
         case Population(shape=shape):
             return shape

@@ -1,11 +1,17 @@
-"""Loss functions over the recorded output of a sequence, by name: cross entropies and squared errors."""
+"""Losses of the recorded output of a sequence: cross entropies, squared errors and sums of such terms."""
 
 from __future__ import annotations
 
 from snnc.compiler.losses.base import Loss
-from snnc.compiler.losses.cross_entropy import CrossEntropyCount, CrossEntropyMaxMembrane, CrossEntropyMeanMembrane, CrossEntropyRate
-from snnc.compiler.losses.mse_count import MeanSquaredCount
-from snnc.compiler.losses.parse import LOSSES, parse_loss
+from snnc.compiler.losses.named_losses import (
+    LOSSES,
+    CrossEntropyCount,
+    CrossEntropyMaxMembrane,
+    CrossEntropyMeanMembrane,
+    CrossEntropyRate,
+    MeanSquaredCount,
+)
+from snnc.compiler.losses.text import parse_loss
 
 __all__ = [
     "LOSSES",

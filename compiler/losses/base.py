@@ -1,4 +1,4 @@
-"""Interface of losses: the attributes that backends read, and a NumPy reference of the value and the gradient."""
+"""Interface of losses: the attributes that backends read, and a reference in NumPy of the value and the gradient."""
 
 from __future__ import annotations
 
@@ -8,20 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 Reals: TypeAlias = npt.NDArray[np.floating]
-"""Array of floating-point numbers."""
 Classes: TypeAlias = npt.NDArray[np.integer]
-"""Array of class indices."""
 LossPort: TypeAlias = Literal["spikes", "membrane"]
 
 
 class Loss(Protocol):
-    """A scalar loss of one output over a sequence, averaged over the batch.
-
-    Attributes
-    ----------
-    name
-        Stable name on the command line, for example ``"ce_count"``; it selects the template.
-    """
+    """A scalar loss of one output over a sequence; `name` names the template of its code and, on the command line, a named loss."""
 
     name: ClassVar[str]
 
@@ -30,7 +22,7 @@ class Loss(Protocol):
         """Port of the last population that the loss reads: spikes, or membrane potential."""
 
     def value_and_gradient(self, output: Reals, target: Any) -> tuple[float, Reals]:
-        """Return the loss and its gradient.
+        """Return the loss, averaged over the batch, and its gradient with respect to `output`, with the same shape and dtype.
 
         Parameters
         ----------
@@ -38,11 +30,6 @@ class Loss(Protocol):
             [T, B, classes]: spikes or membrane potentials of every step.
         target
             [B] class indices; for a :class:`~snnc.compiler.losses.composed.Composed` loss, an array of the kind in its `targets`.
-
-        Returns
-        -------
-        float, array
-            The batch mean and its gradient with respect to `output`, same shape and dtype.
         """
 
     def scores(self, output: Reals) -> Reals:

@@ -12,14 +12,12 @@ import numpy as np
 class LossScale:
     """Factor of the gradient of the loss, by which the update divides gradients; an update with infinite or NaN gradients is skipped.
 
-    If `dynamic`, the factor changes by the rule of torch.amp.GradScaler.
-
     Attributes
     ----------
     factor
         Factor of the first update.
     dynamic
-        Whether the factor changes: it shrinks with each skipped update, and grows after enough successful ones.
+        Whether the factor changes, by the rule of torch.amp.GradScaler.
     growth, interval
         The factor is multiplied by `growth` after `interval` consecutive updates that were not skipped.
     backoff

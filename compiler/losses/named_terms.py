@@ -1,4 +1,4 @@
-"""Terms by name, as on the command line and in Python: cross entropies and squared errors of statistics, and regularisers."""
+"""Terms by name, as on the command line and in Python: cross entropies, squared errors, and regularisers of populations."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from snnc.compiler.errors import UnknownLossError
 from snnc.compiler.losses.base import LossPort
-from snnc.compiler.losses.composed import squared
-from snnc.compiler.losses.term import Statistic, Term
+from snnc.compiler.losses.term import SQUARED_ERROR, Statistic, Term
 
 COMPARED: Final[Mapping[str, tuple[Statistic, LossPort]]] = {
     "count": ("count", "spikes"),
@@ -20,16 +19,16 @@ COMPARED: Final[Mapping[str, tuple[Statistic, LossPort]]] = {
     "spikes": ("steps", "spikes"),
     "membrane": ("steps", "membrane"),
 }
-"""Statistics for cross entropies and squared errors, by name; ``spikes`` and ``membrane`` are the values of every step."""
+"""Statistic and port by name, for cross entropies and squared errors; ``spikes`` and ``membrane`` are the values of every step."""
 REGULARISERS: Final[Mapping[str, str]] = {
     "l1": "abs(x)",
     "l2": "x * x",
     "upper": "where(gt(x, {0}), (x - {0}) * (x - {0}), 0)",
     "lower": "where(gt({0}, x), ({0} - x) * ({0} - x), 0)",
 }
-"""Equations of regularisers by name; ``{0}`` is a bound."""
+"""Equations of regularisers by the first part of their name; ``{0}`` is a bound."""
 REGULARISED: Final[Mapping[str, tuple[Statistic, LossPort]]] = {"rate": ("mean", "spikes"), "membrane": ("steps", "membrane")}
-"""Statistic and port of regularisers of a population, by name."""
+"""Statistic and port that a regulariser reads, by the second part of its name."""
 _SYNONYMS: Final[Mapping[str, str]] = {
     "spike_count": "count",
     "spike_rate": "rate",
@@ -40,36 +39,31 @@ _SYNONYMS: Final[Mapping[str, str]] = {
 
 
 def key_of(text: str) -> str:
-    """Return the key of a statistic or a loss, given its name: ``"Mean membrane"`` becomes ``mean_membrane``."""
+    """Return the key of a statistic or a loss for its name: ``"Mean membrane"`` becomes ``mean_membrane``."""
     return "_".join(text.lower().replace("-", " ").split())
 
 
 def compared_term(criterion: str, of: str, **more: Any) -> Term:
-    """Return a term of a cross entropy (``"ce"``) or a squared error (``"mse"``).
+    """Return a term of a cross entropy (``"ce"``) or a squared error (``"mse"``); an unknown statistic raises an UnknownLossError.
 
-    A cross entropy of the ``rate`` applies to every step, as in snnTorch's ``ce_rate_loss``; a squared error applies to the mean.
-
-    Raises
-    ------
-    UnknownLossError
-        The statistic is unknown.
+    A cross entropy of the ``rate`` applies to every step, as in snnTorch's ``ce_rate_loss``; a squared error applies to the mean. For
+    first spikes, the default targets of a squared error are snnTorch's: step 0 for the right class, the last step for all others.
+    `more` are other fields of the term.
     """
     name = key_of(of)
     name = _SYNONYMS.get(name, name)
     if name not in COMPARED:
         raise UnknownLossError(f"the statistic {of!r} of a loss is unknown; use one of {', '.join(COMPARED)}.")
     statistic, port = COMPARED["spikes" if (criterion, name) == ("ce", "rate") else name]
-    more = {"port": port} | more
-    return Term(statistic, **more) if criterion == "ce" else squared(statistic, **more)
+    if criterion == "mse":
+        more = {"criterion": SQUARED_ERROR} | ({"on": 0.0, "off": -1.0} if statistic == "first_spike" else {}) | more
+    return Term(statistic, **{"port": port} | more)
 
 
 def regulariser(name: str, of: str | None = None, bound: float | None = None, weight: float = 1.0) -> Term:
-    """Return a regulariser by name, such as ``l1_rate``, for a population's rates (means of spikes) or for its membrane potentials.
+    """Return a regulariser by name, such as ``l1_rate``, of the population `of`: of its rates (means of spikes) or membrane potentials.
 
-    Raises
-    ------
-    UnknownLossError
-        The regulariser is unknown, or a bound is missing or has no effect.
+    Raises an UnknownLossError if the regulariser is unknown, or a bound is missing or has no effect.
     """
     kind, _, read = name.partition("_")
     if kind not in REGULARISERS or read not in REGULARISED:

@@ -15,7 +15,7 @@ from snnc.compiler.losses.loss_scale import LossScale
 NO_BOUND: Final = 3.4028234663852886e38
 """Bound of parameters that are not clipped: the largest float32 number."""
 PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
-"""Suffix that :mod:`snnc.compiler.tiles.partition.split` adds to the names of parts."""
+"""Suffix that :mod:`snnc.compiler.tiles.partition.split` adds to the names of parts of a population."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class UpdateOptions:
 
 @dataclass(frozen=True)
 class SGD(UpdateOptions):
-    """Stochastic gradient descent: ``m = momentum*m + g; w -= lr*m`` (``w -= lr*g`` without momentum), as in torch.optim.SGD.
+    """Stochastic gradient descent, as in torch.optim.SGD: ``w -= lr*g`` or, with momentum, ``m = momentum*m + g; w -= lr*m``.
 
     With `nesterov`: ``w -= lr*(g + momentum*m)``.
     """
@@ -108,13 +108,9 @@ class Adam(UpdateOptions):
 
 
 @dataclass(frozen=True)
-class AdamW(UpdateOptions):
+class AdamW(Adam):
     """Adam with decoupled weight decay, as in torch.optim.AdamW: ``w -= lr*weight_decay*w`` each update (arXiv 1711.05101)."""
 
-    lr: float = 1e-3
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-8
     name: str = "adamw"
     weight_decay: float = field(default=1e-2, kw_only=True)
 
@@ -139,7 +135,7 @@ Optimizer: TypeAlias = SGD | Adam | AdamW | RMSprop
 
 @dataclass(frozen=True)
 class GroupSettings:
-    """Settings in which groups of parameters differ: factor on the learning rate, weight decay, L1 factor and bound."""
+    """Settings in which groups of parameters differ; `lr` is the factor on the learning rate."""
 
     lr: float
     weight_decay: float

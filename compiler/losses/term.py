@@ -1,6 +1,6 @@
-"""Terms of composed losses: a statistic of outputs over time, and a criterion, which may compare it with targets.
+"""Terms of composed losses: a statistic of outputs over time, and a criterion, which may compare the statistic with targets.
 
-Targets of a sequence of T steps, for n outputs:
+Targets of a batch of B samples with T steps and n outputs:
 
 =================  ==============================  ==================================
 kind               array                           ignored
@@ -11,7 +11,8 @@ kind               array                           ignored
 ``step_values``    [B, T, n] numbers               NaN
 =================  ==============================  ==================================
 
-The loss of a sample is the mean over its valid steps (statistic ``steps``) and outputs; the loss of a batch is the mean over its samples.
+A cross entropy gives one number per sample, an equation one per output; with the statistic ``steps``, each gives these at every step. The
+loss of a sample is the mean of its numbers that are not ignored, times :meth:`Term.scale`; the loss of a batch is the mean over samples.
 """
 
 from __future__ import annotations
@@ -23,13 +24,11 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from snnc.compiler.errors import EquationError, UnknownLossError
 from snnc.compiler.losses.base import LossPort
-from snnc.compiler.neurons.expression import Assignment, Expression, parse_expression, symbols
+from snnc.compiler.neurons.expression import Assignment, parse_expression, symbols
 
 Statistic: TypeAlias = Literal["count", "mean", "max", "last", "first_spike", "steps"]
 """Sum, mean or maximum of an output over the steps, its value at the last step, its first step with a spike, or its values at all steps.
-
-The first step with a spike is the last step for an output that does not fire.
-"""
+The first step with a spike is the last step for an output that does not fire."""
 TargetKind: TypeAlias = Literal["class", "step_classes", "values", "step_values"]
 Inverse: TypeAlias = Literal["negate", "reciprocal"]
 STATISTICS: Final = get_args(Statistic)
@@ -49,13 +48,11 @@ class Term:
         ``"cross_entropy"``, or an equation in ``x``, the statistic of an output, and ``y``, its target; ``y`` may be absent.
     port
         Port that the term reads: spikes or membrane potentials.
-    weight
-        Factor of the term.
     of
-        Population or ``"population.port"`` that the term reads; None: the output that the loss reads.
+        Population or ``"population.port"`` that the term reads; None: the output of the network.
     on, off
-        For class targets: ``y`` of the output of the right class, and of all others. For squared errors of counts, these are
-        rates: ``int(T * on * outputs of a class)`` spikes. Negative steps of first spikes count from the end: -1 is the last step.
+        For class targets: ``y`` of the output of the right class, and of all others. For squared errors of counts, they are
+        rates: ``int(T * on * outputs of a class)`` spikes. For first spikes, a negative step counts from the end: -1 is the last step.
     inverse
         Scores of first spikes at step t under cross entropy: ``-t``, or ``1/(t + 1)``.
     """
@@ -78,7 +75,7 @@ class Term:
             raise UnknownLossError(f"a number of a loss is not finite: weight {self.weight}, on {self.on}, off {self.off}.")
         if self.squares_counts and not (0 <= self.on <= 1 and 0 <= self.off <= 1):
             raise UnknownLossError(f"rates of squared errors of counts must be between 0 and 1; they are on={self.on:g}, off={self.off:g}.")
-        assert self.equations is not None, "computed here, so that a wrong equation raises an error"
+        _ = self.equations  # so that a wrong equation raises an error here
 
     @property
     def softmax(self) -> bool:
@@ -99,16 +96,17 @@ class Term:
     def equations(self) -> tuple[Assignment, ...]:
         """Assignments of ``loss`` and of ``slope``, its derivative with respect to ``x``; empty for a cross entropy.
 
-        Raises
-        ------
-        UnknownLossError
-            The criterion is not an equation in x and y.
+        A criterion that is not an equation in x and y raises an UnknownLossError.
         """
         if self.softmax:
             return ()
         try:
             value = parse_expression(self.criterion)
-            _check_names(value)
+            found = set(symbols(value))
+            if found - {"x", "y"}:
+                raise EquationError(f"it reads {', '.join(sorted(found - {'x', 'y'}))}; it may read x, the output, and y, its target.")
+            if "x" not in found:
+                raise EquationError("it does not read x, the output.")
             # Importing SymPy takes half a second; inference does not need it.
             from snnc.compiler.neurons.adjoint import slope_of
 
@@ -121,12 +119,3 @@ class Term:
         if self.criterion != SQUARED_ERROR:
             return 1.0
         return {"count": 1.0 / steps, "first_spike": 1.0 / (steps * steps)}.get(self.statistic, 1.0)
-
-
-def _check_names(value: Expression) -> None:
-    """Check that an equation reads ``x``, and no names other than ``x`` and ``y``."""
-    found = set(symbols(value))
-    if found - {"x", "y"}:
-        raise EquationError(f"it reads {', '.join(sorted(found - {'x', 'y'}))}; it may read x, the output, and y, its target.")
-    if "x" not in found:
-        raise EquationError("it does not read x, the output.")

@@ -1,4 +1,4 @@
-"""Composed losses as text: in the syntax of the command line, and as JSON for project files."""
+"""Losses as text: in the syntax of the command line and of configuration files, and as JSON for project files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,23 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from snnc.compiler.errors import UnknownLossError
+from snnc.compiler.losses.base import Loss
 from snnc.compiler.losses.composed import Composed
+from snnc.compiler.losses.named_losses import LOSSES, MeanSquaredCount
 from snnc.compiler.losses.named_terms import compared_term, key_of, regulariser
 from snnc.compiler.losses.term import Term
+
+_COMPOSED: Final = re.compile(r"[={*\[]|\s\+\s|:\s*lengths")
+"""Pattern that occurs only in the text of composed losses."""
+_ALIASES: Final[Mapping[str, str]] = {
+    "count": "ce_count",
+    "spike_count": "ce_count",
+    "rate": "ce_rate",
+    "spike_rate": "ce_rate",
+    "mean_membrane": "ce_mean_membrane",
+    "max_membrane": "ce_max_membrane",
+    "mse": "mse_count",
+}
 
 _PART: Final = re.compile(r"(?:([0-9.eE+-]+)\s*\*\s*)?(\w[\w -]*?)(?:\[(.*)\])?(?::([^\[\]]*))?", re.DOTALL)
 """A term in text: factor, name, equation in brackets, options."""
@@ -33,23 +47,49 @@ _OWN: Final[Mapping[str, Callable[[str], Any]]] = {
 """Options of a term, with their parsers."""
 
 
-def parse_composed(text: str) -> Composed:
-    """Parse a sum of terms, or the JSON text of :func:`data_text`.
-
-    Examples: ``"ce_count:classes=10 + 0.1*l2_rate:of=hidden"``, ``"equation[abs(x - y)]:statistic=last,targets=values"``.
+def parse_loss(text: str) -> Loss:
+    """Return a loss from its name: ``"ce_count"``, ``"mean membrane"``, ``"mse_count:0.8,0.2"``, or from the text of a composed loss.
 
     Raises
     ------
     UnknownLossError
-        A part of the text is not a valid term.
+        The name is unknown, or the numbers do not fit the loss.
+
+    Examples
+    --------
+    >>> parse_loss("mse_count:0.8,0.2")
+    MeanSquaredCount(correct_rate=0.8, incorrect_rate=0.2)
+    """
+    if _COMPOSED.search(text):
+        return _parse_composed(text)
+    name, _, numbers = text.strip().partition(":")
+    key = key_of(name).removesuffix("_loss")
+    key = _ALIASES.get(key, key)
+    kinds = {kind.name: kind for kind in LOSSES}
+    if key not in kinds and not numbers and key.partition("_")[0] in ("ce", "mse", "l1", "l2", "upper", "lower"):
+        return _parse_composed(key)
+    if key not in kinds:
+        raise UnknownLossError(f"the loss {text!r} is unknown; use {', '.join(kinds)} (or {', '.join(_ALIASES)}).")
+    if not numbers:
+        return kinds[key]()
+    try:
+        values = [float(number) for number in numbers.split(",")]
+    except ValueError:
+        raise UnknownLossError(f"the loss {text!r} has {numbers!r} instead of numbers such as in 'mse_count:0.8,0.2'.") from None
+    if kinds[key] is not MeanSquaredCount or len(values) > 2:
+        raise UnknownLossError(f"the loss {text!r} has {len(values)} number(s); only 'mse_count' has any: correct rate, incorrect rate.")
+    return MeanSquaredCount(*values)
+
+
+def _parse_composed(text: str) -> Composed:
+    """Parse a sum of terms, or the JSON text of :func:`data_text`.
+
+    Examples: ``"ce_count:classes=10 + 0.1*l2_rate:of=hidden"``, ``"equation[abs(x - y)]:statistic=last,targets=values"``.
     """
     if text.lstrip().startswith("{"):
         return from_data_text(text)
-    parts = [_part(part.strip()) for part in re.split(r"\s\+\s(?![^\[]*\])", text)]
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole + part
-    return whole
+    first, *others = (_part(part.strip()) for part in re.split(r"\s\+\s(?![^\[]*\])", text))
+    return sum(others, first)
 
 
 def _part(text: str) -> Composed:
@@ -60,15 +100,15 @@ def _part(text: str) -> Composed:
     factor, name, equation, options = found.groups()
     own, whole = _options(text, options or "")
     key = key_of(name).removesuffix("_loss")
-    term = _term(text, key, equation, own)
+    term = _term_of(text, key, equation, own)
     try:
         return Composed((term,), **whole) * (1.0 if factor is None else float(factor))
     except ValueError:
         raise UnknownLossError(f"{factor!r} is not a factor of a loss: {text!r}.") from None
 
 
-def _term(text: str, key: str, equation: str | None, own: dict[str, Any]) -> Term:
-    """Return the term with the name `key` and the options `own`; `text` is quoted in messages."""
+def _term_of(text: str, key: str, equation: str | None, own: dict[str, Any]) -> Term:
+    """Return the term called `key` with the options `own`; `text` is quoted in messages."""
     try:
         if key == "equation":
             if equation is None:
@@ -101,7 +141,7 @@ def _options(text: str, options: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def data_text(loss: Composed) -> str:
-    """Return the text for project files: JSON of all fields that differ from the defaults."""
+    """Return a loss as text for project files: JSON of its terms, without fields that have their defaults."""
     terms = [_differing(term, Term("mean")) | {"statistic": term.statistic, "criterion": term.criterion} for term in loss.terms]
     whole = _differing(loss, Composed(loss.terms))
     return json.dumps({**whole, "terms": terms}, sort_keys=True)
@@ -112,13 +152,7 @@ def _differing(value: Any, default: Any) -> dict[str, Any]:
 
 
 def from_data_text(text: str) -> Composed:
-    """Return the loss from the result of :func:`data_text`.
-
-    Raises
-    ------
-    UnknownLossError
-        The text is invalid.
-    """
+    """Return the loss from the result of :func:`data_text`; an invalid text raises an UnknownLossError."""
     try:
         data = json.loads(text)
         terms = tuple(Term(**term) for term in data.pop("terms"))

@@ -1,4 +1,4 @@
-"""Equations of the optimisers, in the language of neuron equations; the code of every target is printed from them."""
+"""Equations of the optimisers, in the language of neuron equations, from which the code of every target is printed."""
 
 from __future__ import annotations
 
@@ -17,36 +17,20 @@ NORM_EPSILON: Final = 1e-6
 
 @dataclass(frozen=True)
 class UpdateRule:
-    """The update of one element of a parameter.
+    """The update of one element of a parameter."""
 
-    Attributes
-    ----------
-    moments
-        Values that the optimiser stores for each element, ``moment1``, ``moment2``, …, initially 0.
-    shares
-        Bias corrections: name -> beta; the correction at update n, counted from 1, is ``1 - beta^n``.
-    rates
-        Values shared by all parameters of a group in an update, computed from ``lr`` (of the group), the `settings` and the shares.
-    clipped
-        Assignment of ``clipped`` from ``gradient`` (with `clip_value`); empty: gradients are not clipped.
-    step
-        Assignments of ``value`` and the moments; they read ``value``, ``gradient`` (or ``clipped``), moments, rates and ``scale``.
-    clip_norm
-        Maximum norm of the gradients, which are multiplied by ``scale`` to reduce it; None: ``scale`` is not used.
-    loss_scale
-        Loss scaling: gradients are first divided by its factor, and must be finite; None: no scaling.
-    settings
-        Settings of a group that the rates read, in addition to ``lr``.
-    """
-
-    moments: tuple[str, ...]
-    shares: Mapping[str, float]
+    moments: tuple[str, ...]  # values stored for each element, ``moment1``, ``moment2``, …, initially 0
+    shares: Mapping[str, float]  # beta of each bias correction, by name; at update n, counted from 1, the correction is ``1 - beta^n``
     rates: tuple[Assignment, ...]
-    clipped: tuple[Assignment, ...]
+    """Values shared by all parameters of a group in an update, computed from ``lr`` (of the group), the `settings` and the shares."""
+    clipped: tuple[Assignment, ...]  # assignment of ``clipped`` from ``gradient`` (with `clip_value`); empty: gradients are not clipped
     step: tuple[Assignment, ...]
+    """Assignments of ``value`` and the moments, after that of `clipped`; they read ``value``, ``gradient``, moments, rates, ``scale``."""
     clip_norm: float | None
+    """Maximum norm of all gradients; the step multiplies them by ``scale``, which reduces a larger norm to it. None: no ``scale``."""
     loss_scale: LossScale | None = None
-    settings: tuple[str, ...] = ("weight_decay",)
+    """Loss scaling: gradients are first divided by its factor, and the update is skipped unless they are finite; None: no scaling."""
+    settings: tuple[str, ...] = ("weight_decay",)  # settings of a group that the rates read, in addition to ``lr``
 
     @cached_property
     def rate_names(self) -> tuple[str, ...]:
@@ -61,7 +45,7 @@ class UpdateRule:
 
     @property
     def measured(self) -> str:
-        """Name of the gradient whose norm is limited."""
+        """Name of the gradient whose norm `clip_norm` limits."""
         return "clipped" if self.clipped else "gradient"
 
 
@@ -106,7 +90,7 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
 
 
 def _has(optimizer: Optimizer, name: str) -> bool:
-    """Return whether the setting `name` (weight decay, L1 or bound) is used for some parameters."""
+    """Return whether some parameters have the setting `name` (weight decay, L1 or bound)."""
     return any(getattr(of, name) for of in (optimizer, *optimizer.groups))
 
 
@@ -118,7 +102,7 @@ def _equations(optimizer: Optimizer, g: str, decays: bool) -> tuple[dict[str, fl
                 return {}, ["rate = lr"], [f"value = value - rate * {g}"]
             change = f"({g} + {momentum!r} * m)" if nesterov else "m"
             return {}, ["rate = lr"], [f"m = {momentum!r} * moment1 + {g}", "moment1 = m", f"value = value - rate * {change}"]
-        case Adam(beta1=beta1, beta2=beta2, epsilon=epsilon) | AdamW(beta1=beta1, beta2=beta2, epsilon=epsilon):
+        case Adam(beta1=beta1, beta2=beta2, epsilon=epsilon):
             shrunk = "value - decay * value" if decays and isinstance(optimizer, AdamW) else "value"
             step = [
                 f"m = moment1 + {1 - beta1!r} * ({g} - moment1)",
@@ -148,7 +132,7 @@ def _rms_step(optimizer: RMSprop, g: str) -> list[str]:
 
 
 def rate_constants(rule: UpdateRule, settings: GroupSettings, lr: float, updates: int) -> dict[str, float]:
-    """Return the rates of a group at update number `updates`, counted from 1, at the learning rate `lr` of the optimiser."""
+    """Return the rates of a group at update number `updates`, counted from 1, for the optimiser's learning rate `lr`."""
     from snnc.compiler.neurons.interpret import evaluate
 
     known = {name: 1 - beta**updates for name, beta in rule.shares.items()}

@@ -1,4 +1,4 @@
-"""Rounding of updates of float16 weights: the definition, which every target follows bit for bit.
+"""Rounding of updates of float16 weights: the definition, which the code of every target follows bit for bit.
 
 The update is computed in float32 and then rounded to the nearest float16 number, or to one of the two adjacent numbers at random, with
 probabilities that preserve the mean (stochastic rounding). The random number of a weight depends only on a counter (Salmon et al. 2011, DOI
@@ -12,13 +12,15 @@ Values beyond the largest float16 number become that number; NaN remains NaN.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from snnc.compiler.errors import HalfNumbersError
+
 Rounding: TypeAlias = Literal["nearest", "stochastic", "master"]
-"""Nearest, stochastic, or ``"master"``: nearest, with the remainder as float32, so that weight plus remainder is the float32 weight."""
+"""Nearest; stochastic; or ``"master"``: nearest, with the remainder as float32, so that weight plus remainder is the float32 weight."""
 
 LARGEST: Final = float(np.finfo(np.float16).max)
 NORMAL: Final = float(np.finfo(np.float16).tiny)
@@ -32,28 +34,18 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class WeightRounding:
-    """Rounding of updates of float16 weights.
-
-    Attributes
-    ----------
-    kind
-        Nearest, stochastic, or nearest with a stored remainder.
-    seed
-        Seed of the random numbers.
-    """
+    """Rounding of updates of float16 weights; `seed` is the seed of the random numbers of stochastic rounding."""
 
     kind: Rounding = "nearest"
     seed: int = 0
 
     def __post_init__(self) -> None:
-        from snnc.compiler.errors import HalfNumbersError
-
-        if self.kind not in ("nearest", "stochastic", "master"):
+        if self.kind not in get_args(Rounding):
             raise HalfNumbersError(f"the rounding of weights is {self.kind!r}; it must be nearest, stochastic or master.")
 
 
 def mixed(numbers: Words) -> Words:
-    """Return the finaliser ``lowbias32`` of each number: a bijection of 32 bits with full avalanche."""
+    """Return ``lowbias32`` of each number: an invertible function of 32 bits, in which every input bit affects every output bit."""
     x = numbers.copy()
     x ^= x >> np.uint32(16)
     x *= np.uint32(0x7FEB352D)
@@ -64,7 +56,7 @@ def mixed(numbers: Words) -> Words:
 
 
 def parameter_key(seed: int, parameter: int) -> int:
-    """Return the key of a parameter, given its index among the updated parameters."""
+    """Return the key of a parameter for its index among the updated parameters."""
     return int(mixed(np.array([seed + 0x9E3779B9 * (parameter + 1) & 0xFFFFFFFF], dtype=np.uint32))[0])
 
 

@@ -30,7 +30,7 @@ class Share:
     Attributes
     ----------
     percent
-        Number above 0 and up to 100; in training also a schedule or another function of the number of the update.
+        Number above 0 and up to 100; in training also a schedule, or a function of the number of the update.
     """
 
     percent: Any

@@ -19,7 +19,7 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
     """Return a graph with the output that `loss` reads, the name of this output, and the loss in the form stored in a program.
 
     The parameters are those of :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`, which selects the output of other losses
-    and the values read by terms with targets.
+    and the values read by terms that name no population.
 
     Raises
     ------

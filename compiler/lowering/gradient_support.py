@@ -15,7 +15,7 @@ from snnc.compiler.neurons.expression import SPIKES, Assignment, Call, Symbol
 from snnc.compiler.neurons.kernel import Kernel
 
 NO_BOUND: Final = -100.0
-"""Lower bound of a window that excludes no neuron, with which the code published by Finkbeiner et al. 2023 starts training."""
+"""A window with this lower bound, or a lower one, counts as excluding no neuron at its lower end."""
 _ROUNDING: Final = 4e-7
 """Relative slack of the bounds, a few rounding errors of float32: an extra neuron is harmless, a missing one is not."""
 

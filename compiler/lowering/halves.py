@@ -1,8 +1,9 @@
 """Numbers that a program stores as float16. Sums are float32.
 
 By default, with precision float16, a program that trains rounds its history. A program for inference has no history, and rounds the weights
-of its connections. Weights that are updated stay float32 unless float16 is requested for them: an update below half a unit in the last
-place is lost, rounded stochastically, or kept as a remainder, depending on the rounding (:mod:`snnc.compiler.losses.weight_rounding`).
+of its connections. Weights that are updated stay float32 unless float16 is requested for them. An update below half a unit in the
+last place of a float16 weight is lost, rounded stochastically, or kept as a remainder, depending on the rounding
+(:mod:`snnc.compiler.losses.weight_rounding`).
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def check_layers(half: Halves, program: StepProgram) -> None:
 
 
 def _weights_by_layer(connections: Iterable[ConnectionInfo], populations: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return the connections that read each weight, and their targets, by name."""
+    """Return, for each weight, the names of the connections that read it and of their targets."""
     found: dict[str, set[str]] = {}
     for c in connections:
         if c.weight is not None:

@@ -74,11 +74,12 @@ def lower(
         An output, a population or ``"population.port"`` that the loss reads; by default the choice of
         :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`.
     optimizer
-        With an optimiser, the program includes the update.
+        With a loss and an optimiser, the program includes the update.
     surrogate
         Derivative of ``spike`` for populations without their own; ``atan(2)`` by default.
     gradient_window
-        Restrict every surrogate to ``low < x < high``, see :meth:`~snnc.compiler.neurons.surrogates.surrogate.Surrogate.windowed`.
+        Restrict every surrogate of a step function to ``low < x < high``, see
+        :meth:`~snnc.compiler.neurons.surrogates.surrogate.Surrogate.windowed`.
         This is the widest window; its bounds are run-time values (:mod:`snnc.compiler.lowering.window_values`).
     steps
         Number of steps T, if it is fixed; by default the graph's.
@@ -98,6 +99,8 @@ def lower(
     ------
     GraphError
         The graph, or its combination with the loss, is invalid.
+    SurrogateValueError
+        The gradient window is not a range.
     NothingRoundedError, HalfRangeError
         No number of a kind in `half` can be float16, or a weight exceeds the range of float16.
     """

@@ -33,7 +33,9 @@ def named_parts(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def quoted(name: str) -> str:
-    """Return `name` as :func:`named_parts` reads it: in quotes, as a JSON string, if it has special characters or spaces around it.
+    """Return `name` as :func:`named_parts` reads it.
+
+    A name with special or unprintable characters, or with spaces around it, is written in quotes, as a JSON string.
 
     Examples
     --------

@@ -60,7 +60,7 @@ def limit_of(mode: Mode, capacity: int | Capacities | None, policy: DropPolicy, 
 
 @dataclass(frozen=True)
 class LimitedSource:
-    """Names of the limit parameters of a source: maximum number of spikes per step, and the key of the choice."""
+    """Buffer of a limited source, and the names of its parameters: maximum number of spikes per step, and key of the choice."""
 
     buffer: str
     capacity: str
@@ -85,7 +85,7 @@ def limits_of(program: StepProgram) -> dict[str, tuple[float, float]]:
 
 
 def without_limits(program: StepProgram) -> StepProgram:
-    """Return `program` without the parameters of its limits, for machines, whose relays choose the spikes."""
+    """Return `program` without the parameters of its limits, for tile machines, whose relays choose the spikes."""
     removed = {name for found in limited_sources(program).values() for name in (found.capacity, found.key)}
     parameters = {name: p for name, p in program.parameters.items() if name not in removed}
     return replace(program, parameters=parameters, buffers={name: b for name, b in program.buffers.items() if name not in removed})

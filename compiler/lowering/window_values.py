@@ -1,6 +1,6 @@
 """Bounds of a gradient window as run-time values: kernel parameters that are neither trained nor saved with the weights.
 
-The compiled window is the widest one: plans for machines use it as the support of the surrogate
+The compiled window is the widest one: plans for tile machines use it as the support of the surrogate
 (:mod:`snnc.compiler.lowering.gradient_support`), and a run may narrow it at any time.
 """
 

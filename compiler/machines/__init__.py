@@ -27,7 +27,9 @@ def target_names() -> tuple[str, ...]:
 
 
 def target_text(name_or_path: str | Path, others: Others = _NONE) -> str:
-    """Return the text of a target's file, in which comments give the source of every number; `others` are listed in the error message.
+    """Return the text of a target's file; in files included with snnc, comments give the source of every number.
+
+    `others` are listed in the message about an unknown target.
 
     Raises
     ------
@@ -63,7 +65,9 @@ def _unknown(text: str, others: Others) -> str:
 
 
 def nearest(text: str, names: Sequence[str], others: Others = _NONE) -> str | None:
-    """Return the name that has `text` as a synonym, or else the most similar name; None if no name is similar. Case is ignored.
+    """Return the name that has `text`, up to a colon, as a synonym, or else the most similar name; None if no name is similar.
+
+    Case is ignored.
 
     Examples
     --------

@@ -72,7 +72,7 @@ class Compute:
     Attributes
     ----------
     fp32_macs_per_cycle, fp16_macs_per_cycle
-        Number of multiply-adds of the matrix unit.
+        Number of multiply-adds per cycle of the matrix unit.
     fp32_width, fp16_width
         Number of values processed by one vector instruction.
     load_bytes_per_issue, store_bytes_per_issue
@@ -110,7 +110,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Target:
-    """Description of a machine for the mapping and the cost model; its TOML file gives the source of every number.
+    """Description of a machine for the mapping and the cost model; the included TOML files give the source of every number.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class Target:
 
     @property
     def link_bytes_per_second(self) -> float:
-        """Rate at which the chip with the most links can send to other chips over all its links."""
+        """Rate at which the chip with the most links can send to other chips over all its links; 0 with one chip or without links."""
         if self.links is None or self.chips == 1:
             return 0.0
         ends = [0] * (self.chips + 1)

@@ -1,11 +1,11 @@
 """Derivation of a :class:`~snnc.compiler.neurons.kernel.Kernel` from neuron equations: forward code and its adjoint.
 
-The adjoint is computed by reverse accumulation over single assignments, with incoming gradients d_o and d_s::
+The adjoint is computed by reverse accumulation over assignments, each to a new name; d_o and d_s arrive for outputs and states::
 
-    d_x  =  incoming d_x  +  sum over the assignments y = f(x, …) of  d_y * df/dx
+    d_x  =  arriving d_x  +  sum over the assignments y = f(x, …) of  d_y * df/dx
 
 where df/dx is the surrogate for ``spike`` (Neftci, Mostafa & Zenke 2019, "Surrogate gradient learning in spiking neural
-networks") and 0 through ``detach``. Local derivatives and shared subexpressions come from SymPy.
+networks") and 0 through ``detach``. SymPy computes local derivatives and finds common subexpressions.
 """
 
 from __future__ import annotations
@@ -24,16 +24,10 @@ from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.single_assignment import Equations, inline, live, lower, previous
 from snnc.compiler.neurons.stored_values import choose_storage
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
-from snnc.compiler.neurons.symbolic import from_sympy, symbol, to_sympy
-from snnc.compiler.neurons.symbolic_functions import Detach, Sympy, Where
+from snnc.compiler.neurons.symbolic import Detach, Sympy, Where, from_sympy, to_sympy
 
 
-def derive_kernel(
-    model: NeuronModel,
-    surrogate: Surrogate,
-    learnable: Iterable[str] = (),
-    ports: Iterable[str] | None = None,
-) -> Kernel:
+def derive_kernel(model: NeuronModel, surrogate: Surrogate, learnable: Iterable[str] = (), ports: Iterable[str] | None = None) -> Kernel:
     """Lower `model` to forward code and derive its adjoint.
 
     Parameters
@@ -43,7 +37,7 @@ def derive_kernel(
     surrogate
         Derivative of ``spike`` and ``spike_ge``; in addition to ``x``, it may read parameters of the neuron.
     learnable
-        Names, in the model, of the parameters with respect to which the adjoint differentiates.
+        Names, in the model, of the parameters for which the adjoint computes gradients.
     ports
         Output ports that are read, in the order ``o0``, ``o1``, …; each is a state or an assigned name. By default ``model.outputs``.
 
@@ -90,7 +84,7 @@ def _adjoint(equations: Equations, learnable: tuple[str, ...], binary: frozenset
         if any(name in active for name in symbols(assignment.value)):
             active.add(assignment.target)
 
-    gradient: dict[str, Sympy] = {n: symbol(f"d_{n}") for n in (*equations.states, *equations.outputs)}
+    gradient: dict[str, Sympy] = {n: sympy.Symbol(f"d_{n}") for n in (*equations.states, *equations.outputs)}
     statements: dict[str, Sympy] = {}
     for assignment in reversed(equations.assignments):
         arriving = gradient.get(assignment.target, sympy.S.Zero)
@@ -100,7 +94,7 @@ def _adjoint(equations: Equations, learnable: tuple[str, ...], binary: frozenset
         if len(arriving.free_symbols) > 1:
             name = f"g{len(statements)}"
             statements[name] = arriving
-            arriving = symbol(name)
+            arriving = sympy.Symbol(name)
         for operand, partial in partials.items():
             gradient[operand] = gradient.get(operand, sympy.S.Zero) + arriving * partial
     for name, target in results.items():
@@ -109,10 +103,7 @@ def _adjoint(equations: Equations, learnable: tuple[str, ...], binary: frozenset
 
 
 def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[Assignment, ...]:
-    """Share subexpressions, order the statements by dependency, and convert them to snnc's code with the names ``r0``, ``r1`` ….
-
-    Only `results` keep their names.
-    """
+    """Convert statements to assignments, ordered by dependency, with temporary names ``r0``, ``r1`` … for all except `results`."""
     shared, values = sympy.cse(list(statements.values()), symbols=sympy.numbered_symbols("c"), order="canonical")
     table: dict[str, Sympy] = {s.name: value for s, value in shared} | dict(zip(statements, values, strict=True))
 
@@ -142,22 +133,21 @@ def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[As
 def partial_derivatives(assignment: Assignment, wanted: Collection[str], binary: Collection[str], surrogate: Surrogate) -> dict[str, Sympy]:
     """Differentiate `assignment` with respect to each name in `wanted` that it reads; derivatives that are 0 are omitted.
 
-    If the derivative of a function contains the function's value, as that of ``exp`` does, it reads the assigned value instead of
-    recomputing it.
+    A derivative that contains the value of the differentiated function, as that of ``exp`` does, reads the assigned name.
     """
     names = [name for name in dict.fromkeys(symbols(assignment.value)) if name in wanted]
     match assignment.value:
         case Call("spike" | "spike_ge", (Symbol(name),)):
-            partials = {name: to_sympy(surrogate.derivative).xreplace({symbol("x"): symbol(name)})} if name in wanted else {}
+            partials = {name: to_sympy(surrogate.derivative).xreplace({sympy.Symbol("x"): sympy.Symbol(name)})} if name in wanted else {}
         case Call("where", (condition, *_)) if is_binary(condition, binary):
             mask = to_sympy(condition)
             rules = {Where(mask, 1, 0): mask, Where(mask, 0, 1): 1 - mask}
             partials = {name: _derive(assignment.value, name).xreplace(rules) for name in names}
         case Call():
-            whole = {to_sympy(assignment.value): symbol(assignment.target)}
             partials = {name: _derive(assignment.value, name) for name in names}
             if assignment.value.function in _VALUE_IN_DERIVATIVE:
-                partials = {name: partial.xreplace(whole) for name, partial in partials.items()}
+                value = {to_sympy(assignment.value): sympy.Symbol(assignment.target)}
+                partials = {name: partial.xreplace(value) for name, partial in partials.items()}
         case _:
             partials = dict.fromkeys(names, sympy.S.One)
     return {name: partial for name, partial in partials.items() if partial != 0}
@@ -169,10 +159,9 @@ _VALUE_IN_DERIVATIVE = frozenset({"exp", "sqrt", "tanh", "sigmoid", "pow"})
 
 def slope_of(value: Expression, name: str, target: str) -> tuple[Assignment, ...]:
     """Return code that assigns to `target` the derivative of `value` with respect to `name`; spikes have the derivative 0."""
-    found = _derive(value, name)
-    return _code({target: found}, (target,))
+    return _code({target: _derive(value, name)}, (target,))
 
 
 def _derive(expression: Expression, name: str) -> Sympy:
-    derivative = to_sympy(expression).diff(symbol(name))
+    derivative = to_sympy(expression).diff(sympy.Symbol(name))
     return derivative.replace(Detach, lambda operand: operand)

@@ -1,4 +1,4 @@
-"""Detection of forward values that are 0 or 1 by construction."""
+"""Find values that are always 0 or 1, given the form of the equations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from snnc.compiler.neurons.expression import Assignment, Call, Expression, Numbe
 
 
 def binary_names(assignments: Iterable[Assignment]) -> frozenset[str]:
-    """Return the names whose value is provably 0 or 1."""
+    """Return the names whose values are always 0 or 1; each name is assigned once."""
     found: set[str] = set()
     for assignment in assignments:
         if is_binary(assignment.value, found):
@@ -17,9 +17,10 @@ def binary_names(assignments: Iterable[Assignment]) -> frozenset[str]:
 
 
 def is_binary(expression: Expression, known: Collection[str] = ()) -> bool:
-    """Return whether `expression` is 0 or 1 by construction; `known` are names with such values.
+    """Return whether `expression` is always 0 or 1, if the names `known` are.
 
-    These are spikes, comparisons, the constants 0 and 1, and products, minima, maxima, complements and selections of such values.
+    This holds for spikes, comparisons, and the constants 0 and 1; for products, minima, maxima, complements and selections of such values;
+    and for ``abs``, ``sign``, ``sqrt``, ``float16`` and ``detach`` of such a value.
     """
     match expression:
         case Number(value):

@@ -1,8 +1,7 @@
-"""Cache of derived kernels, by the inputs of the derivation.
+"""Cache of kernels, the forward and adjoint code derived from neuron equations.
 
-Deriving a kernel needs SymPy, whose import alone takes half a second; for a network that was compiled before, this is more time than all
-other work up to the first training step. A kernel is stored as text in the language of neuron equations, which is parsed and never
-evaluated.
+Deriving a kernel needs SymPy, whose import alone takes half a second, more than all other work before the first training step of a network
+that was compiled before. A kernel is stored as text in the language of neuron equations, which is parsed and never evaluated.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ LARGEST: Final = 1 << 20
 """Maximum size of a file in bytes; a typical kernel has a few thousand."""
 _DERIVING: Final = (
     "adjoint", "binary_values", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "single_assignment",
-    "stored_values", "symbolic", "symbolic_functions",
+    "stored_values", "symbolic",
 )  # fmt: skip
-"""Modules that determine the result of a derivation."""
+"""Modules whose code determines the derived kernel; a change of them invalidates the cache."""
 _CODE: Final = ("forward", "backward")
 _NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not in (*_CODE, "binary", "labels", "rounded", "halves"))
 """Fields that are lists of names."""
@@ -70,7 +69,7 @@ def _deriving() -> str:
 
 
 def _read(path: Path) -> Kernel | None:
-    """Return the kernel stored in a file; None if the file does not exist or does not contain a kernel."""
+    """Return the kernel stored in a file; None without a file that contains one."""
     try:
         data = read_checked(path, LARGEST)
         return None if data is None else from_data(json.loads(data))
@@ -90,7 +89,7 @@ def _write(path: Path, kernel: Kernel) -> None:
 
 
 def to_data(kernel: Kernel) -> dict[str, Any]:
-    """Return the kernel as JSON data, without its rounded values and float16 states, which are determined after the derivation."""
+    """Return the kernel as JSON data, without `rounded` and `halves`, which are determined after the derivation."""
     code = {name: "\n".join(map(str, getattr(kernel, name))) for name in _CODE}
     names = {name: list(getattr(kernel, name)) for name in _NAMES}
     return {**names, **code, "binary": sorted(kernel.binary), "labels": dict(kernel.labels)}
@@ -99,12 +98,7 @@ def to_data(kernel: Kernel) -> dict[str, Any]:
 def from_data(data: dict[str, Any]) -> Kernel:
     """Return the kernel from the result of :func:`to_data`.
 
-    Raises
-    ------
-    EquationError
-        The code contains statements other than assignments, or is too long.
-    KeyError, TypeError
-        The data do not describe a kernel.
+    Invalid code raises an EquationError; data that describe no kernel raise a KeyError or TypeError.
     """
     names: dict[str, Any] = {name: tuple(data[name]) for name in _NAMES}
     forward, backward = (_code(data[name]) for name in _CODE)

@@ -3,9 +3,9 @@
 ::
 
     expression = Number | Symbol | Call
-    Call       = function (expression, ...)      functions and their arity: FUNCTIONS
+    Call       = function (expression, ...)      functions and their numbers of arguments: FUNCTIONS
 
-Text is parsed through Python's :mod:`ast` with a whitelist of node types; it is never evaluated. The tree keeps the
+Text is parsed by Python's :mod:`ast`, with a list of permitted node types; it is never evaluated. The tree keeps the
 author's order of operations, because float32 results depend on it.
 """
 
@@ -41,7 +41,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of :data:`FUNCTIONS` applied to its arguments."""
+    """A function of :data:`LOWERED` applied to its arguments."""
 
     function: str
     args: tuple[Expression, ...]
@@ -50,24 +50,8 @@ class Call:
 Expression: TypeAlias = Number | Symbol | Call
 
 FUNCTIONS: Final[Mapping[str, int]] = {
-    "add": 2,
-    "sub": 2,
-    "mul": 2,
-    "div": 2,
-    "neg": 1,
-    "pow": 2,
-    "exp": 1,
-    "log": 1,
-    "sqrt": 1,
-    "abs": 1,
-    "sign": 1,
-    "tanh": 1,
-    "sigmoid": 1,
-    "erf": 1,
-    "sin": 1,
-    "cos": 1,
-    "min": 2,
-    "max": 2,
+    **dict.fromkeys(("add", "sub", "mul", "div", "pow", "min", "max"), 2),
+    **dict.fromkeys(("neg", "exp", "log", "sqrt", "abs", "sign", "tanh", "sigmoid", "erf", "sin", "cos"), 1),
     "spike": 1,  # 1 where x > 0, else 0; its derivative is the surrogate
     "spike_ge": 1,  # 1 where x >= 0, else 0; its derivative is the surrogate
     "detach": 1,  # x, with derivative 0
@@ -79,16 +63,11 @@ FUNCTIONS: Final[Mapping[str, int]] = {
 ROUND: Final = "float16"
 """x rounded to the nearest float16 number, ties to even, with the derivative 1. The lowering adds it; users' text cannot contain it."""
 LOWERED: Final[Mapping[str, int]] = {**FUNCTIONS, ROUND: 1}
-"""Functions of lowered equations, with their numbers of arguments."""
+"""Number of arguments of each function of lowered equations."""
 
-_BINARY: Final[Mapping[type[ast.operator], str]] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.Pow: "pow",
-}
+_BINARY: Final[Mapping[type[ast.operator], str]] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
 _TEXT: Final[Mapping[str, tuple[str, int]]] = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
+"""Sign and precedence of operators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +82,9 @@ class Assignment:
 
 
 def call(function: str, *args: Expression | float, functions: Mapping[str, int] = FUNCTIONS) -> Call:
-    """Return a call of `function`, one of `functions`; plain numbers are converted to :class:`Number`.
+    """Return a call of `function`; plain numbers become :class:`Number`.
 
-    Raises
-    ------
-    EquationError
-        The function is unknown or has a different number of arguments.
+    Raises an EquationError if `functions` does not contain the function, or with another number of arguments.
     """
     if functions.get(function) != len(args):
         raise EquationError(
@@ -121,10 +97,7 @@ def call(function: str, *args: Expression | float, functions: Mapping[str, int] 
 def parse_assignments(text: str, functions: Mapping[str, int] = FUNCTIONS) -> tuple[Assignment, ...]:
     """Parse lines of ``name = expression`` with calls of `functions`; ``#`` starts a comment.
 
-    Raises
-    ------
-    EquationError
-        The text contains anything but assignments of whitelisted expressions; the message contains the line.
+    Anything else raises an EquationError, whose message contains the line.
     """
     if len(text) > MAX_TEXT:
         raise EquationError(f"the equations are {len(text)} characters long; the limit is {MAX_TEXT}.")
@@ -133,7 +106,7 @@ def parse_assignments(text: str, functions: Mapping[str, int] = FUNCTIONS) -> tu
         module = ast.parse("\n".join(lines), mode="exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise EquationError(f"the equations cannot be parsed: {error}. Write one 'name = expression' per line.") from None
-    assignments: list[Assignment] = []
+    assignments = []
     for statement in module.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -184,13 +157,10 @@ def _from_ast(node: ast.expr, depth: int, functions: Mapping[str, int]) -> Expre
             raise EquationError(f"the arguments of '{name}' must be positional.")
         case ast.Call(func=ast.Name(id=name)):
             raise EquationError(f"the function '{name}' is unknown; use {', '.join(FUNCTIONS)}.")
-        case _:
-            pass
     raise EquationError(f"{_excerpt(node)} is not allowed in equations.")
 
 
 def _finite(value: float) -> float:
-    """Return a constant as a float, or raise an EquationError if it is not finite."""
     try:
         number = float(value)
     except OverflowError:
@@ -208,12 +178,12 @@ def _excerpt(node: ast.expr) -> str:
 
 
 def to_text(expression: Expression) -> str:
-    """Return `expression` as text, from which :func:`parse_expression` returns an equal expression."""
+    """Return `expression` as text, from which :func:`parse_expression` returns an equal expression (if it does not contain `ROUND`)."""
     return _text(expression, 0)
 
 
 def _text(expression: Expression, outer: int) -> str:
-    """Print an expression, in parentheses where an operator of the precedence `outer` around it requires them."""
+    """Return an expression as text, in parentheses where the operator around it, of precedence `outer`, requires them."""
     match expression:
         case Number(value):
             text = repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
@@ -222,11 +192,10 @@ def _text(expression: Expression, outer: int) -> str:
             return f"({text})" if text.startswith("-") and outer else text
         case Symbol(name):
             return name
+        case Call("neg", (Number() as number,)):
+            return f"neg({_text(number, 0)})"
         case Call("neg", (operand,)):
             text = f"-{_text(operand, 3)}"
-            if isinstance(operand, Number):
-                text = f"neg({_text(operand, 0)})"
-                return text
             return f"({text})" if outer else text
         case Call(function, (left, right)) if function in _TEXT:
             sign, level = _TEXT[function]
@@ -266,7 +235,7 @@ def substitute(expression: Expression, values: Mapping[str, Expression]) -> Expr
 
 
 def transform(expression: Expression, rule: Callable[[Expression], Expression]) -> Expression:
-    """Rebuild `expression` bottom-up, and apply `rule` to each rebuilt node."""
+    """Rebuild `expression` from its leaves upwards, and apply `rule` to each rebuilt node."""
     if isinstance(expression, Call):
         expression = Call(expression.function, tuple(transform(a, rule) for a in expression.args))
     return rule(expression)

@@ -1,4 +1,4 @@
-"""Lowering of neuron equations to a forward :class:`~snnc.compiler.neurons.kernel.Kernel`, without adjoint and saved values."""
+"""Lowering of neuron equations to a :class:`~snnc.compiler.neurons.kernel.Kernel` with forward code only."""
 
 from __future__ import annotations
 
@@ -12,20 +12,7 @@ from snnc.compiler.neurons.single_assignment import Equations, inline, lower, wi
 
 
 def forward_kernel(model: NeuronModel, ports: Iterable[str] | None = None) -> Kernel:
-    """Lower `model` to forward code.
-
-    Parameters
-    ----------
-    model
-        The neuron.
-    ports
-        Output ports that are read, in the order ``o0``, ``o1``, …; each is a state or an assigned name. By default ``model.outputs``.
-
-    Raises
-    ------
-    NeuronDefinitionError
-        A port does not exist.
-    """
+    """Lower `model` to forward code; `ports` and errors as in :func:`~snnc.compiler.neurons.adjoint.derive_kernel`."""
     equations = lower(model, ports)
     forward = inline(plain(equations), equations.hoisted)
     return assemble(equations, forward, numbering(forward))
@@ -46,7 +33,7 @@ def assemble(
     saved: tuple[str, ...] = (),
     learnable: tuple[str, ...] = (),
 ) -> Kernel:
-    """Return the kernel of `equations`, with intermediates renamed by `rename`."""
+    """Return the kernel of `equations`; `rename` contains new names for intermediate values."""
     return Kernel(
         inputs=equations.inputs,
         states=equations.states,
@@ -63,7 +50,7 @@ def assemble(
 
 
 def numbering(*code: Iterable[Assignment]) -> dict[str, str]:
-    """Return new names for the intermediates that `code` assigns, numbered in order of appearance."""
+    """Return new names for the intermediate values that `code` assigns, numbered in order of appearance."""
     names = dict.fromkeys(a.target for assignments in code for a in assignments if a.target.startswith("k"))
     return {name: f"k{n}" for n, name in enumerate(names)}
 

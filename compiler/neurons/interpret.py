@@ -1,4 +1,4 @@
-"""Interpreter of assignments over NumPy arrays: the semantics of expressions, for the reference backend and for tests."""
+"""Interpreter of assignments over NumPy arrays: it defines the meaning of expressions, for the reference backend and for tests."""
 
 from __future__ import annotations
 
@@ -17,17 +17,10 @@ _erf: Final = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def evaluate(assignments: Iterable[Assignment], environment: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
-    """Run `assignments` in order and return the assigned values.
+    """Run `assignments` in order and return the assigned values; ``detach(x)`` is ``x``.
 
-    All values are computed in the widest floating type of `environment`: constants do not widen float32. A value that
-    does not depend on an array has no dimensions; NumPy's broadcasting applies throughout.
-
-    Parameters
-    ----------
-    assignments
-        Straight-line code; ``detach(x)`` evaluates to ``x``.
-    environment
-        Values of names that are read before they are assigned.
+    `environment` contains the values of names that are read before they are assigned; the widest floating type among them is that of all
+    results. Arrays are broadcast as in NumPy; a value that depends on no array has no dimensions.
     """
     values = {name: np.asarray(value) for name, value in environment.items()}
     floating = [value.dtype for value in values.values() if np.issubdtype(value.dtype, np.floating)]
@@ -54,37 +47,21 @@ def _value(expression: Expression, values: Mapping[str, Array], real: np.dtype[A
     raise TypeError(expression)
 
 
-def _sigmoid(x: Array) -> Array:
-    result: Array = 1 / (1 + np.exp(-x))
-    return result
-
-
-def _to_half(x: Array) -> Array:
-    return x.astype(np.float16).astype(x.dtype)
-
-
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    **{name: getattr(np, name) for name in ("exp", "log", "sqrt", "abs", "sign", "tanh", "sin", "cos")},
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
     "div": np.divide,
     "neg": np.negative,
     "pow": np.power,
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
-    "abs": np.abs,
-    "sign": np.sign,
-    "tanh": np.tanh,
-    "sigmoid": _sigmoid,
-    "sin": np.sin,
-    "cos": np.cos,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "min": np.minimum,
     "max": np.maximum,
     "spike": lambda x: np.greater(x, 0),
     "spike_ge": lambda x: np.greater_equal(x, 0),
     "detach": np.asarray,
-    "float16": _to_half,
+    "float16": lambda x: x.astype(np.float16).astype(x.dtype),
     "gt": np.greater,
     "ge": np.greater_equal,
     "where": lambda c, a, b: np.where(c != 0, a, b),

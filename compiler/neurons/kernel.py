@@ -1,13 +1,13 @@
-"""Neuron models prepared for code generation: straight-line forward and adjoint code with canonical names.
+"""Neuron models prepared for code generation: lists of assignments for a step and for its adjoint.
 
-Emitted code contains only canonical names (``labels`` contains the names in the model, for comments and reports):
+The assignments contain only canonical names; ``labels`` contains the names in the model, for comments and reports:
 
 =============  ======================================================================
 ``i0 i1 …``    currents at the input ports
 ``s0 s1 …``    states after the step; ``s0_prev`` before the step
 ``a0 a1 …``    parameters
 ``o0 o1 …``    outputs
-``k0 k1 …``    intermediates of the forward code, which the backward code may recompute; ``r0 …`` of the backward code
+``k0 k1 …``    intermediate values of the forward code, which the backward code may recompute; ``r0 …`` of the backward code
 ``d_x``        gradient of the loss with respect to ``x``
 =============  ======================================================================
 """
@@ -24,8 +24,8 @@ from snnc.compiler.neurons.expression import Assignment, Expression
 class Kernel:
     """One time step of a population and its adjoint.
 
-    Every name is assigned once (static single assignment). The derivative of ``spike`` is resolved: the surrogate is
-    already in ``backward``. ``detach`` does not occur in the code; ``spike``/``spike_ge`` occur as functions with values 0 and 1.
+    Every name is assigned once. The derivative of ``spike`` is resolved: ``backward`` contains the surrogate. ``detach`` does not occur in
+    the code; ``spike`` and ``spike_ge`` occur as functions with the values 0 and 1.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class Kernel:
         States for which the adjoint reads the values of all steps (T + 1 values, the initial one first), as ``s*_prev`` (slot t)
         or ``s*`` (slot t + 1).
     saved
-        Other forward names (inputs, intermediates or outputs) that are stored at each step because the adjoint cannot
-        recompute them.
+        Other forward names (inputs, intermediate values or outputs) that are stored at each step, because the adjoint cannot recompute
+        them.
     backward
         Adjoint code. It reads ``s*`` and ``s*_prev`` of `history`, `saved`, ``a*``, and the incoming gradients ``d_o*`` (of this step's
         outputs) and ``d_s*`` (of the states, from the following step). It assigns ``d_s*_prev``, ``d_i*`` and, for `learnable`, ``d_a*``:
@@ -46,9 +46,9 @@ class Kernel:
         0 for an unused input, applies to all neurons and samples. Recomputed forward values keep their forward names, including an ``s*``
         that is not in `history`.
     learnable
-        Parameters that ``backward`` differentiates.
+        Parameters for which ``backward`` computes gradients.
     binary
-        Outputs that are 0 or 1 by construction.
+        Outputs that are always 0 or 1.
     labels
         Names in the model, by canonical name.
     rounded

@@ -1,7 +1,6 @@
 """Neuron models as data: states, parameters, input ports and an ordered list of elementwise equations.
 
-A state has the previous step's value before its assignment, and the current step's value after it.
-Any assigned name, and any state, can be an output port.
+Equations read a state's value of the previous step until the state is assigned, and then its new value.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ class NeuronModel:
     inputs
         Input ports; the currents at a port are summed. The first port is the default.
     states
-        State names with their default initial values.
+        Default initial value by state.
     parameters
-        Parameter names with their default values; a population may override them with a scalar or one value per neuron.
+        Default value by parameter; a population may override it with a scalar or one value per neuron.
     equations
         Equations of one time step, in order.
     outputs
-        Output ports; the first port is the default. Each is a state or an assigned name.
+        Output ports, each a state or an assigned name; the first port is the default.
     """
 
     name: str
@@ -65,7 +64,7 @@ def neuron(
     EquationError
         The text is not in the equation language.
     NeuronDefinitionError
-        Names are missing, repeated, reserved or unused.
+        A name is undefined, repeated or reserved, or an input or a parameter is assigned.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Operation counts of straight-line code by kind, for cost models."""
+"""Numbers of operations in a list of assignments, by kind, for cost models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def operation_counts(assignments: Iterable[Assignment]) -> dict[str, int]:
-    """Return the operation counts for one neuron, without zeros. A ``where`` over a comparison compares once."""
+    """Return the number of operations of each kind for one neuron, without zeros. A ``where`` over a comparison compares once."""
     counts: Counter[str] = Counter()
 
     def count(expression: Expression) -> Expression:

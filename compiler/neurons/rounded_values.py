@@ -1,9 +1,11 @@
-"""Selection of the values that are stored for the backward pass in 16 bits, and of the offsets subtracted before rounding.
+"""Selection of the values that are stored for the backward pass in 16 bits, and of the offsets subtracted from them before rounding.
 
-States that are float16 in the forward pass, and values that it rounds, are stored exactly. Any other value is rounded only if this cannot
-change a decision of the backward pass. A state that is compared with a threshold is therefore stored as its distance from the threshold, so
-that rounding preserves the sign: the backward pass reads the actual spikes, and the surrogate, which is steepest at the threshold, has an
-error of at most 1 in 2^8 (bfloat16) or 2^11 (float16). A value that determines a decision in any other way stays float32.
+Values that the forward pass itself rounds to float16 are stored exactly. Any other value is rounded only if this cannot change a decision
+of the backward pass, that is, the result of a comparison (except with a bound of the surrogate's support). A state that is compared with a
+threshold is therefore stored as its distance from the threshold, whose sign rounding preserves: the backward pass reads the actual spikes.
+(In float16 this holds for thresholds of 0.5 or more; for smaller ones, distances up to 2^-25 become 0.) The surrogate, which is steepest
+at the threshold, reads a distance with a relative error of at most 1 in 2^8 (bfloat16) or 2^11 (float16; more for distances below 2^-14).
+A value that determines a decision in any other way stays float32.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from snnc.compiler.neurons.kernel import Kernel
 _SPIKES: Final = frozenset({"spike", "spike_ge", "sign"})
 _COMPARISONS: Final = frozenset({"gt", "ge"})
 _EXACT, _SIGNED, _ROUNDED = range(3)
-"""Effects of rounding on a value: unchanged; changed with the same sign; changed."""
+"""Effects of rounding on a value: none; changed, but with the same sign; changed."""
 
 
 class _DecidesError(Exception):
@@ -60,16 +62,16 @@ def _constant(expression: Expression, parameters: Collection[str]) -> bool:
 
 
 class _Rounding:
-    """Propagation of rounding through a kernel's backward code, if `names` are rounded as distances from `centre`."""
+    """Effects of rounding on the values of a kernel's backward code, if `names` are rounded as distances from `centre`."""
 
     def __init__(self, kernel: Kernel, names: Collection[str], centre: Expression) -> None:
         self.kernel, self.names, self.centre = kernel, names, centre
         self._kinds = dict.fromkeys(names, _SIGNED if centre == Number(0.0) else _ROUNDED)
-        # Comparisons that occur only in the adjoint are bounds of a surrogate's support, which rounded values may cross.
+        # If only the adjoint has comparisons, they are bounds of a surrogate's support, which rounded values may cross.
         self._authored = any(_compares(a.value) for a in kernel.forward)
 
     def decides(self) -> bool:
-        """Return whether rounding may change more than the magnitude of a value."""
+        """Return whether rounding may change a decision of the backward code."""
         try:
             for assignment in self.kernel.backward:
                 self._kinds[assignment.target] = self._kind(assignment.value)
@@ -88,8 +90,7 @@ class _Rounding:
                 return _SIGNED
             case Call("gt" | "ge", (Symbol(name), right)) if name in self.names and right == self.centre:
                 return _EXACT
-        arguments = [self._kind(argument) for argument in expression.args]
-        return self._of_call(expression, arguments)
+        return self._of_call(expression, [self._kind(argument) for argument in expression.args])
 
     def _of_call(self, call: Call, arguments: Sequence[int]) -> int:
         """Return the effect on a call, given the effects on its arguments."""

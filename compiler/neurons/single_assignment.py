@@ -1,7 +1,7 @@
-"""Neuron equations as single assignments with canonical names (see :mod:`snnc.compiler.neurons.kernel`).
+"""Neuron equations as single assignments: each name is assigned once, and names are canonical (:mod:`snnc.compiler.neurons.kernel`).
 
-Every function except sums, products, quotients, constant powers and ``detach`` gets its own assignment with plain
-operands, so the adjoint can refer to its value and to its argument exactly as the forward code computed them.
+Every function except sums, products, quotients, constant powers and ``detach`` gets its own assignment, with plain
+operands, so that the adjoint can refer to its value and its argument exactly as the forward code computed them.
 :func:`inline` undoes this for printing. The author's order of operations never changes.
 """
 
@@ -20,12 +20,12 @@ _ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div", "neg", "detach"})
 _PRODUCTS: Final = frozenset({-2.0, -1.0, 0.5, 1.0, 2.0, 3.0})
 """Exponents for which products, quotients and roots have the same results as PyTorch's pow."""
 _MAX_DEPTH: Final = 12
-"""Maximum nesting of sums and products; deeper expressions are split to limit the recursion of SymPy."""
+"""Maximum nesting of sums and products; deeper expressions are split to limit SymPy's recursion."""
 
 
 @dataclass(frozen=True)
 class Equations:
-    """Single assignments that still contain ``detach``."""
+    """Single assignments, which may contain ``detach``; `hoisted` are names introduced here for parts of the author's expressions."""
 
     inputs: tuple[str, ...]
     states: tuple[str, ...]
@@ -33,7 +33,6 @@ class Equations:
     outputs: tuple[str, ...]
     assignments: tuple[Assignment, ...]
     hoisted: frozenset[str]
-    """Names introduced by the lowering."""
     labels: Mapping[str, str]
 
 
@@ -43,17 +42,14 @@ def previous(state: str) -> str:
 
 
 def without_detach(expression: Expression) -> Expression:
-    """Replace ``detach(x)`` by ``x``."""
+    """Replace each ``detach(x)`` in `expression` by ``x``."""
     return transform(expression, lambda e: e.args[0] if isinstance(e, Call) and e.function == "detach" else e)
 
 
 def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
     """Convert `model` to single assignments that compute its states and the outputs `ports`.
 
-    Raises
-    ------
-    NeuronDefinitionError
-        A port is neither a state nor assigned.
+    A port that is neither a state nor assigned raises a NeuronDefinitionError.
     """
     output_ports = tuple(model.outputs if ports is None else ports)
     inputs = {name: f"i{n}" for n, name in enumerate(model.inputs)}
@@ -68,20 +64,20 @@ def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
     for n, assignment in enumerate(model.equations):
         target = assignment.target
         if last[target] != n:
-            builder.assign(target, builder.fresh(target))
+            canonical = builder.fresh(target)
         elif target in states:
-            builder.assign(target, states[target])
+            canonical = states[target]
         else:
-            builder.assign(target, f"o{output_ports.index(target)}" if target in output_ports else builder.fresh(target))
-        builder.value(assignment.value)
+            canonical = f"o{output_ports.index(target)}" if target in output_ports else builder.fresh(target)
+        builder.assign(target, canonical, assignment.value)
     for author, state in states.items():
         if author not in last:
-            builder.add(Assignment(state, Symbol(previous(state))))
+            builder.assignments.append(Assignment(state, Symbol(previous(state))))
             builder.names[author] = state
     outputs = tuple(f"o{n}" for n in range(len(output_ports)))
     for port, output in zip(output_ports, outputs, strict=True):
         if builder.names[port] != output:
-            builder.add(Assignment(output, Symbol(builder.names[port])))
+            builder.assignments.append(Assignment(output, Symbol(builder.names[port])))
 
     roots = [*states.values(), *outputs]
     labels = {canonical: author for names in (inputs, states, parameters) for author, canonical in names.items()}
@@ -108,8 +104,6 @@ class _AssignmentBuilder:
     labels: dict[str, str] = field(default_factory=dict)
     _known: dict[Expression, str] = field(default_factory=dict)
     _count: int = 0
-    _author: str = ""
-    _target: str = ""
 
     def fresh(self, label: str = "") -> str:
         """Return a new name; `label` is the author's name of the value, if any."""
@@ -119,17 +113,12 @@ class _AssignmentBuilder:
             self.labels[name] = label
         return name
 
-    def add(self, assignment: Assignment) -> None:
-        self.assignments.append(assignment)
-
-    def assign(self, author: str, target: str) -> None:
-        self._author, self._target = author, target
-
-    def value(self, value: Expression) -> None:
-        flat = self._flatten(substitute(value, {a: Symbol(n) for a, n in self.names.items()}), self._target)
-        if flat != Symbol(self._target):
-            self.add(Assignment(self._target, flat))
-        self.names[self._author] = self._target
+    def assign(self, author: str, target: str, value: Expression) -> None:
+        """Assign `value` to `target`, the new canonical name of `author`."""
+        flat = self._flatten(substitute(value, {a: Symbol(n) for a, n in self.names.items()}), target)
+        if flat != Symbol(target):
+            self.assignments.append(Assignment(target, flat))
+        self.names[author] = target
 
     def _flatten(self, expression: Expression, target: str = "") -> Expression:
         """Convert an expression: sums and products stay nested, and every other function gets its own assignment."""
@@ -167,7 +156,7 @@ class _AssignmentBuilder:
         if not target:
             self.hoisted.add(name)
         self._known[expression] = name
-        self.add(Assignment(name, expression))
+        self.assignments.append(Assignment(name, expression))
         return Symbol(name)
 
 

@@ -1,9 +1,9 @@
 """Selection of the smallest set of arrays that must be stored over a sequence to compute the adjoint.
 
-A forward value can be recomputed if it is stored or if all its operands can be recomputed. So the stored values must
-cut every path from the inputs and previous states to the values that the adjoint reads. The history of a state is
-one array and provides both its values, before and after the step. The search is exact; for models far larger than usual neurons, it stops
-at a bound and returns the best cut found so far.
+A forward value is available to the adjoint if it is stored, or can be recomputed from available operands. So the stored values must
+cut every path from the inputs and previous states to the values that the adjoint reads. The history of a state is one array and contains
+its values before and after each step. The search is exact; for models far larger than usual neurons, it stops at a bound and returns the
+smallest set found so far.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, symbols
+from snnc.compiler.neurons.expression import Assignment, calls, symbols
 from snnc.compiler.neurons.single_assignment import Equations, previous
 
 MAX_CUTS: Final = 20_000
@@ -41,7 +41,7 @@ def choose_storage(equations: Equations, needed: Iterable[str]) -> StoredValues:
 
 @dataclass
 class _Search:
-    """Branch-and-bound search: an uncut path must be cut at one of its values, and each is tried."""
+    """Branch-and-bound search: a path without a stored value must be cut at one of its values, and each is tried."""
 
     equations: Equations
     needed: frozenset[str]
@@ -59,7 +59,7 @@ class _Search:
         """Stored array of a value: the history for both values of a state, else the value itself."""
 
     def run(self, stored: frozenset[str]) -> None:
-        """Try all cuts that contain `stored`, states first, and keep the best one."""
+        """Try all sets that contain `stored` and cut all paths, states first, and keep the best one."""
         if stored in self._seen or len(self._seen) > MAX_CUTS:
             return
         self._seen.add(stored)
@@ -110,10 +110,4 @@ class _Search:
 
 def _work(assignment: Assignment) -> int:
     """Return the work of an assignment: the number of its function calls, where a costly one counts 8."""
-
-    def count(expression: Expression) -> int:
-        if not isinstance(expression, Call):
-            return 0
-        return (8 if expression.function in _COSTLY else 1) + sum(map(count, expression.args))
-
-    return count(assignment.value)
+    return sum(8 if call.function in _COSTLY else 1 for call in calls(assignment.value))

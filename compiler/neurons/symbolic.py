@@ -1,32 +1,82 @@
 """Conversion of expressions to SymPy and back, for the derivation of adjoints.
 
-Only sums, products, quotients and numeric powers become nodes of SymPy; every other function of the language is a class
-of :mod:`snnc.compiler.neurons.symbolic_functions`. SymPy does not parse text: its objects are created directly.
+Sums, products, quotients and numeric powers become nodes of SymPy. Every other function of the equation language is a class in
+:data:`CLASSES`, which defines derivatives (``fdiff``) and no rewriting rules, so that SymPy does not change the author's expressions. SymPy
+does not parse text: its objects are created directly.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from functools import reduce
+from types import new_class
+from typing import Any, Final, TypeAlias
 
 import sympy
 
 from snnc.compiler.errors import EquationError
 from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
-from snnc.compiler.neurons.symbolic_functions import CLASSES, Power, PowerBase, Sympy
 
+Sympy: TypeAlias = Any
+"""A SymPy expression (SymPy has no type information)."""
+
+
+def _function(name: str, *derivatives: Callable[..., Sympy] | None) -> Any:
+    """Return the class `name` of a function.
+
+    Each of `derivatives` gets the function's value and its arguments, and returns the derivative with respect to one argument; None: 0.
+    """
+
+    def fdiff(self: Sympy, argindex: int = 1) -> Sympy:
+        derivative = derivatives[argindex - 1]
+        return sympy.S.Zero if derivative is None else derivative(self, *self.args)
+
+    return new_class(name, (sympy.Function,), exec_body=lambda body: body.update(nargs=len(derivatives), fdiff=fdiff))
+
+
+Sign: Final[Sympy] = _function("Sign", None)
+Gt: Final[Sympy] = _function("Gt", None, None)
+Ge: Final[Sympy] = _function("Ge", None, None)
+Exp: Final[Sympy] = _function("Exp", lambda exp, x: exp)
+Log: Final[Sympy] = _function("Log", lambda log, x: 1 / x)
+Sin: Final[Sympy] = _function("Sin", lambda sin, x: Cos(x))
+Cos: Final[Sympy] = _function("Cos", lambda cos, x: -Sin(x))
+Power: Final[Sympy] = _function("Power", lambda power, x, n: n * Power(x, n - 1), lambda power, x, n: power * Log(x))
+Where: Final[Sympy] = _function("Where", None, lambda where, c, a, b: Where(c, 1, 0), lambda where, c, a, b: Where(c, 0, 1))
+Detach: Final[Sympy] = _function("Detach", None)
+PowerBase: Final[Sympy] = _function("PowerBase", lambda base, x: sympy.S.One)
+"""Base of a power that is a sum: versions of SymPy differ in the factors that they extract from sums."""
+
+CLASSES: Final[Mapping[str, Any]] = {
+    "exp": Exp,
+    "log": Log,
+    "sqrt": _function("Sqrt", lambda sqrt, x: 1 / (2 * sqrt)),
+    "abs": _function("Abs", lambda abs_, x: Sign(x)),  # 0 at 0
+    "sign": Sign,
+    "tanh": _function("Tanh", lambda tanh, x: 1 - tanh**2),
+    "sigmoid": _function("Sigmoid", lambda sigmoid, x: sigmoid * (1 - sigmoid)),
+    "erf": _function("Erf", lambda erf, x: sympy.Float(2 / math.sqrt(math.pi)) * Exp(-(x**2))),
+    "sin": Sin,
+    "cos": Cos,
+    "pow": Power,  # with an exponent that is not a constant
+    "min": _function("Min", lambda min_, a, b: Ge(b, a), lambda min_, a, b: Gt(a, b)),  # if equal, the first argument has the derivative 1
+    "max": _function("Max", lambda max_, a, b: Ge(a, b), lambda max_, a, b: Gt(b, a)),
+    "gt": Gt,
+    "ge": Ge,
+    "where": Where,
+    "detach": Detach,
+    "float16": _function("Float16", lambda rounded, x: sympy.S.One),
+    "spike": _function("Spike", None),  # partial_derivatives replaces its derivative with the surrogate
+    "spike_ge": _function("SpikeGe", None),
+}
+"""SymPy classes by function of the equation language."""
+_NAMES: Final = {kind: name for name, kind in CLASSES.items()}
 _LARGEST_PRODUCT: Final = 4
 """Largest exponent for which a power is written as a product."""
-_NAMES: Final = {kind: name for name, kind in CLASSES.items()}
 
 
-def symbol(name: str) -> Sympy:
-    """Return the SymPy symbol of a name."""
-    return sympy.Symbol(name)
-
-
-def number(value: float) -> Sympy:
+def _number(value: float) -> Sympy:
     """Return the SymPy number of a constant.
 
     Only -1, 0 and 1 become integers, so that products with them simplify: SymPy computes exactly with integers, and a user's
@@ -45,9 +95,9 @@ def to_sympy(expression: Expression) -> Sympy:
     """Convert `expression`; constant parts are folded in double precision."""
     match expression:
         case Number(value):
-            return number(value)
+            return _number(value)
         case Symbol(name):
-            return symbol(name)
+            return sympy.Symbol(name)
         case Call("add", (left, right)):
             return to_sympy(left) + to_sympy(right)
         case Call("sub", (left, right)):
@@ -69,7 +119,7 @@ def to_sympy(expression: Expression) -> Sympy:
 
 
 def _power(base: Sympy, exponent: Sympy) -> Sympy:
-    """Return a power; if base and exponent are numbers, it is evaluated, and may be infinite or NaN."""
+    """Return a power; if both arguments are numbers, the value is computed."""
     if not exponent.is_Number:
         return Power(base, exponent)
     if not base.is_Number:
@@ -80,7 +130,7 @@ def _power(base: Sympy, exponent: Sympy) -> Sympy:
         value = math.inf
     if isinstance(value, complex):
         value = math.nan
-    return number(value)
+    return _number(value)
 
 
 def _grouped(base: Sympy) -> Sympy:
@@ -88,14 +138,9 @@ def _grouped(base: Sympy) -> Sympy:
 
 
 def from_sympy(expression: Sympy, name: Callable[[Expression], Expression]) -> Expression:
-    """Convert back to cheap code: small powers as products, quotients of products, folded constants.
+    """Convert the result of :func:`to_sympy` back to cheap code: small powers as products, quotients of products, folded constants.
 
-    Parameters
-    ----------
-    expression
-        Expression with the nodes of :func:`to_sympy`.
-    name
-        Function that assigns a name to a subexpression that is used more than once, and returns its symbol.
+    `name` assigns a name to a subexpression that is used more than once, and returns its symbol.
     """
     if expression.is_Symbol:
         return Symbol(expression.name)
@@ -179,13 +224,9 @@ def _factors(base: Expression, exponent: float, name: Callable[[Expression], Exp
     if exponent == 0.5:
         return [Call("sqrt", (base,))]
     if exponent == int(exponent) and exponent <= _LARGEST_PRODUCT:
-        named = base if isinstance(base, Symbol) else name(base)
-        return [named] * int(exponent)
+        return [base if isinstance(base, Symbol) else name(base)] * int(exponent)
     return [Call("pow", (base, Number(exponent)))]
 
 
 def _chain(factors: list[Expression]) -> Expression:
-    total = factors[0]
-    for factor in factors[1:]:
-        total = Call("mul", (total, factor))
-    return total
+    return reduce(lambda product, factor: Call("mul", (product, factor)), factors)

@@ -1,4 +1,4 @@
-"""Pass that removes Adds whose consumers are populations or other Adds, which sum their inputs anyway."""
+"""Pass that removes Adds whose values only populations or other Adds read, because these sum their inputs anyway."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from snnc.compiler.passes.edit import add_edge, has_initial_value, joined
 
 @dataclass(frozen=True)
 class DissolveAdd:
-    """Connect the sources of an Add directly to its consumers, if all of these are populations or other Adds.
+    """Connect the sources of an Add directly to the nodes that read it, if all of these are populations or other Adds of a fitting shape.
 
-    An Add with several consumers is dissolved only if every source is an input or a population; a Linear would need a relay population
-    to feed several consumers.
+    If several nodes read an Add, it is dissolved only if every source is an input or a population, because a Linear, for example, can feed
+    several populations only through a relay population. An Add that is read with a delay is kept if a source may be nonzero before the
+    first step.
     """
 
     name: ClassVar[str] = "dissolve-add"

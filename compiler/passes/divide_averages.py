@@ -1,4 +1,4 @@
-"""Pass that splits each average into a sum and one division, as frameworks do, so that results agree bit for bit on every backend."""
+"""Pass that splits averages into a sum and one division, as frameworks do, so that results agree bit for bit on every backend."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.arrays.windows import windows_of
-from snnc.compiler.ir.graph import Array, Edge, Graph, Pool, Population, Reduce, Shape
+from snnc.compiler.ir.graph import Array, Graph, Pool, Population, Reduce, Shape
 from snnc.compiler.ir.shapes import port_map, reduced_axes
 from snnc.compiler.neurons.library import Quotient
-from snnc.compiler.passes.edit import add_edge, fresh_name, replace_operation
+from snnc.compiler.passes.edit import insert_population, replace_operation
 
 _Average: TypeAlias = Pool | Reduce
 
@@ -40,7 +40,7 @@ class DivideAverages:
 
 
 def _counts(name: str, operation: _Average, shape: Shape) -> Array | None:
-    """Return the divisors of an average, given the `shape` of its input: one, or one per window. None for other operations."""
+    """Return the divisors of an average over an input of `shape`: one, or one per window. None for other operations."""
     match operation:
         case Pool(kind="average"):
             return functools.reduce(np.multiply.outer, windows_of(name, operation, shape).taps_inside(operation.count_padding))
@@ -51,14 +51,7 @@ def _counts(name: str, operation: _Average, shape: Shape) -> Array | None:
 
 def _split_average(graph: Graph, name: str, operation: _Average, counts: Array) -> None:
     """Replace an average by a sum and a population that divides it by `counts`."""
-    after = graph.outgoing(name)
-    graph.nx.remove_edges_from(list(graph.nx.out_edges(name, keys=True)))
     replace_operation(graph, name, replace(operation, kind="sum"))
-    same = bool((counts == counts.reshape(-1)[0]).all())
-    divisor = counts.reshape(-1)[0] if same else counts
-    model = Quotient()
+    divisor = counts.flat[0] if (counts == counts.flat[0]).all() else counts
     parameters = {"divisor": np.asarray(divisor, np.float32)}
-    divided = graph.add(fresh_name(graph, f"{name}.average"), Population(model, counts.shape, parameters))
-    add_edge(graph, Edge(name, divided, "out", model.inputs[0]))
-    for edge in after:
-        add_edge(graph, replace(edge, source=divided, source_port=model.outputs[0]))
+    insert_population(graph, name, f"{name}.average", Population(Quotient(), counts.shape, parameters))

@@ -11,7 +11,7 @@ from snnc.compiler.passes.edit import without
 
 @dataclass(frozen=True)
 class DropFlatten:
-    """Remove every Flatten and Reshape whose consumers can read its source directly.
+    """Remove every Flatten and Reshape if all nodes that read it can read its source directly.
 
     A Flatten or Reshape that changes the shape is kept before an Output, because it defines the shape of the result.
     """

@@ -1,4 +1,4 @@
-"""Graph edits shared by passes; except for :func:`without`, they modify their argument, so passes copy the graph first."""
+"""Changes of graphs, shared by passes; except for :func:`without`, they modify their argument, so passes copy the graph first."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fresh_name(graph: Graph, wanted: str) -> str:
 def has_initial_value(graph: Graph, edge: Edge) -> bool:
     """Return whether the source of `edge`, such as a state, may be nonzero before the first step.
 
-    If so, `edge` cannot be joined with a delayed edge: the delayed values before the first step would no longer be 0.
+    If so, `edge` cannot be joined with a delayed edge, which delivers 0 until the first delayed value arrives.
     """
     source = graph.operation(edge.source)
     state = isinstance(source, Population) and edge.source_port in source.model.states
@@ -49,27 +49,23 @@ def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
     if before.source == name:
         return False
     source = ports[before.source, before.source_port].shape
-    result = ports[name, "out"].shape
     for after in graph.outgoing(name):
         if after.delay and has_initial_value(graph, before):
             return False
         match graph.operation(after.target):
             case Linear() | Sparse() | Flatten() | Reshape():
-                fits = True
+                continue
             case Population(shape=shape):
                 fits = compatible(source, shape)
             case _:  # derives its shape from its input
-                fits = source == result
+                fits = source == ports[name, "out"].shape
         if not fits:
             return False
     return True
 
 
 def without(graph: Graph, names: Iterable[str]) -> Graph:
-    """Return a copy of `graph` without those nodes of `names` that :func:`can_bypass` allows to remove.
-
-    Every node of `names` must pass its only input on unchanged.
-    """
+    """Return a copy of `graph` without the nodes `names`, each of which passes its only input on; nodes that must stay are kept."""
     graph = graph.copy()
     for name in names:
         if can_bypass(graph, name, port_map(graph)):
@@ -78,8 +74,18 @@ def without(graph: Graph, names: Iterable[str]) -> Graph:
 
 
 def bypass(graph: Graph, name: str) -> None:
-    """Connect the source of `name` to its consumers, adding delays, and remove `name`."""
+    """Remove `name`, and connect its source to the nodes that read it; delays are added."""
     (before,) = graph.incoming(name)
     for after in graph.outgoing(name):
         add_edge(graph, joined(before, after))
     graph.nx.remove_node(name)
+
+
+def insert_population(graph: Graph, name: str, wanted: str, population: Population) -> None:
+    """Insert a population, called `wanted` or `wanted` with a number, between the node `name` and the nodes that read it."""
+    new = graph.add(fresh_name(graph, wanted), population)
+    after = graph.outgoing(name)
+    graph.nx.remove_edges_from(list(graph.nx.out_edges(name, keys=True)))
+    add_edge(graph, Edge(name, new, "out", population.model.inputs[0]))
+    for edge in after:
+        add_edge(graph, replace(edge, source=new, source_port=population.model.outputs[0]))

@@ -1,4 +1,4 @@
-"""Pass that converts nearly dense Sparse weights that training does not change to Linear."""
+"""Pass that stores Sparse weights as dense ones, with zeros, if training does not change them and few entries are missing."""
 
 from __future__ import annotations
 
@@ -12,20 +12,13 @@ from snnc.compiler.passes.edit import replace_operation
 
 @dataclass(frozen=True)
 class FillSparse:
-    """Store sparse weights as dense weights, with zeros.
+    """Replace Sparse operations by Linear ones, whose weights contain zeros.
 
     The pass is not part of the default flow: only targets that are faster with dense weights run it.
-
-    Parameters
-    ----------
-    trains
-        Whether the network will be trained: if so, a learnable Sparse is kept, because training would change the added zeros.
-    least
-        Minimum number of entries, as a fraction of rows times columns, from which a Sparse is converted.
     """
 
-    trains: bool
-    least: float = 0.0
+    trains: bool  # whether the network will be trained, which would change added zeros: a learnable Sparse is then kept
+    least: float = 0.0  # minimum share of entries that a replaced Sparse has, out of rows times columns
     name: ClassVar[str] = "fill-sparse"
 
     def __call__(self, graph: Graph) -> Graph:

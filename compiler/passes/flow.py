@@ -1,4 +1,4 @@
-"""Sequence of passes over a graph."""
+"""The sequence of passes that run on every graph before it is lowered."""
 
 from __future__ import annotations
 
@@ -27,27 +27,13 @@ class Pass(Protocol):
 
 
 DEFAULT_FLOW: Final[tuple[Pass, ...]] = (DropFlatten(), MergeLinear(), DissolveAdd(), DivideAverages(), MaterialiseRelays())
-"""Passes that run on every graph before it is lowered."""
 
 
 def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] = DEFAULT_FLOW) -> Graph:
-    """Verify `graph`, run the passes of `flow`, and verify after each pass that changed something.
+    """Verify `graph`, run the passes of `flow` up to the one called `dump_after`, and verify after each pass that changed something.
 
-    Parameters
-    ----------
-    graph
-        The graph; not changed.
-    dump_after
-        Name of the pass after which the flow stops; None: all passes run.
-    flow
-        The passes.
-
-    Raises
-    ------
-    UnknownPassError
-        `dump_after` is not a pass of `flow`.
-    GraphError
-        The graph fails :func:`~snnc.compiler.ir.verify.verify`.
+    `graph` itself does not change. Raises an UnknownPassError if no pass is called `dump_after`, and a GraphError if
+    :func:`~snnc.compiler.ir.verify.verify` finds a fault.
     """
     passes = tuple(flow)
     if dump_after is not None and dump_after not in {p.name for p in passes}:
@@ -69,12 +55,8 @@ def _is_unchanged(before: Graph, after: Graph) -> bool:
         and before.edges == after.edges
         and _same_objects(before.state_inputs, after.state_inputs)
         and _same_objects(before.idle_inputs, after.idle_inputs)
-        and _same_objects(_operations(before), _operations(after))
+        and _same_objects(*({name: graph.operation(name) for name in graph.nx} for graph in (before, after)))
     )
-
-
-def _operations(graph: Graph) -> dict[str, object]:
-    return {name: graph.operation(name) for name in graph.nx}
 
 
 def _same_objects(one: Mapping[str, object], other: Mapping[str, object]) -> bool:

@@ -1,4 +1,4 @@
-"""Pass that folds a frozen Scale before or after a Linear or Conv into its weights."""
+"""Pass that multiplies the weights of a Linear or Conv by a Scale before or after it, if training does not change the Scale."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Array, Conv, Edge, Graph, Linear, Scale
 from snnc.compiler.ir.shapes import PortMap, port_map
-from snnc.compiler.passes.edit import add_edge, bypass, has_initial_value, replace_operation
+from snnc.compiler.passes.edit import bypass, has_initial_value, replace_operation
 
 Weighted: TypeAlias = Linear | Conv
 
 
 @dataclass(frozen=True)
 class FoldScale:
-    """Fold each Scale that training does not change into the Linear or Conv before it or, if its factor is one number, after it.
+    """Fold each Scale that is not learnable into the Linear or Conv before it or, if its factor is one number, after it.
 
-    Products are computed in float64 and rounded once, to the type of the weight. Batch normalisation of a trained network is such a
-    Scale. The pass is not part of the default flow, because it changes weights that the author may need: a frontend runs it if the
-    original weights of the file are not needed.
+    A Scale stays if folding would change values that other nodes read, or if its factors or its bias do not fit the weights. Products are
+    computed in float64 and rounded once, to the type of the weight. Batch normalisation of a trained network is such a Scale. The pass is
+    not part of the default flow, because it changes weights that users read: a frontend runs it if the original weights of the file are
+    not needed.
     """
 
     name: ClassVar[str] = "fold-scale"
@@ -48,17 +49,12 @@ def _fold_into_source(graph: Graph, name: str, scale: Scale, ports: PortMap) -> 
     bias = (0.0 if weighted.bias is None else _double(weighted.bias)) * factor + shift
     has_bias = weighted.bias is not None or scale.bias is not None
     replace_operation(graph, before.source, _with(weighted, weight, bias if has_bias else None))
-    for after in graph.outgoing(name):
-        add_edge(graph, replace(after, source=before.source, source_port=before.source_port))
-    graph.nx.remove_node(name)
+    bypass(graph, name)
     return True
 
 
 def _per_channel(values: Array | None, shape: tuple[int, ...]) -> Array | None:
-    """Return one number per position of the first axis of `shape`; zeros if `values` is None.
-
-    None if an axis of `values` other than the first is longer than 1.
-    """
+    """Return `values`, zeros if None, as one number per position of the first axis of `shape`; None if another axis is longer than 1."""
     if values is None:
         return np.zeros(shape[0])
     values = values.reshape((1,) * (len(shape) - values.ndim) + values.shape)
@@ -87,7 +83,7 @@ def _fold_into_target(graph: Graph, name: str, scale: Scale) -> None:
 
 
 def _shift_reaches_all_weights(graph: Graph, scale: Scale, before: Edge, after: Edge) -> bool:
-    """Return whether the edges around `scale` can be joined and its bias, if any, is one number that reaches every weight at every step."""
+    """Return whether the edges around `scale` can be joined, and its bias, if any, is one number that reaches every weight every step."""
     if after.delay and has_initial_value(graph, before):
         return False
     if scale.bias is None:

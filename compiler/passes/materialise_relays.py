@@ -1,4 +1,4 @@
-"""Pass that adds relay populations for values that no population computes and that a Linear or an Output cannot read directly."""
+"""Pass that adds relay populations, so that only inputs and populations are sources of connections."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from snnc.compiler.ir.connections import BETWEEN
-from snnc.compiler.ir.graph import Add, Concat, Edge, Flatten, Graph, Input, OneToOne, Output, Population, Reshape
+from snnc.compiler.ir.graph import Add, Concat, Flatten, Graph, Input, OneToOne, Output, Population, Reshape
 from snnc.compiler.ir.shapes import node_shapes, port_map
 from snnc.compiler.neurons.library import Relay
-from snnc.compiler.passes.edit import add_edge, fresh_name, has_initial_value, replace_operation
+from snnc.compiler.passes.edit import has_initial_value, insert_population, replace_operation
 
 
 @dataclass(frozen=True)
 class MaterialiseRelays:
-    """Make populations and inputs the only sources of connections.
+    """Add a relay population for each value that no population computes, unless a connection or an Output can read it directly.
 
-    Afterwards, each operation of a connection (Linear, Conv, Pool, …) reads an Input or a Population and has one consumer, a Population;
-    only a OneToOne without a weight may have several. A Concat reads Inputs and Populations, and its consumers are Populations. A Flatten
-    occurs only between an Input or a Population and Outputs; a Reshape may also be the operation of a connection. No other operations
-    remain between them.
+    Afterwards, each operation of a connection (Linear, Conv, Pool, …) reads an Input or a Population, and one Population reads it; several
+    may read a OneToOne without a weight. A Concat reads Inputs and Populations, and only Populations read it. A Flatten occurs only between
+    an Input or a Population and Outputs; a Reshape may also be the operation of a connection. No other operations remain between inputs,
+    populations and outputs.
     """
 
     name: ClassVar[str] = "materialise-relays"
@@ -34,12 +34,12 @@ class MaterialiseRelays:
                 _rename_ports(graph, name)
         for name, _ in list(graph.of_type(*BETWEEN, Concat)):
             if not _is_view(graph, name) and not _leads_to_populations(graph, name):
-                _insert_relay(graph, name, Population(Relay(), shapes[name]))
+                insert_population(graph, name, f"{name}.relay", Population(Relay(), shapes[name]))
         return graph
 
 
 def _weightless(graph: Graph) -> list[str]:
-    """Return the names of Adds, and then of Flattens and OneToOnes without weights, whose treatment depends on adjacent Adds."""
+    """Return the names of Adds, and then of Flattens and OneToOnes without weights, which may stay if the Adds next to them are relays."""
     sums = [name for name, _ in graph.of_type(Add)]
     return sums + [name for name, o in graph.of_type(Flatten, OneToOne) if isinstance(o, Flatten) or o.weight is None]
 
@@ -59,7 +59,7 @@ def _is_view(graph: Graph, name: str) -> bool:
 
 
 def _leads_to_populations(graph: Graph, name: str) -> bool:
-    """Return whether the edges from an operation to its targets can become connections."""
+    """Return whether an operation can be a connection to the nodes that read it."""
     operation, before, after = graph.operation(name), graph.incoming(name), graph.outgoing(name)
     if not all(isinstance(graph.operation(e.target), Population) for e in after):
         return False
@@ -69,16 +69,6 @@ def _leads_to_populations(graph: Graph, name: str) -> bool:
     if isinstance(operation, Concat):
         return True
     return len(after) == 1 and not (delayed and getattr(operation, "bias", None) is not None)
-
-
-def _insert_relay(graph: Graph, name: str, relay: Population) -> None:
-    """Insert a relay between an operation and its targets."""
-    new = graph.add(fresh_name(graph, f"{name}.relay"), relay)
-    after = graph.outgoing(name)
-    graph.nx.remove_edges_from(list(graph.nx.out_edges(name, keys=True)))
-    for edge in after:
-        add_edge(graph, replace(edge, source=new, source_port=relay.model.outputs[0]))
-    add_edge(graph, Edge(name, new, "out", relay.model.inputs[0]))
 
 
 def _rename_ports(graph: Graph, name: str) -> None:

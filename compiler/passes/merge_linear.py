@@ -1,4 +1,4 @@
-"""Pass that removes one-to-one connections of weight 1: the only linear operations that merge without changing a bit of the results."""
+"""Pass that removes one-to-one connections of weight 1, which do not change values."""
 
 from __future__ import annotations
 

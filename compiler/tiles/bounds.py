@@ -1,21 +1,7 @@
-"""Two lower bounds on the cycles of a training step, to compare predictions with.
+"""Two lower bounds on the cycles of a training step, to compare predictions with (docs/explanation/bounds.md).
 
-*Balance bound*: the codelets and supersteps of the plan, distributed perfectly over ``A`` tiles (all tiles of the chips that the plan may
-use). Let ``w_v`` be the worker cycles of vertex v, ``r_i`` the bytes that tile i receives (a multicast counts at each of its receivers),
-and ``e`` the bytes that a tile receives in a cycle. Superstep s runs ``runs_s`` times, its barrier costs ``sync_s`` cycles, and no tile
-spends more than ``c_s`` cycles on copies inside its memory. The superstep costs::
-
-    bound_s = (sum_v w_v + c_s) / A  +  sum_i r_i / (A e)  +  sync_s          bound_cycles = sum_s runs_s bound_s
-
-A tile issues one worker instruction a cycle, so a worker cycle is a tile cycle when all workers are busy. Compute and exchange of a
-superstep are maxima over tiles, and a maximum is at least the mean, so the bound never exceeds the prediction.
-
-*Ideal bound*: the minimum work that any code must do. An event costs one instruction issue per vector of columns (as wide as the target's
-fp32 vector instructions) for the currents, and one for the weight gradients. An input that receives a gradient costs one issue per vector
-for this gradient. Every id crosses the exchange once, to one receiver. Each time step has one barrier per direction. Neurons, optimiser,
-loss, addresses and fragments are free::
-
-    ideal_cycles = T (issues / A + id bytes / (A e) + barriers)
+The *balance bound* is the time of the plan if its work and bytes were spread evenly over all tiles. The *ideal bound* is the minimum work
+that any code must do: one instruction per event and vector of weights, each id moved once, and one barrier per time step and direction.
 """
 
 from __future__ import annotations
@@ -63,14 +49,14 @@ def _issues(problem: MappingProblem, link: Link) -> float:
     if problem.training and link.weight_gradient:
         issues += float(rows * row)
     if problem.training and link.input_gradient:
-        entries = problem.support_events(problem.bus[problem.bus_of[link.id]]) if problem.returns(link) else link.inputs
+        entries = problem.support_events(problem.bus_into(link)) if problem.returns(link) else link.inputs
         back = row if link.indexed is not None else ceil_div(link.outputs, width) if link.dense else 1.0 / width
         issues += float(entries * back)
     return problem.batch * issues
 
 
 def _moved_bytes(problem: MappingProblem, bus_id: str) -> float:
-    """Return the bytes that one bus must move in a time step of the whole batch: its ids, or its values."""
+    """Return the bytes of the ids or values that one bus must move in a time step of the whole batch."""
     bus = problem.bus[bus_id]
     if not bus.events:
         return float(problem.batch * bus.window_bytes)

@@ -1,4 +1,4 @@
-"""Errors of the mapping and of reports (SNNC-E3xx)."""
+"""Errors of the mapping and of reports (SNNC-E3xx, and SNNC-E263)."""
 
 from __future__ import annotations
 
@@ -22,27 +22,18 @@ class NoScheduleError(SnncError, code="SNNC-E312"):
 
 @dataclass(frozen=True)
 class Knob:
-    """Command-line options that may make a network fit, and the memory that the network needs with these options.
-
-    Attributes
-    ----------
-    options
-        Options and their values, in order.
-    bytes
-        Bytes on the fullest tile with these options.
-    fits
-        Whether the network fits with them.
-    chips
-        Number of chips that the plan uses with them; 0 if the network does not fit.
-    exact
-        Whether `bytes` comes from a full plan; otherwise it is an estimate, and a full plan may need more or less.
-    """
+    """Command-line options that may make a network fit, and the memory that the network needs with these options."""
 
     options: tuple[tuple[str, str], ...]
+    """Options and their values, in order."""
     bytes: int
+    """Bytes on the fullest tile."""
     fits: bool
+    """Whether the network fits."""
     chips: int
+    """Number of chips that the plan uses; 0 if the network does not fit."""
     exact: bool = True
+    """Whether `bytes` comes from a full plan; otherwise it is an estimate, and a full plan may need more or less."""
 
     @property
     def text(self) -> str:
@@ -117,10 +108,7 @@ class NoPartitionerError(SnncError, code="SNNC-E324"):
 
 
 class BaselineTooBigError(TooBigError, code="SNNC-E325"):
-    """No variant of a baseline, a simple mapping to compare plans with, fits.
-
-    `needed` is the number of bytes on the fullest tile of the variant that comes closest to fitting.
-    """
+    """No variant of a baseline, a simple mapping to compare plans with, fits; the smallest one needs `needed` bytes on its fullest tile."""
 
     def __init__(self, text: str, needed: int) -> None:
         super().__init__(text)

@@ -18,7 +18,7 @@ from snnc.compiler.tiles.misfit_errors import baseline_misfit_error, misfit_erro
 from snnc.compiler.tiles.placement.choices import check_pairs
 from snnc.compiler.tiles.plan_writer import write_estimate, write_plan
 from snnc.compiler.tiles.remedies import PlannedBytes
-from snnc.compiler.tiles.request import Gradients, MappingRequest, check_length, check_options, check_streaming
+from snnc.compiler.tiles.request import Gradients, MappingRequest, check_length, check_options
 from snnc.compiler.tiles.request_search import (
     FAR,
     Placer,
@@ -29,19 +29,19 @@ from snnc.compiler.tiles.request_search import (
     quick_searches,
     smallest_misfit,
 )
-from snnc.compiler.tiles.schedule.capacity import check_names
+from snnc.compiler.tiles.schedule.buses import check_names
 from snnc.compiler.tiles.schedule.schedule import fused_schedule, make_schedule
 from snnc.compiler.tiles.search.quick_estimates import MAX_SLOWDOWN, Populations, QuickEstimate, QuickEstimates, Rival
 from snnc.compiler.tiles.search.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
 
 CLOSE: Final = 1.05
-"""Two searches may differ only in whether relays and neurons share a superstep. Local search refines both if the ratio of their cycles is
-at most this factor."""
+"""Local search refines both of two searches that differ only in whether relays and neurons share a superstep, if the ratio of their cycles
+is at most this factor."""
 RIVAL_MARGIN: Final = 1.01
 """A rival is a plan of the same populations with another order of neurons. Local search is skipped if this request, with the placement of
 the rival, is slower than the rival by more than this factor."""
 PROGRAM_FIELDS: Final = ("network", "schedule", "estimated")
-"""Fields of a request that are not compared with other requests: they follow from the program, or contain results."""
+"""Fields of a request that are not compared with other requests: the program determines them, or they contain results."""
 
 
 def make_plan(
@@ -78,46 +78,40 @@ def make_plan(
 
     Parameters
     ----------
-    program, target
-        The program to map, and the machine.
-    steps, batch
-        Number of time steps, and of samples, of one training step.
+    program, target, steps, batch
+        The program to map, the machine, and the numbers of time steps and of samples of one training step.
     training
         Whether the backward pass and the update are placed; None: if the program has a loss and an optimiser.
-    activity
-        Measured mean number of spikes per value and step, by buffer of the step program; assumed for other buffers.
-    rates
-        Measured mean number of spikes per step of each value, by buffer: costs of indexed connections follow from the rates of the values
-        that reach a tile.
-    counts, support_counts
-        Measured numbers of spikes, and of neurons that receive a gradient, by buffer, [steps, samples]: the cost of a superstep in each
-        step is that of its busiest tile. Values without measurements are assumed to fire independently.
-    patterns
-        The values that spiked, by buffer, as in :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns`: costs of indexed
-        connections follow from the spikes that reach each tile.
+    activity, support
+        Measured fractions, by buffer of the step program, of values that spike in a step, and of neurons that receive a gradient (that
+        spiked, or are inside the surrogate's support); assumed for other buffers.
     activity_source
         Where `activity` comes from, for reports.
-    capacity
-        Maximum number of events per sample in a window: for all buses, or by buffer. None: derived from measured activity, or the full
-        width without measurements.
+    rates
+        Measured mean number of spikes per step of each value, by buffer, for the costs of indexed connections.
+    counts, support_counts
+        Measured numbers of spikes, and of neurons that receive a gradient, by buffer, [steps, samples]. Values without measurements are
+        assumed to fire independently.
+    patterns
+        The values that spiked, by buffer, as in :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns`, for the costs of indexed
+        connections.
+    capacity, gradient_capacity
+        Maximum numbers of events per sample in a window, and of entries in a window of the backward pass: for all buses, or by buffer.
+        None: derived from measured activity, or the full width without measurements.
     mode
         Treatment of events beyond the capacity: "exact" sends further windows, "drop" keeps only the lowest ids.
-    support
-        Measured fraction of neurons that receive a gradient per step (that spiked, or are inside the surrogate's support), by buffer.
-    gradient_capacity
-        Maximum number of entries per sample in a window of the backward pass, in the form of `capacity`.
     gradients
         How gradients return to sources of spikes whose surrogate has bounded support: "windowed", only for neurons in the support;
         "dense", for all neurons; "auto", whichever is predicted to be faster.
     recompute
         Number of iterations in a segment. The forward pass of a segment runs again before its backward pass, so that only one segment's
-        history is stored at a time. "off": no segments; "auto": segments only if nothing fits without them, of the length with the least
-        predicted time among the tried ones that fit.
+        history is stored at a time. "off": no segments; "auto": segments only if nothing fits without them, of the fastest of the tried
+        lengths.
     streaming
         Data that may be stored outside the tiles if a sequence is divided into segments: "off", none; "inputs", which the host then sends
         segment by segment; "boundaries", also the initial states of segments, in streaming memory; "history", also the histories of
-        segments, instead of recompute. "auto" tries the first three in this order until one fits, and uses the fourth if it is predicted
-        to be faster.
+        segments, which are then not recomputed. "auto" tries the first three in this order until one fits, and uses the fourth if it is
+        predicted to be faster.
     fused
         Whether relays search for the spikes of one iteration of the forward pass while neurons compute the next iteration, if the network
         allows it; None: if that is predicted to be faster.
@@ -131,8 +125,8 @@ def make_plan(
     placer
         Function that returns the placements to price instead of a search; the fastest one is chosen.
     effort
-        Number of changes that local search tries around the best placement, for a network with one population on one tile; a network
-        twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.tiles.search.search.EFFORT`.
+        Number of changes of the best placement that local search tries, times the populations, times the tiles. None:
+        :data:`snnc.compiler.tiles.search.search.EFFORT`.
     quick
         Make only a quick estimate: full windows, no local search, and no advice if nothing fits.
     estimates
@@ -153,8 +147,7 @@ def make_plan(
         The strategy is unknown, its partitioner is not installed, or none of its placements fits.
     """
     check_strategy(strategy)
-    check_options(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute)
-    check_streaming(target, streaming)
+    check_options(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute, streaming=streaming)
     network = describe(program, training)
     network = replace(network, operation=operation and network.training)
     check_length(network, target, steps, batch)
@@ -173,15 +166,14 @@ def make_plan(
     if known_plan is not None:
         return known_plan
     searches, fastest = _run_searches(request, arguments, strategy, placer, estimates, effort, quick=quick)
-    if fastest.best is not None:
-        brief = quick and estimates is not None
-        usable = chips or target.chips
-        write = write_estimate if brief else partial(write_plan, usable=usable, strategy=strategy)
-        plan = write(program.name, fastest.best, activity_source)
-        if clocks and known_arguments:
-            clocks.add(known_arguments, plan)
-        return plan
-    raise _misfit(searches, request, strategy, effort, advises=placer is None and not quick)
+    if fastest.best is None:
+        raise _misfit(searches, request, strategy, effort, advises=placer is None and not quick)
+    brief = quick and estimates is not None
+    write = write_estimate if brief else partial(write_plan, usable=chips or target.chips, strategy=strategy)
+    plan = write(program.name, fastest.best, activity_source)
+    if clocks and known_arguments:
+        clocks.add(known_arguments, plan)
+    return plan
 
 
 def _run_searches(
@@ -201,7 +193,8 @@ def _run_searches(
         request = replace(request, estimated=tuple(estimate.searches))
     searches = estimate.searches if estimate is not None and resumed else fitting_searches(request, strategy, placer, quick=quick)
     if strategy != SNNC or placer is not None:
-        return searches, _fastest_given(searches, request).price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
+        fastest = min(_with_fused(searches, request) if request.fused else searches, key=Search.cycles)
+        return searches, fastest.price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
     candidates = estimate.candidates if estimate is not None and resumed else _candidates(searches, request)
     fastest = _fastest_refined(candidates, request, estimates, effort, quick=quick)
     if estimates is not None and quick:
@@ -219,7 +212,7 @@ def _misfit(searches: Sequence[Search], request: MappingRequest, strategy: str, 
 
 
 def _populations(request: MappingRequest) -> Populations:
-    """Return a key that is equal for two requests if a placement of one is valid for the other."""
+    """Return a key that is equal for two requests if a placement for one is valid for the other."""
     target = request.target
     sizes = target.chips, target.tiles_per_chip, target.tile_bytes, request.steps, request.batch
     return sizes, tuple((layer.id, layer.neurons) for layer in request.network.layers)
@@ -259,22 +252,18 @@ def _fastest_refined(
 
 
 def _candidates(searches: list[Search], request: MappingRequest) -> list[Search]:
-    """Return the searches that local search refines: the fastest for each way to return gradients and to schedule relays."""
     return _promising(_with_fused(_promising(searches), request))
 
 
 def _refine_all(candidates: Sequence[Search], effort: int) -> Search:
-    """Return the fastest search after local search."""
     return min((search.refine(effort) for search in candidates), key=Search.cycles)
 
 
-def _fastest_given(searches: Sequence[Search], request: MappingRequest) -> Search:
-    """Return the fastest search over given placements; relays and neurons share a superstep only if the request says so."""
-    return min(_with_fused(searches, request) if request.fused else searches, key=Search.cycles)
-
-
 def _with_fused(searches: Iterable[Search], request: MappingRequest) -> list[Search]:
-    """Add variants of the searches in which relays and neurons share a superstep, or replace the searches if the request says so."""
+    """Return the searches and, if allowed, variants in which relays and neurons share a superstep.
+
+    If the request requires such a variant, it replaces its search, unless it does not fit.
+    """
     both: list[Search] = []
     for search in searches:
         fused = list(_fused(search)) if request.fused is not False else []
@@ -304,8 +293,8 @@ def _promising(searches: Iterable[Search]) -> list[Search]:
     best: dict[frozenset[BusSource], list[Search]] = {}
     for search in sorted(searches, key=Search.cycles):
         same = best.setdefault(search.problem.windowed, [search])
-        fused = {(other.problem.fused is not None) for other in same}
-        if (search.problem.fused is not None) not in fused and search.cycles() <= CLOSE * same[0].cycles():
+        fused = search.problem.fused is not None
+        if all((other.problem.fused is not None) != fused for other in same) and search.cycles() <= CLOSE * same[0].cycles():
             same.append(search)
     fastest = min(same[0].cycles() for same in best.values())
     return [search for same in best.values() for search in same if search.cycles() <= FAR * fastest]

@@ -1,4 +1,4 @@
-"""A memo table with a bound on its size."""
+"""A table of cached results with a bound on its size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST: Final = 1 << 14
 
 
 class Memo:
-    """Table of cached results; :data:`MOST` bounds its size."""
+    """Table with at most :data:`MOST` results."""
 
     def __init__(self) -> None:
         self._found: dict[object, Any] = {}

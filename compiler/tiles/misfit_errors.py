@@ -20,7 +20,7 @@ from snnc.compiler.tiles.remedies import Attempt, find_knobs
 from snnc.compiler.tiles.request import MappingRequest
 
 GROWTH: Final = 50
-"""Each trial of :func:`_closest` increases the memory of a tile by the fraction 1 / GROWTH."""
+"""Each trial of :func:`_closest` increases the memory of a tile by 1 / GROWTH of it."""
 _WHAT: Final = {
     "weights": "weights",
     "tables": "tables of connections that are not dense",
@@ -80,7 +80,6 @@ def bytes_at_least(problem: MappingProblem) -> int:
 
 
 def _advice(problem: MappingProblem, knobs: tuple[Knob, ...]) -> str:
-    """Return a sentence with the effect of each knob, in numbers."""
     if not knobs:
         return " No option helps; use a network with fewer neurons."
     effects = []
@@ -101,19 +100,17 @@ def _what(layout: Layout, tile: int, category: str, size: int) -> str:
 
 
 def _code(exchange: int) -> str:
-    """Describe code that includes `exchange` bytes of exchange code, which grows with the fragments that a tile receives."""
     return f"code ({exchange:,} of them exchange code, for fragments received from other tiles)"
 
 
 def _most_relayed(layout: Layout, tile: int) -> BusSource | None:
-    """Return the source whose samples take most of a tile's memory."""
     sizes = layout.problem.store_sizes
     held = {source: sizes[source] * r.samples for source, relays in layout.relays.items() for r in relays if r.tile == tile}
     return max(held, key=lambda s: held[s], default=None)
 
 
 def _relayed(layout: Layout, tile: int) -> str:
-    """Name the source whose samples take most of the memory of a tile without blocks, or the losses there."""
+    """Say what a tile without blocks stores: the source whose samples take most of its memory, or losses."""
     source = _most_relayed(layout, tile)
     if source is None:
         return " (losses of samples)" if tile in layout.loss_tiles else ""
@@ -144,7 +141,7 @@ def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
 
 
 def baseline_misfit_error(problem: MappingProblem, strategy: str, misfit: tuple[int, Layout, MemoryUse] | None) -> BaselineTooBigError:
-    """Return an error with the bytes that a baseline needs in the layout that comes closest to fitting."""
+    """Return an error about the layout of a baseline that comes closest to fitting."""
     assert misfit is not None, "a baseline has at least one form, and none fits"
     needed, layout, memory = misfit
     tile = memory.tile

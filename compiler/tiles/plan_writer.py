@@ -27,19 +27,11 @@ def write_plan(name: str, best: Priced, activity_source: str, usable: int, strat
     layout, problem = best.layout, best.layout.problem
     steps, tiles = supersteps(layout), usable * problem.target.tiles_per_chip
     phases = tuple(phase(layout, step) for step in steps)
-    plan = Plan(
-        name=name,
-        target=problem.target,
-        steps=problem.steps,
-        batch=problem.batch,
-        training=problem.training,
-        interval=problem.schedule.interval,
-        iterations=problem.schedule.iterations(problem.steps),
+    plan = replace(
+        write_estimate(name, best, activity_source),
         populations=tuple(_population(problem, layer, layout.ranges[layer.id]) for layer in problem.network.layers),
         buses=tuple(_bus(layout, bus) for bus in problem.buses),
         connections=tuple(_connection(layout, link) for link in problem.network.links),
-        activity=dict(problem.activity),
-        activity_source=activity_source,
         memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.at_peak.items()},
         memory_over_time=tuple(best.memory.phases()),
         unshared_bytes=int(best.memory.unshared[best.memory.tile]),
@@ -50,8 +42,6 @@ def write_plan(name: str, best: Priced, activity_source: str, usable: int, strat
         ideal_cycles=ideal_bound(problem, tiles),
         strategy=strategy,
         host_bytes=host_bytes(problem),
-        segment=problem.segment,
-        streamed=problem.streamed,
         streaming_bytes=streaming_bytes(layout),
         latency=1 if problem.fused is None else problem.fused.latency,
     )
@@ -84,7 +74,7 @@ def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
 def host_bytes(problem: MappingProblem) -> int:
     """Return the bytes that the host sends: inputs of all steps (some repeatedly with segments) and, in training, all targets.
 
-    If the loss is external, its caller sends the adjoint of the output instead of targets.
+    If the loss is external, the host sends the adjoint of the output instead of targets.
     """
     network, times = problem.network, runs_of_parts(problem)
     size = LABEL_BYTES * problem.training
@@ -101,7 +91,6 @@ def host_bytes(problem: MappingProblem) -> int:
 
 
 def _bus(layout: Layout, bus: Bus) -> BusPlan:
-    """Return the description of a bus in the plan."""
     return BusPlan(
         id=bus.id,
         source=bus.source.owner,
@@ -125,15 +114,8 @@ def _connection(layout: Layout, link: Link) -> ConnectionPlan:
 
 
 def _population(problem: MappingProblem, layer: Layer, where: TileRange) -> PopulationPlan:
-    """Return the description of a population in the plan."""
     return PopulationPlan(
-        layer.id,
-        layer.label,
-        layer.neurons,
-        problem.schedule.stages[layer.id],
-        where.starts,
-        where.width,
-        tuple(_blocks(problem, where)),
+        layer.id, layer.label, layer.neurons, problem.schedule.stages[layer.id], where.starts, where.width, tuple(_blocks(problem, where))
     )
 
 

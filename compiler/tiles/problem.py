@@ -67,7 +67,7 @@ class MappingProblem:
     """Schedule of a forward pass whose relays and neurons share a superstep; None if they have separate supersteps."""
 
     value_memo: Memo = field(default_factory=Memo)
-    """Memo table of data of single values, drawn or measured; these depend neither on the schedule nor on the kind of gradients."""
+    """Memo table of drawn or measured data of single values, which depend neither on the schedule nor on the kind of gradients."""
 
     @cached_property
     def forward(self) -> MappingProblem:
@@ -101,11 +101,11 @@ class MappingProblem:
         return None if rate is None or mean == 0 else rate.astype(np.float64) / mean
 
     def returns(self, link: Link) -> bool:
-        """Return whether the target of `link` sends the gradient of the source back in windows, as partial products of its blocks."""
+        """Return whether the target of `link` sends the gradient of the source back in windows."""
         return link.source in self.windowed and link.input_gradient and link.dense
 
     def copies(self, link: Link) -> bool:
-        """Return whether the source of `link` stores a copy of the weights and computes its gradient from all deltas."""
+        """Return whether the source of `link` stores a copy of the weights, and computes its gradient from the deltas."""
         return link.input_gradient and not self.returns(link)
 
     @property
@@ -124,7 +124,7 @@ class MappingProblem:
 
     @cached_property
     def further(self) -> FurtherWindows:
-        """Sizes of the windows of all buses, which determine the buses with further windows and those whose relays request them."""
+        """Sizes of the windows of all buses, and from them the buses with further windows."""
         windowed, exact = self.windowed_buses, self.mode == "exact"
         sizes = {
             b.id: WindowSizes(b.source.width, b.events, exact, b.capacity, b.gradient_capacity if b.id in windowed else None)
@@ -158,7 +158,6 @@ class MappingProblem:
         return {source: self.sizes_between_programs(self._store_lives(source)) for source in self.network.sources}
 
     def _store_lives(self, source: BusSource) -> dict[str, int]:
-        """Return the bytes of one sample on a relay, by lifetime: its sequence, ids that workers find in masks, and windows."""
         buses = self.buses_of(source)
         returning = [bus for bus in buses if bus.id in self.windowed_buses]
         searched = 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0
@@ -176,8 +175,8 @@ class MappingProblem:
     def sequence_bytes(self, source: BusSource, steps: int, *, bits: bool | None = None) -> int:
         """Return the bytes of one sample's values or spikes of `steps` steps (one step for a static input).
 
-        For an input, the host streams these bytes. Spikes are stored as one bit per value if `bits` is True, or as a list of ids per step
-        if it is False; None: as the relays of `source` store them.
+        Spikes are stored as one bit per value if `bits` is True, or as a list of ids per step if it is False; None: as the relays of
+        `source` store them.
         """
         slots = 1 if source.static else steps
         if source.kind != "spikes":
@@ -188,7 +187,7 @@ class MappingProblem:
         return slots * (self.ids_stored(source) * id_bytes(source) + COUNT_BYTES * counts)
 
     def ids_stored(self, source: BusSource) -> int:
-        """Return the maximum number of ids that relays store in a step: in mode "exact" the width, in mode "drop" the largest capacity."""
+        """Return the maximum number of ids that relays store in a step: all neurons in mode "exact", otherwise the largest capacity."""
         buses = self.buses_of(source)
         support = [bus.gradient_capacity for bus in buses if bus.id in self.windowed_buses]
         return whole_words(source.width if self.mode == "exact" else max([bus.capacity for bus in buses] + support), source.width)
@@ -217,7 +216,7 @@ class MappingProblem:
         return sizes
 
     def steps_stored(self, source: BusSource) -> int:
-        """Return the number of steps that a relay stores: all steps or those of a segment, and steps at boundaries for a population."""
+        """Return the number of steps that a relay stores: all steps or those of a segment and, for a population, steps at boundaries."""
         lag = self.largest_lag(source)
         if source.external:
             return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)
@@ -260,6 +259,10 @@ class MappingProblem:
         """Layers by id."""
         return {layer.id: layer for layer in self.network.layers}
 
+    def bus_into(self, link: Link) -> Bus:
+        """Return the bus that `link` reads."""
+        return self.bus[self.bus_of[link.id]]
+
     def buses_of(self, source: BusSource) -> tuple[Bus, ...]:
         """Return the buses that carry a source, one for each lag."""
         return self._buses_by_buffer.get(source.buffer, ())
@@ -277,7 +280,6 @@ class MappingProblem:
 
     @cached_property
     def _readers(self) -> tuple[Mapping[str, tuple[Layer, ...]], Mapping[str, tuple[Layer, ...]]]:
-        """Return the layers that read each bus, in the forward and in the backward pass."""
         readers: tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[Layer, ...]]] = ({}, {})
         for layer in self.network.layers:
             for backward in (False, True):
@@ -304,10 +306,12 @@ class MappingProblem:
 
     @cached_property
     def _window_events(self) -> Mapping[str, float]:
-        return {b.id: self.events(b.source) if b.capacity >= b.source.width else self._events_shown(b) for b in self.buses if b.events}
-
-    def _events_shown(self, bus: Bus) -> float:
-        return float(np.minimum(self.timeline.stored(bus), bus.capacity).mean())
+        stored = self.timeline.stored
+        return {
+            b.id: self.events(b.source) if b.capacity >= b.source.width else float(np.minimum(stored(b), b.capacity).mean())
+            for b in self.buses
+            if b.events
+        }
 
     def window_events(self, link: Link) -> float:
         """Return the expected number of events of a sample in the first window that `link` reads; 0 for a link of values."""
@@ -343,7 +347,6 @@ class MappingProblem:
 
     @cached_property
     def _ring_slots(self) -> Mapping[str, int]:
-        """Return :meth:`ring_slots` by buffer."""
         lags: dict[str, int] = {}
         for link in self.network.links:
             if link.input_gradient:

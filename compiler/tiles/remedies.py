@@ -15,7 +15,7 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import Knob
 from snnc.compiler.tiles.mapped.operations import SGD_CYCLES
 from snnc.compiler.tiles.request import MappingRequest
-from snnc.compiler.tiles.schedule.capacity import window_capacity
+from snnc.compiler.tiles.schedule.buses import window_capacity
 
 SECONDS: Final = 3.0
 """Processor time for new plans, in seconds; after it, only quick plans predict the effect of remedies."""
@@ -61,16 +61,8 @@ class Attempt(Protocol):
 def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
     """Return the best remedies: first those with which the network fits (if possible with unchanged results), then those that save most.
 
-    Each remedy is planned quickly first; then the best ones are planned as by :func:`snnc.compiler.tiles.make_plan`, while time remains.
-
-    Parameters
-    ----------
-    request
-        The request that does not fit.
-    needed
-        Bytes of its fullest tile.
-    attempt
-        Function that plans a request.
+    The fullest tile of `request` needs `needed` bytes. All remedies are planned quickly; then the best ones are planned as by
+    :func:`snnc.compiler.tiles.make_plan`, while time remains.
     """
     tries = _Tries(request, needed, attempt, time.process_time() + SECONDS)
     enough = needed - WORTH * (needed - request.target.tile_bytes)
@@ -90,7 +82,7 @@ def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[
 class TriedRemedy:
     """A remedy that was planned: its options, the resulting request, and the result of the plan."""
 
-    options: tuple[tuple[str, str], ...]
+    options: Options
     request: MappingRequest
     result: PlannedBytes
     exact: bool = False
@@ -121,11 +113,9 @@ class _Tries:
 
     @property
     def late(self) -> bool:
-        """Whether the time limit has passed."""
         return time.process_time() > self.until
 
     def planned(self, remedy: TriedRemedy) -> TriedRemedy:
-        """Plan a remedy again with full effort, if time remains."""
         if self.late:
             return remedy
         return replace(remedy, result=self.attempt(remedy.request, quick=False), exact=True)
@@ -139,14 +129,14 @@ class _Tries:
             yield self._try(replace(self.request, recompute="auto"), ("--recompute", "auto"))
         if self.request.streaming != "auto" and self.request.network.training:
             yield self._try(replace(self.request, streaming="auto"), ("--streaming", "auto"))
-        yield from self._capacity()
-        for change in (partial(self._fewer, "batch"), partial(self._fewer, "steps"), partial(self._dropped, always=True), self._plain):
+        fewer = partial(self._fewer, "batch"), partial(self._fewer, "steps")
+        for change in (self._capacity, *fewer, partial(self._dropped, always=True), self._plain, self._machine):
             found = change(self.request, ())
-            yield from () if found is None else (found,)
-        yield from self._machine()
+            if found is not None:
+                yield found
 
     def together(self) -> Iterator[TriedRemedy]:
-        """Combine options until the network fits: a larger machine, dropping, no moments, fewer samples, fewer steps."""
+        """Combine options until the network fits: a larger machine, dropped events, SGD without moments, fewer samples and steps."""
         request, options = self.request, list[tuple[str, str]]()
         machines = larger_targets(request.target)
         if machines:
@@ -173,8 +163,8 @@ class _Tries:
         return self._try(replace(request, capacity=size, mode="drop"), *before, ("--mode", "drop"), ("--capacity", str(size)))
 
     def _plain(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
-        """Try plain gradient descent, which has no moments."""
-        return self._try(_without_moments(request), *before, ("--optimizer", "sgd")) if request.network.moments else None
+        plain = replace(request, network=replace(request.network, moments=0, update=SGD_CYCLES))
+        return self._try(plain, *before, ("--optimizer", "sgd")) if request.network.moments else None
 
     def _fewer(self, name: str, request: MappingRequest, before: Options) -> TriedRemedy | None:
         """Try the largest number of samples or steps that fits, or the smallest number if none fits."""
@@ -185,7 +175,7 @@ class _Tries:
         return TriedRemedy((*before, (f"--{name}", str(value))), _with(request, name, value), result)
 
     def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, PlannedBytes]:
-        """Return the largest number that fits, by bisection; the first guess interpolates the bytes linearly between 1 and `now`."""
+        """Find the largest number that fits by bisection, which starts from a linear interpolation of the bytes between 1 and `now`."""
         there, unit = request.target.tile_bytes, _unit(request, name)
         now //= unit
         value, best = 1, self.attempt(_with(request, name, unit), quick=True)
@@ -206,25 +196,22 @@ class _Tries:
             guess = guess if value < guess < high else (value + high) // 2
         return value * unit, best
 
-    def _machine(self) -> Iterator[TriedRemedy]:
-        """Try larger machines of the same kind: yield the smallest on which the network fits, else the largest."""
+    def _machine(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
+        """Try larger machines of the same kind: the smallest on which the network fits, else the largest."""
         last: TriedRemedy | None = None
-        for target in larger_targets(self.request.target):
-            last = self._try(replace(self.request, target=target, chips=None), self._named(target))
+        for target in larger_targets(request.target):
+            last = self._try(replace(request, target=target, chips=None), *before, self._named(target))
             if last.result.fits or self.late:
                 break
-        if last is not None:
-            yield last
+        return last
 
     def _named(self, target: Target) -> tuple[str, str]:
-        """Return the option for a larger machine."""
         return (IN_FILE, str(target.chips)) if target.name == self.request.target.name else ("--target", target.name)
 
-    def _capacity(self) -> Iterator[TriedRemedy]:
+    def _capacity(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
         """Try smaller windows in mode "exact"."""
-        size = _usual_capacity(self.request)
-        if self.request.mode == "exact" and size is not None:
-            yield self._try(replace(self.request, capacity=size), ("--capacity", str(size)))
+        size = _usual_capacity(request) if request.mode == "exact" else None
+        return None if size is None else self._try(replace(request, capacity=size), *before, ("--capacity", str(size)))
 
 
 def larger_targets(mine: Target) -> tuple[Target, ...]:
@@ -251,16 +238,12 @@ def _is_joined(target: Target) -> bool:
 
 
 def _unit(request: MappingRequest, name: str) -> int:
-    """Return the number of which `name` must be a multiple: 2 for a batch with float16 deltas, stored for pairs of samples; else 1."""
+    """Return the number of which `name` must be a multiple: 2 for a batch with float16 deltas, which are stored for pairs of samples."""
     return 2 if name == "batch" and request.network.half_deltas else 1
 
 
 def _with(request: MappingRequest, name: str, value: int) -> MappingRequest:
     return replace(request, batch=value) if name == "batch" else replace(request, steps=value)
-
-
-def _without_moments(request: MappingRequest) -> MappingRequest:
-    return replace(request, network=replace(request.network, moments=0, update=SGD_CYCLES))
 
 
 def _usual_capacity(request: MappingRequest) -> int | None:

@@ -1,4 +1,4 @@
-"""Reconstruction of the placement of a plan, to predict its cycles with another activity (spike rates) or with other exchange costs."""
+"""The placement of a plan, to predict its cycles with another activity (spike rates) or with other exchange costs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ def as_planned(plan: Plan) -> Placer:
 
 
 def _range_of(population: PopulationPlan) -> TileRange:
-    """Return the tile range from which the blocks of `population` were made."""
     cuts: dict[int, set[tuple[int, int]]] = {tile: set() for tile in population.replica_tiles(0)}
     shares: dict[tuple[int, int], list[int]] = {}
     first = [np.iinfo(np.int64).max] * population.replicas

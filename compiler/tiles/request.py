@@ -1,4 +1,4 @@
-"""Mapping requests: their checks, and the mapping problems derived from them."""
+"""Mapping requests: their checks, and their mapping problems."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import MappingOptionError, OutputsTooBigError
 from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.schedule.buses import make_buses
-from snnc.compiler.tiles.schedule.capacity import expected_activity, expected_support
+from snnc.compiler.tiles.schedule.buses import expected_activity, expected_support, make_buses
 from snnc.compiler.tiles.schedule.recompute import segment_lengths
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs
@@ -49,9 +48,9 @@ class MappingRequest:
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     segment: int = 0
-    """Number of iterations of a segment if nothing fits without segments; 0: as in `recompute`."""
+    """Number of iterations of a segment; 0: as in `recompute`."""
     streamed: Streamed | None = None
-    """Data stored outside the tiles if `segment` is set; None: as in `streaming`, or nothing if `streaming` is "auto"."""
+    """Data stored outside the tiles if there are segments; None: as in `streaming`, or nothing if `streaming` is "auto"."""
     fused: bool | None = None
     packed: bool | None = None
     """Whether rows of weights are packed; None: only if nothing fits without packing."""
@@ -66,30 +65,12 @@ class MappingRequest:
         """
         costs, expected = network_costs(self.network), expected_activity(self.network, self.activity)
         likely = expected_support(self.network, self.support, expected)
+        sizes, measured = (self.target, self.steps, self.batch, self.mode), (self.rates, self.counts, self.support_counts, self.patterns)
         for windowed in self._windowed():
             for spikes, support in self._sizes(bool(windowed)):
                 buses, bus_of = make_buses(self.network, self.schedule, spikes, self.capacity, support, self.gradient_capacity)
-                yield MappingProblem(
-                    self.network,
-                    self.schedule,
-                    buses,
-                    bus_of,
-                    costs,
-                    expected,
-                    self.target,
-                    self.steps,
-                    self.batch,
-                    self.mode,
-                    likely,
-                    windowed,
-                    self.rates,
-                    self.counts,
-                    self.support_counts,
-                    self.patterns,
-                    self._segment(),
-                    streamed=self._streamed(),
-                    packed=bool(self.packed),
-                )
+                given = (self.network, self.schedule, buses, bus_of, costs, expected, *sizes, likely, windowed, *measured)
+                yield MappingProblem(*given, self._segment(), streamed=self._streamed(), packed=bool(self.packed))
 
     def _segment(self) -> int:
         """Return the number of iterations of a segment; 0 without a backward pass, or if one segment would contain all iterations."""
@@ -97,7 +78,6 @@ class MappingRequest:
         return length if self.network.training and length < self.schedule.iterations(self.steps) else 0
 
     def _streamed(self) -> Streamed:
-        """Return the data stored outside the tiles; none without segments."""
         if not self._segment():
             return "off"
         return self.streamed or ("off" if self.streaming == "auto" else self.streaming)
@@ -105,7 +85,7 @@ class MappingRequest:
     def streaming_choices(self) -> tuple[Streamed, ...]:
         """Return the sets of data that may be stored outside the tiles if nothing fits otherwise, the smallest set first.
 
-        Stored histories need no recomputation. Data in streaming memory needs a machine that defines its rate.
+        Stored histories are possible without recomputation. Data in streaming memory need a machine that defines its rate.
         """
         has_streaming, has_inputs = self.target.streaming is not None, any(not source.static for source in self.network.inputs)
         able: dict[Streamed, bool] = {
@@ -117,7 +97,7 @@ class MappingRequest:
         return tuple(way for way, may in able.items() if may and self.network.training and self.streaming in ("auto", way))
 
     def lengths(self, way: Streamed) -> tuple[int, ...]:
-        """Return the lengths of segments to try if nothing fits without segments, the longest first."""
+        """Return the lengths of segments to try, the longest first; none if the request already defines segments."""
         if self.segment:
             return ()
         if isinstance(self.recompute, int):
@@ -125,12 +105,12 @@ class MappingRequest:
         return segment_lengths(self.network, self.schedule, self.steps, way)
 
     def _windowed(self) -> tuple[frozenset[BusSource], ...]:
-        """Return the sets of sources whose gradients return in windows: the empty set, and all sources whose gradients can."""
+        """Return the sets of sources whose gradients return in windows: none, and all sources whose gradients can."""
         none, able = frozenset[BusSource](), self.network.windowed
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 
     def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
-        """Yield pairs of activities, of spikes and of neurons that receive a gradient, that determine window sizes; None: full windows."""
+        """Yield pairs of activities (spikes, and neurons that receive a gradient) that determine window sizes; None: full windows."""
         support = expected_support(self.network, self.support, self.activity or {}) or None if windowed else None
         if not self.activity or self.mode != "exact":
             yield self.activity, support
@@ -141,16 +121,18 @@ class MappingRequest:
 
 
 MAX_OUTPUTS_FACTOR: Final = 4
-"""Requests whose outputs need more than this multiple of the memory are rejected at once; for others, remedies are searched."""
+"""Requests whose outputs need more than this multiple of the memory are rejected without a search for remedies."""
 
 
-def check_options(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str, recompute: object) -> None:
+def check_options(
+    target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str, recompute: object, streaming: str
+) -> None:
     """Check the numbers and keywords of a request.
 
     Raises
     ------
     MappingOptionError
-        A number is outside its range, or a keyword is unknown.
+        A number is outside its range, a keyword is unknown, or the target lacks the requested streaming memory.
     """
     for name, value in (("steps", steps), ("batch", batch)):
         if value < 1:
@@ -164,15 +146,6 @@ def check_options(target: Target, *, steps: int, batch: int, chips: int | None, 
     if recompute not in ("auto", "off") and (isinstance(recompute, bool) or not isinstance(recompute, int) or recompute < 1):
         raise MappingOptionError(f"recompute is {recompute!r}; it must be 'auto', 'off', or the number of iterations in a segment (>= 1).")
 
-
-def check_streaming(target: Target, streaming: str) -> None:
-    """Check which data may be stored outside the tiles.
-
-    Raises
-    ------
-    MappingOptionError
-        The keyword is unknown, or the target has no streaming memory.
-    """
     known = ("auto", "off", "inputs", "boundaries", "history")
     if streaming not in known:
         raise MappingOptionError(f"streaming is {streaming!r}; it must be {', '.join(known[:-1])} or {known[-1]}.")
@@ -183,9 +156,7 @@ def check_streaming(target: Target, streaming: str) -> None:
 
 
 def check_length(network: MappedNetwork, target: Target, steps: int, batch: int) -> None:
-    """Raise an error if the outputs of a sequence, which tiles store for all steps, need many times the memory of the tiles.
-
-    This check precedes the search, because the time of a search grows with the numbers of steps and samples.
+    """Check the memory for the outputs of a sequence before the search, whose time grows with the numbers of steps and samples.
 
     Raises
     ------
@@ -196,26 +167,18 @@ def check_length(network: MappedNetwork, target: Target, steps: int, batch: int)
     widest = max(network.layers, key=lambda layer: layer.records, default=None)
     if widest is None or not widest.records:
         return
-    one, available = FLOAT * steps * widest.records, target.tile_bytes
-    if one > MAX_OUTPUTS_FACTOR * available:
-        raise OutputsTooBigError(
-            f"{steps:,} steps do not fit on {target.name}: all steps of the outputs of one neuron of layer {widest.label!r}, "
-            f"for one sample, take {one:,} bytes on one tile, which has {available:,}. "
-            f"At most {available // (FLOAT * widest.records):,} steps fit; run shorter sequences one after the other.",
-            needed=one,
-            available=available,
-            layer=widest.label,
-            category="records",
-            category_bytes=one,
+    needed, room = FLOAT * steps * widest.records, target.tile_bytes
+    text = (
+        f"{steps:,} steps do not fit on {target.name}: all steps of the outputs of one neuron of layer {widest.label!r}, "
+        f"for one sample, take {needed:,} bytes on one tile, which has {room:,}. "
+        f"At most {room // (FLOAT * widest.records):,} steps fit; run shorter sequences one after the other."
+    )
+    if needed <= MAX_OUTPUTS_FACTOR * room:
+        needed = FLOAT * steps * batch * sum(layer.neurons * layer.records for layer in network.layers)
+        room = target.tile_bytes * target.tiles
+        text = (
+            f"{batch:,} samples of {steps:,} steps do not fit on {target.name}: their outputs alone take {needed:,} bytes, and its "
+            f"{target.tiles:,} tiles have {room:,}. Use at most {max(1, batch * room // needed):,} samples at once, or shorter sequences."
         )
-    whole, room = FLOAT * steps * batch * sum(layer.neurons * layer.records for layer in network.layers), available * target.tiles
-    if whole > MAX_OUTPUTS_FACTOR * room:
-        raise OutputsTooBigError(
-            f"{batch:,} samples of {steps:,} steps do not fit on {target.name}: their outputs alone take {whole:,} bytes, and its "
-            f"{target.tiles:,} tiles have {room:,}. Use at most {max(1, batch * room // whole):,} samples at once, or shorter sequences.",
-            needed=whole,
-            available=room,
-            layer=widest.label,
-            category="records",
-            category_bytes=whole,
-        )
+    if needed > MAX_OUTPUTS_FACTOR * room:
+        raise OutputsTooBigError(text, needed=needed, available=room, layer=widest.label, category="records", category_bytes=needed)

@@ -1,6 +1,6 @@
 """Search for placements of a request: with or without segments, with ids or bits on relays, with or without packed rows of weights.
 
-With segments, tiles store the history of one stretch of iterations at a time. Relays, the tiles that distribute spikes, store the ids of a
+With segments, tiles store the history of a few iterations at a time. Relays, the tiles that distribute spikes, store the ids of a
 step's spikes, or one bit for each neuron. Packed rows need less exchange code, because a source tile then receives them in few pieces.
 """
 
@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -32,12 +33,12 @@ FAR: Final = 1.5
 """Searches whose best placement is slower than the fastest by this factor are dropped before local search."""
 PROBLEM_KEY: Final = ("buses", "windowed", "bits", "segment", "streamed", "packed")
 """Fields in which problems of one request differ."""
-PART: Final = 0.5
+MAX_IDS_SHARE: Final = 0.5
 """Maximum fraction of a tile's memory for the ids of one sample; beyond it, relays store bits."""
 
 
 def fitting_searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
-    """Search without packed rows of weights and, if nothing fits, with them."""
+    """Search without packed rows of weights and, if nothing fits, with packed rows."""
     return _packed_if_needed(request, partial(_without_packing, strategy=strategy, placer=placer, quick=quick), able=strategy == SNNC)
 
 
@@ -47,9 +48,10 @@ def quick_searches(request: MappingRequest) -> list[Search]:
 
 
 def _packed_if_needed(request: MappingRequest, search: Callable[[MappingRequest], list[Search]], *, able: bool = True) -> list[Search]:
-    """Return the searches of `request`; if nothing fits, those with packed rows of weights if they come closer to fitting."""
+    """Search without packed rows of weights and, if nothing fits, with packed rows; return what comes closer to fitting."""
     unpacked = search(request)
-    if any_fits(unpacked) or not able or not _may_pack(request):
+    may_pack = able and request.packed is None and not any_fits(unpacked)
+    if not (may_pack and any(saves_room(problem) for problem in request.problems())):
         return unpacked
     packed = search(replace(request, packed=True))
     return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(unpacked) else unpacked
@@ -72,13 +74,8 @@ def bytes_needed(searches: Sequence[Search]) -> int:
 
 
 def bit_sources(request: MappingRequest) -> tuple[frozenset[BusSource], ...]:
-    """Return the sources for which relays store bits, for each problem; the choice depends on the transfer rate of the host."""
+    """Return the sources for which relays store bits, for each problem."""
     return tuple(next(with_bits(problem)).bits for problem in request.problems())
-
-
-def _may_pack(request: MappingRequest) -> bool:
-    """Return whether packing may be tried: the request leaves it to the planner, and exchange code for rows may take much memory."""
-    return request.packed is None and any(saves_room(problem) for problem in request.problems())
 
 
 def _without_packing(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
@@ -138,18 +135,17 @@ def _time(search: Search) -> float:
 
 def _in_segments(request: MappingRequest, way: Streamed, placer: Placer | None, *, quick: bool) -> list[Search]:
     """Search with segments of several lengths, around the longest that fits."""
-    lengths, strategy = request.lengths(way), SNNC
+    lengths, search = request.lengths(way), partial(_searches, strategy=SNNC, placer=placer)
     if not lengths:
         return []
-    tried = _searches(replace(request, segment=lengths[-1]), strategy, placer, quick=quick)
+    tried = search(replace(request, segment=lengths[-1]), quick=quick)
     low, high = 0, len(lengths) - 1
     while low < high and any_fits(tried):
         middle = (low + high) // 2
         shorter = replace(request, segment=lengths[middle])
-        fits = any_fits(_searches(shorter, strategy, placer)) if placer else any_fits(_each_quickly(shorter))
-        low, high = (low, middle) if fits else (middle + 1, high)
+        low, high = (low, middle) if any_fits(search(shorter) if placer else _each_quickly(shorter)) else (middle + 1, high)
     for length in lengths[max(0, low - 1) : low + 1] if any_fits(tried) else ():
-        tried += _searches(replace(request, segment=length), strategy, placer, quick=quick)
+        tried += search(replace(request, segment=length), quick=quick)
     return tried
 
 
@@ -200,25 +196,24 @@ def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], s
 
 def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search | None:
     """Return the search of a quick estimate for the same problem, reset to its estimates."""
-    for search in request.estimated:
-        if all(getattr(search.problem, name) == getattr(problem, name) for name in PROBLEM_KEY):
-            return search.use_estimates()
-    return None
-
-
-# ---- relays that store bits -----------------------------------------------------------------------------------------------------
+    key = attrgetter(*PROBLEM_KEY)
+    return next((search.use_estimates() for search in request.estimated if key(search.problem) == key(problem)), None)
 
 
 def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
-    """Yield the problem with bits where they save time, then with bits wherever they are smaller than ids.
+    """Yield the problem with bits where they save time or ids need too much memory, then with bits wherever they are smaller than ids.
 
     Sources whose gradients return in windows keep ids, because relays also need the ids of neurons near the threshold. Populations in mode
     "drop" keep ids, because each run chooses which of their spikes to drop.
     """
-    able = frozenset(source for source in problem.network.sources if _bytes(problem, source, bits=True) < _bytes(problem, source))
-    able = frozenset(source for source in able if source.kind == "spikes" and source not in problem.windowed)
-    able = frozenset(source for source in able if source.external or problem.mode == "exact")
-    chosen = frozenset(source for source in able if _must(problem, source) or (source.external and _pays(problem, source)))
+    able = frozenset(
+        source
+        for source in problem.network.sources
+        if source.kind == "spikes" and source not in problem.windowed and (source.external or problem.mode == "exact")
+        if _bytes(problem, source, bits=True) < _bytes(problem, source)
+    )
+    room = MAX_IDS_SHARE * problem.target.tile_bytes
+    chosen = frozenset(s for s in able if _bytes(problem, s) > room or (s.external and _bits_pay(problem, s)))
     yield replace(problem, bits=chosen)
     if chosen != able:
         yield replace(problem, bits=able)
@@ -228,11 +223,7 @@ def _bytes(problem: MappingProblem, source: BusSource, *, bits: bool = False) ->
     return problem.sequence_bytes(source, problem.steps_stored(source), bits=bits)
 
 
-def _must(problem: MappingProblem, source: BusSource) -> bool:
-    return _bytes(problem, source) > PART * problem.target.tile_bytes
-
-
-def _pays(problem: MappingProblem, source: BusSource) -> bool:
+def _bits_pay(problem: MappingProblem, source: BusSource) -> bool:
     """Return whether the host saves more time by sending bits than relays with one sample each need to convert the bits to ids."""
     if problem.target.host is None:
         return False

@@ -20,11 +20,11 @@ from snnc.options.table import RULES, support_of
 LEVELS = {
     "0": "The network",
     "1": "Neurons, and networks written in Python",
-    "2": "ONNX files",
+    "2": "ONNX files, PyTorch modules and ReLU networks",
     "3": "Mapping onto a machine",
     "4": "Building and running programs",
     "5": "Data, options and the command line",
-    "6": "Training, and folders of other versions",
+    "6": "Capacities, 16-bit numbers, timed kernels, and folders of other versions",
     "7": "NIR files",
 }
 """Headings of the page on errors, by the first digit of the error codes below them."""
@@ -33,8 +33,10 @@ ERRORS = """# Errors
 For users who encounter an error code: all codes and their meaning.
 
 Every error that a user can fix has its own class and a code that never changes. The command line prints it as one line on stderr,
-`error: SNNC-E111: …`, and exits with 2 (with 3 if a tool is missing from the machine). Programs catch `snnc.SnncError` or one of its
+`error: SNNC-E111: …`, and exits with 2 (with 3 if a tool or a GPU is missing from the machine). Programs catch `snnc.SnncError` or one of its
 subclasses. The message says what is wrong, where, with which numbers, and what to do. `SNNC_DEBUG=1` adds a traceback.
+
+A class described as "Base of …" exists to catch a group of errors; the error itself always has the code of a subclass.
 
 See [terms](terms.md) for words such as *graph*, *port* and *plan*. This page is written by `make_reference.py` from the error classes.
 """
@@ -44,7 +46,8 @@ For users of the command line: all commands and their options.
 
 - **Output.** Results go to stdout; notes, warnings, errors and progress go to stderr. With `--json`, stdout is JSON and nothing else. For a network that does not
   fit, it is `{"error": …}` with the numbers and the options that help.
-- **Exit codes**: 0 for success, 2 for an error with a [code](errors.md), 3 for a missing tool, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+- **Exit codes**: 0 for success, 2 for an error with a [code](errors.md), 3 for a missing tool or GPU, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+  `snnc verify` exits with 1 if it finds a difference, `snnc emulate` with the exit code of the program that it ran.
 - **Files.** Files and folders appear completely or not at all. A file that you name is replaced, but never one that the command reads or that belongs to a
   project (SNNC-E418). Arrays are read from npz archives without pickle.
 
@@ -52,7 +55,7 @@ This page is written by `make_reference.py`.
 """
 OPTIONS = """# Options and targets
 
-For users who choose options: the options of `snnc.compile` that each target accepts. `snnc compile` has the same options, written with dashes: `--gradient-window`. The column `machines` is for all [tile machines](targets.md), the column
+For users who choose options: the options of `snnc.compile` that each target accepts. `snnc compile` has the same options, written with dashes: `--gradient-window`; only `calibrate` is called `--data` there. The column `machines` is for all [tile machines](targets.md), the column
 `poptorch` for packages for PopTorch, including `poptorch:MACHINE`.
 
 - **yes**: the option takes effect.
@@ -182,7 +185,13 @@ def training_page() -> str:
     lines += ["", "## Precision", "", PRECISION, f"| precision | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     lines += [_training_row(graph, text, "ce_count", "sgd:0.1", reasons, text) for text in precision_rows()]
     lines += ["", "Reasons:", "", *(f"- `{code}`: {text}" for text, code in reasons.items())]
-    lines += ["", "## Schedules", "", "Every target whose session can train accepts all schedules and `fit(accumulate=…)`:", ""]
+    lines += [
+        "",
+        "## Schedules",
+        "",
+        "Every target whose session can train accepts these schedules, and `fit(accumulate=…)` (machines: with the optimiser's setting `accumulate`):",
+        "",
+    ]
     return "\n".join([*lines, *(f"- `{text}`" for text in schedule_rows())]) + "\n"
 
 

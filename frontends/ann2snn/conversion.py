@@ -1,4 +1,4 @@
-"""Convert a ReLU network, given as a file and sample data, to a spiking network, and measure the loss of accuracy."""
+"""Convert the ReLU network of an ONNX file to a spiking network, and measure on sample data how much accuracy is lost."""
 
 from __future__ import annotations
 
@@ -28,17 +28,9 @@ _MAX_STEPS: Final = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Conversion:
-    """A spiking network converted from a ReLU network.
+    """A spiking network, and measurements of how its results differ from those of the ReLU network."""
 
-    Attributes
-    ----------
-    graph
-        The network, for :func:`snnc.compile` and :func:`snnc.write_onnx`; its ``assumptions`` contain the report in sentences.
-    report
-        The measurements.
-    """
-
-    graph: Graph
+    graph: Graph  # the spiking network; its ``assumptions`` contain the report in sentences
     report: Report
 
 

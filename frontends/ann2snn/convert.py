@@ -15,14 +15,15 @@ Add, Concat                        the scale of the nodes that read it; operands
                                    by a factor
 =================================  ==========================================================================
 
-If the nodes that read a node have different scales, its scale is 1. Edges from populations carry binary spikes, all thresholds are 1, and
-biases are constant currents.
+If the nodes that read a Linear, Conv, Scale, Add or Concat need different scales, its scale is 1. ReLU units become neurons with threshold
+1 and binary spikes, and biases become constant currents.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import networkx as nx
 import numpy as np
@@ -31,21 +32,26 @@ from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.graph import Array, Graph, Operation, Population, Shape
 from snnc.compiler.ir.shapes import node_shapes, port_map
 from snnc.compiler.ir.verify import verify
+from snnc.compiler.neurons.library import IF, I
+from snnc.compiler.neurons.neuron import NeuronModel, neuron
+from snnc.compiler.neurons.surrogates.library import straight_through
 from snnc.compiler.passes.edit import fresh_name
-from snnc.frontends.ann2snn.rectifiers import counter, increment, spiking
+
+_THRESHOLD: Final = 1.0
+"""Threshold of the neurons that replace ReLU units; the weights of each layer are scaled to it."""
+_START: Final = 0.5
+"""Initial membrane potential, half the threshold, so that rates are rounded to nearest and not down (Deng & Gu 2021; Bu et al. 2022)."""
+_GROWTH: Final[NeuronModel] = neuron("Increment", states={"m": 0.0}, equations="y = i - m\nm = i", output="y")
+"""Growth of the input since the previous step."""
+_GROWTH_SPIKES: Final[NeuronModel] = neuron("Increment", states={"m": 0.0}, equations="s = spike(i - m - 0.5)\nm = i", output="s")
+"""The growth as a spike, for an input that grows by 0 or 1 per step."""
 
 
 def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
-    """Return the spiking network for a graph of ReLU units.
+    """Return the spiking network for a graph of ReLU units from :mod:`snnc.frontends.ann2snn.read`.
 
-    Parameters
-    ----------
-    graph
-        A graph of ReLU units from :mod:`snnc.frontends.ann2snn.read`.
-    scales
-        Activation that becomes a rate of 1, by population.
-    steps
-        Number of time steps. Inputs are constant currents at every step, and outputs are means over the steps.
+    `scales` contains the activation that becomes a rate of 1, by population. Inputs are constant currents at all `steps`, and outputs are
+    means over the steps.
     """
     order = list(nx.topological_sort(graph.nx))
     conversion = _Conversion(graph, node_shapes(port_map(graph)), scales, _preferred_scales(graph, order, scales), Graph(graph.name, steps))
@@ -77,22 +83,10 @@ def _preferred_scale(name: str, operation: Operation, scales: Mapping[str, float
 
 @dataclass
 class _Conversion:
-    """A spiking network under construction.
+    """The spiking network `snn` under construction from the ReLU network `ann`.
 
-    Attributes
-    ----------
-    ann, snn
-        The ReLU network, and the spiking network so far.
-    scales
-        Measured scale of each population.
-    scale
-        Scale of each node.
-    preferred
-        Scale that the readers of a node prefer; None without a preference.
-    steady, binary
-        Nodes with constant values over the steps, and nodes whose values are 0 or 1.
-    last
-        Node of `snn` that has the values of each node of `ann`.
+    By node of `ann`: `scale` is its scale; `preferred` is the scale that the nodes that read it prefer, None without a preference; `last`
+    is the node of `snn` with its values. `steady` are nodes with constant values over the steps, `binary` nodes with the values 0 and 1.
     """
 
     ann: Graph
@@ -154,9 +148,11 @@ class _Conversion:
         The operands are summed over the steps, and the output of a step is the growth of the largest sum. For spikes it is 0 or 1,
         because no sum grows by more than 1 per step.
         """
-        counts = self._insert(f"{name}.count", counter(self.shapes[source]), self.last[source])
+        counts = self._insert(f"{name}.count", Population(I(), self.shapes[source]), self.last[source])
         largest = self._insert(f"{name}.largest", operation, counts)
-        self._put(name, increment(self.shapes[name], name in self.binary), largest)
+        binary = name in self.binary
+        model, surrogate = (_GROWTH_SPIKES, straight_through()) if binary else (_GROWTH, None)
+        self._put(name, Population(model, self.shapes[name], surrogate=surrogate), largest)
 
     def _rescaled(self, source: str, scale: float) -> str:
         factor = self.scale[source] / scale
@@ -174,6 +170,20 @@ class _Conversion:
         self.last[name] = self.snn.add(name, operation)
         for source in sources:
             self.snn.connect(source, name)
+
+
+def spiking(shape: Shape) -> Population:
+    """Return integrate-and-fire neurons with reset by subtraction, which preserves the integrated charge.
+
+    ::
+
+        v' = v + i
+        s  = H(v' - 1), with H(0) = 1
+        v  = v' - s
+
+    With a constant current i, T steps contain ``floor(1/2 + T i)`` spikes, but at least 0 and at most T.
+    """
+    return Population(IF(_THRESHOLD, reset_delay=False, strict=False), shape, initial={"v": np.array(_START, np.float32)})
 
 
 def _scaled(operation: ir.Linear | ir.Conv | ir.Scale, before: float, after: float) -> ir.Linear | ir.Conv | ir.Scale:

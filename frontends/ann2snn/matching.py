@@ -1,9 +1,9 @@
-"""Match the ONNX operators of a ReLU network, for one sample, to operations of a graph."""
+"""Match the ONNX operators of a ReLU network, restricted to one sample, to operations of a graph."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.graph import Array, Operation
+from snnc.compiler.neurons.neuron import neuron
 from snnc.frontends.ann2snn.errors import BatchAxisError, NoSpikingFormError
-from snnc.frontends.ann2snn.rectifiers import rectifier
 from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node, Shape
@@ -35,23 +35,27 @@ _ACTIVATIONS: Final = frozenset(
         *("Swish", "Mish", "Softplus", "Softsign", "Erf", "Exp", "Log", "Abs", "Sqrt", "Pow", "Sign"),
     }
 )
-_RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN", "Loop", "Scan"})
-_NORMS: Final = frozenset(
-    {"LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "LpNormalization", "LRN"}
+_WHY: Final[tuple[tuple[Collection[str], str], ...]] = (
+    (("LeakyRelu", "PRelu"), "its negative half has no firing rate, because rates start at 0. Train the network with ReLU instead"),
+    (
+        _ACTIVATIONS,
+        "the firing rate of an integrate-and-fire neuron follows ReLU or ReLU6 and no other function. Train the network with one of them",
+    ),
+    (
+        ("LSTM", "GRU", "RNN", "Loop", "Scan"),
+        "only feed-forward networks can be converted. Build a recurrent network from spiking neurons and train it",
+    ),
+    (
+        ("LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "LpNormalization", "LRN"),
+        "it divides by a statistic of the current sample. Train with batch normalisation, which becomes part of the weights",
+    ),
+    (FINAL, "it can only be left out at the end. Remove it, or cut the model before it"),
+    (
+        ("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "Where", "Not", "And", "Or"),
+        "it compares or selects values of the network. Cut the model before it",
+    ),
 )
-_COMPARISONS: Final = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "Where", "Not", "And", "Or"})
-_WHY: Final[Mapping[frozenset[str], str]] = {
-    frozenset({"LeakyRelu", "PRelu"}): (
-        "its negative half has no firing rate, because rates start at 0. Train the network with ReLU instead"
-    ),
-    _ACTIVATIONS: (
-        "the firing rate of an integrate-and-fire neuron follows ReLU or ReLU6 and no other function. Train the network with one of them"
-    ),
-    _RECURRENT: "only feed-forward networks can be converted. Build a recurrent network from spiking neurons and train it",
-    _NORMS: "it divides by a statistic of the current sample. Train with batch normalisation, which becomes part of the weights",
-    frozenset(FINAL): "it can only be left out at the end. Remove it, or cut the model before it",
-    _COMPARISONS: "it compares or selects values of the network. Cut the model before it",
-}
+"""Why operators cannot be converted, and what to do instead; the first entry that contains an operator applies."""
 _OTHER: Final = (
     "it has no spiking form. snnc converts Gemm, MatMul, Conv, BatchNormalization, Relu, Clip from 0, poolings, Add, Concat, "
     "changes of shape and constant factors; rewrite the layer with these, or cut the model before it"
@@ -60,7 +64,7 @@ _OTHER: Final = (
 
 def refusal(op: str, where: str) -> NoSpikingFormError:
     """Return the error for an operator that reads values of the network and cannot be converted."""
-    why = next((why for operators, why in _WHY.items() if op in operators), _OTHER)
+    why = next((why for operators, why in _WHY if op in operators), _OTHER)
     return NoSpikingFormError(f"{where}: {op} cannot be converted: {why}.")
 
 
@@ -107,7 +111,7 @@ _Windows: TypeAlias = tuple[str, Shape, Shape, Pairs, Shape, bool, bool]
 
 @dataclass(frozen=True)
 class MatchedOperation:
-    """An operation, the nodes it reads, in order, a prefix for its name, and whether the second operand is subtracted."""
+    """An operation, the nodes that it reads, in order, a prefix for its name, and whether the second of these nodes is subtracted."""
 
     operation: Operation
     operands: tuple[Node, ...]
@@ -118,12 +122,7 @@ class MatchedOperation:
 def match(n: Node, where: str, batch: int) -> MatchedOperation:
     """Return the operation for node `n`; `where` names it in messages, and `batch` is the size of its first axis.
 
-    Raises
-    ------
-    NoSpikingFormError
-        The operation has no counterpart in a spiking network.
-    BatchAxisError
-        The operation mixes samples.
+    An operation without counterpart in a spiking network raises a NoSpikingFormError; one that mixes samples raises a BatchAxisError.
     """
     if len(n.shape) < 2 or n.shape[0] != batch:
         raise _mixes(n, where, batch)
@@ -212,7 +211,7 @@ def _concat(n: Node, where: str, batch: int) -> MatchedOperation:
 
 
 def _rectifier(n: Node, where: str) -> MatchedOperation:
-    """Match ``max(x, 0)``, and ``min(max(x, 0), c)`` in either order."""
+    """Match ``max(x, 0)`` to stateless ReLU units, and ``min(max(x, 0), c)``, in either order, to clipped ones."""
     bounds: dict[str, float] = {}
     x = n
     while x.op in ("max", "min") and x.op not in bounds and x.value is None:
@@ -230,7 +229,11 @@ def _rectifier(n: Node, where: str) -> MatchedOperation:
         raise NoSpikingFormError(
             f"{where}: {shown}; an integrate-and-fire neuron computes max(x, 0) and min(max(x, 0), c). Train with ReLU or ReLU6."
         )
-    return MatchedOperation(rectifier(n.shape[1:], high), (x,), "relu")
+    if high is None:
+        model = neuron("ReLU", equations="y = max(i, 0)", output="y")
+    else:
+        model = neuron("ClippedReLU", params={"ceiling": high}, equations="y = min(max(i, 0), ceiling)", output="y")
+    return MatchedOperation(ir.Population(model, n.shape[1:]), (x,), "relu")
 
 
 def _arithmetic(n: Node, data: tuple[Node, ...], where: str) -> MatchedOperation:
@@ -270,7 +273,7 @@ def _of_two(n: Node, where: str) -> MatchedOperation:
 
 
 def _per_sample(constant: Node, rank: int, where: str) -> Array:
-    """Return the constant without the sample axis."""
+    """Return a constant without its sample axis."""
     c = _array(constant)
     if c.ndim < rank:
         return c

@@ -1,22 +1,31 @@
-"""Measure the scale of each ReLU layer on sample data, and compare the ReLU network with the spiking one."""
+"""Run networks on sample data in float64: measure the scale of each ReLU layer, and compare the ReLU network with the spiking one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from snnc.compiler.ir.graph import Array, Graph, Output, Population
-from snnc.compiler.ir.shapes import size
+from snnc.compiler.ir.graph import Array, Conv, Edge, FileLayout, Graph, Linear, Output, Pool, Population
+from snnc.compiler.ir.shapes import PortMap, port_map, size
+from snnc.compiler.passes.edit import add_edge, fresh_name
 from snnc.frontends.ann2snn.errors import SilentLayerError
 from snnc.frontends.ann2snn.report import AccuracyPoint
-from snnc.frontends.ann2snn.running import recording, runs
 from snnc.frontends.ann2snn.samples import Samples
+from snnc.frontends.common.execute import GraphRunner
+from snnc.frontends.onnx.errors import OnnxLimitError
 
-_MOST: Final = 2**26
+_MOST_ACTIVATIONS: Final = 2**26
 """Maximum number of activations measured, over all layers and samples."""
+_MAX_VALUES: Final = 2**24
+"""Maximum number of values in one array of a run with more than one sample."""
+_MAX_NUMBERS: Final = 2**27
+"""Maximum number of values in one array for one sample."""
+_MAX_WORK: Final = 40_000_000_000
+"""Maximum number of multiplications for one sample."""
 
 
 def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[str, str]) -> tuple[dict[str, float], int]:
@@ -24,18 +33,14 @@ def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[s
 
     This activation is the `percentile` of a layer's positive activations (Rueckauer et al. 2017, "Conversion of continuous-valued deep
     networks to efficient event-driven networks for image classification"). The percentile 100 is their maximum, as in Diehl et al. 2015,
-    "Fast-classifying, high-accuracy spiking deep networks through weight and threshold balancing". Larger activations saturate.
-
-    Raises
-    ------
-    SilentLayerError
-        A layer is zero on all samples.
+    "Fast-classifying, high-accuracy spiking deep networks through weight and threshold balancing". Larger activations saturate. A layer
+    that is zero on all samples raises a SilentLayerError.
     """
     neurons = sum(size(p.shape) for _, p in graph.of_type(Population))
-    used = max(1, min(len(samples), _MOST // neurons))
-    recorded, names = recording(graph)
+    used = max(1, min(len(samples), _MOST_ACTIVATIONS // neurons))
+    recorded, names = _recording(graph)
     activations: dict[str, list[Array]] = {name: [] for name in names}
-    for _, steps in runs(recorded, {n: a[:used] for n, a in samples.inputs.items()}, 1):
+    for _, steps in _runs(recorded, {n: a[:used] for n, a in samples.inputs.items()}, 1):
         for found in steps:
             for name, output in names.items():
                 values = found[output]
@@ -65,12 +70,12 @@ class ConversionResults:
 def measure(ann: Graph, snn: Graph, samples: Samples, steps: int, layers: list[str]) -> ConversionResults:
     """Run both networks on all samples, and compare their outputs after an eighth, a quarter, a half and all of `steps`."""
     output, _ = next(ann.of_type(Output))
-    expected = np.concatenate([found[output] for _, now in runs(ann, samples.inputs, 1) for found in now])
+    expected = np.concatenate([found[output] for _, now in _runs(ann, samples.inputs, 1) for found in now])
     at = sorted({max(1, steps // k) for k in (8, 4, 2, 1)})
     parts: dict[int, list[Array]] = {t: [] for t in at}
-    recorded, names = recording(snn)
+    recorded, names = _recording(snn)
     spikes = dict.fromkeys(layers, 0.0)
-    for part, now in runs(recorded, samples.inputs, steps):
+    for part, now in _runs(recorded, samples.inputs, steps):
         total = np.zeros_like(expected[part])
         for t, found in enumerate(now, 1):
             total += found[output].reshape(total.shape)
@@ -93,3 +98,46 @@ def _point(steps: int, snn: Array, ann: Array, labels: Array | None) -> Accuracy
 
 def _accuracy(rows: Array, labels: Array | None) -> float | None:
     return None if labels is None else float((rows.argmax(axis=1) == labels).mean())
+
+
+def _recording(graph: Graph) -> tuple[Graph, dict[str, str]]:
+    """Return a copy of `graph` with an output for each population, and the name of this output by population."""
+    graph, names = graph.copy(), dict[str, str]()
+    for name, population in list(graph.of_type(Population)):
+        names[name] = graph.add(fresh_name(graph, f"record.{name}"), Output("all", FileLayout(None, 0)))
+        add_edge(graph, Edge(name, names[name], population.model.outputs[0], "in"))
+    return graph, names
+
+
+def _runs(graph: Graph, inputs: Mapping[str, Array], steps: int) -> Iterator[tuple[slice, Iterator[Mapping[str, Array]]]]:
+    """Run `graph` on constant inputs; yield each part of the samples as a slice, and an iterator over its outputs at all `steps` steps."""
+    count, width = len(next(iter(inputs.values()))), max(1, _MAX_VALUES // _widest(graph, port_map(graph)))
+    for start in range(0, count, width):
+        part = slice(start, min(start + width, count))
+        given = {n: a[part].astype(float) for n, a in inputs.items() if n in graph.nx}
+        runner = GraphRunner(graph, part.stop - start, {})
+        yield part, (runner.step(given) for _ in range(steps))
+
+
+def check_affordable(graph: Graph, ports: PortMap) -> None:
+    """Refuse a network that is too large to run in NumPy, by an :class:`OnnxLimitError`."""
+    widest = _widest(graph, ports)
+    layers = [(o.weight.shape[1:], ports[n, "out"].shape) for n, o in graph.of_type(Linear, Conv)]
+    work = sum(math.prod(weight) * size(out) for weight, out in layers)
+    if widest > _MAX_NUMBERS or work > _MAX_WORK:
+        raise OnnxLimitError(
+            f"one sample needs {work:,} multiplications and {widest:,} values at a time; a conversion runs the network in NumPy "
+            f"and allows up to {_MAX_WORK:,} multiplications and {_MAX_NUMBERS:,} values. Convert a smaller network, "
+            "or one with smaller inputs."
+        )
+
+
+def _widest(graph: Graph, ports: PortMap) -> int:
+    """Return the size of the largest array for one sample: the values of an operation, or of all windows of a convolution or pooling."""
+    sizes = [size(port.shape) for port in ports.values()]
+    for name, operation in graph.of_type(Conv, Pool):
+        kernel = operation.weight.shape[2:] if isinstance(operation, Conv) else operation.kernel
+        (before,) = graph.incoming(name)
+        channels = ports[before.source, before.source_port].shape[0]
+        sizes.append(channels * math.prod(kernel) * size(ports[name, "out"].shape[1:]))
+    return max(sizes)

@@ -1,4 +1,4 @@
-"""Read an ONNX file of a feed-forward ReLU network as a graph whose populations are ReLU units."""
+"""Read the ONNX file of a feed-forward ReLU network as a graph whose populations are ReLU units."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.compiler.ir.verify import verify
 from snnc.compiler.passes.fold_scale import FoldScale
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, Ann2SnnError, BatchAxisError, NoSpikingFormError
 from snnc.frontends.ann2snn.matching import MatchedOperation, handlers, match
-from snnc.frontends.ann2snn.running import check_affordable
+from snnc.frontends.ann2snn.measuring import check_affordable
 from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.load import load
 from snnc.frontends.onnx.errors import MalformedGraphError, OnnxError, SelfCheckError, ShapeError
@@ -25,11 +25,10 @@ from snnc.frontends.onnx.flattening.flatten import Run
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
 from snnc.frontends.onnx.flattening.operation import Subgraph, parse
 from snnc.frontends.onnx.flattening.shaping import slice_axis
-from snnc.frontends.onnx.reading.guard import refusing
-from snnc.frontends.onnx.reading.reader import opset_of, read_model
+from snnc.frontends.onnx.reading.reader import read_model, refusing
 
 _BATCHES: Final = (3, 1)
-"""Batch sizes tried in turn if the size of the first axis is open: 1 is for files whose constants only fit one sample."""
+"""Numbers of samples tried in turn if the file leaves it open: 1 is for files whose constants only fit one sample."""
 _COMPARED: Final = 2
 """Number of random samples on which a network is compared with its file."""
 _TOLERANCE: Final = 1e-4
@@ -38,21 +37,11 @@ _TOLERANCE: Final = 1e-4
 
 @dataclass(frozen=True)
 class ReluNetwork:
-    """A network without time, for one sample.
+    """A network without time, for one sample: a graph whose populations are stateless ReLU units."""
 
-    Attributes
-    ----------
-    graph
-        Graph whose populations are stateless ReLU units; batch normalisation is folded into the weights.
-    origins
-        Node of the file by population.
-    notes
-        Notes about omitted operators.
-    """
-
-    graph: Graph
-    origins: Mapping[str, str]
-    notes: tuple[str, ...]
+    graph: Graph  # the graph; batch normalisation is folded into its weights
+    origins: Mapping[str, str]  # node of the file by population
+    notes: tuple[str, ...]  # notes about omitted operators
 
 
 def read_relu_network(path: Path) -> ReluNetwork:
@@ -62,10 +51,8 @@ def read_relu_network(path: Path) -> ReluNetwork:
     ------
     AlreadySpikingError
         The file contains a spiking network.
-    NoSpikingFormError
-        A layer cannot be converted; the message names its node.
-    BatchAxisError
-        The first axis is not the sample axis.
+    NoSpikingFormError, BatchAxisError
+        A layer cannot be converted, or the first axis is not the sample axis; the message names the node.
     OnnxError
         The file is invalid or not supported.
     """
@@ -102,7 +89,7 @@ _ReadRelu: TypeAlias = tuple[ReluNetwork, NodePool, dict[str, Node]]
 
 def _recognised(model: ModelProto, title: str) -> _ReadRelu:
     """Build the network, with the first of :data:`_BATCHES` that fits if the number of samples is open."""
-    parsed = parse(model.graph, opset_of(model))
+    parsed = parse(model.graph)
     declared = _declared(model)
     open_axes = [n for n, shape in declared.items() if shape[0] is None]
     failure: SnncError | None = None
@@ -155,7 +142,11 @@ def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRe
         if not isinstance(value, Node) or value.value is not None:
             raise NoSpikingFormError(f"the output '{name}' does not depend on the inputs; remove it from the model.")
         if value.op == "softmax":
-            _check_classes(value, origins[value.id])
+            if value.attrs[0] != len(value.shape) - 1 or len(value.shape) != 2:
+                raise NoSpikingFormError(
+                    f"{origins[value.id]}: it runs along axis {value.attrs[0]} of {list(value.shape)}; only a Softmax over the classes, "
+                    "the last of two axes, can be left out. Cut the model before it."
+                )
             notes.append(f"Left out: {origins[value.id]} at the end; '{name}' is its input, whose largest class is the same.")
         outputs[name] = value.inputs[0] if value.op == "softmax" else value
     builder = _ReluGraphBuilder(Graph(title), origins, batches.pop(), frozenset((*shapes, *outputs)))
@@ -168,30 +159,12 @@ def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRe
     return ReluNetwork(FoldScale()(builder.graph), builder.named, tuple(notes)), pool, outputs
 
 
-def _check_classes(softmax: Node, where: str) -> None:
-    if softmax.attrs[0] != len(softmax.shape) - 1 or len(softmax.shape) != 2:
-        raise NoSpikingFormError(
-            f"{where}: it runs along axis {softmax.attrs[0]} of {list(softmax.shape)}; only a Softmax over the classes, the last of two "
-            "axes, can be left out. Cut the model before it."
-        )
-
-
 @dataclass
 class _ReluGraphBuilder:
     """A graph under construction; each node of the file becomes one operation, some with an additional Scale or Reshape.
 
-    Attributes
-    ----------
-    graph
-        The graph.
-    origins
-        Place in the file of each node, by id.
-    batch
-        Number of samples of the file's inputs.
-    reserved
-        Names of inputs and outputs, which no other operation may have.
-    named
-        Node of the file by population.
+    `origins` is the place in the file by node id, `batch` the number of samples of the file's inputs, and `named` the place in the file by
+    population. `reserved` are the names of inputs and outputs, which no other operation may have.
     """
 
     graph: Graph
@@ -199,8 +172,7 @@ class _ReluGraphBuilder:
     batch: int
     reserved: frozenset[str]
     named: dict[str, str] = field(default_factory=dict)
-    _names: dict[int, str] = field(default_factory=dict)
-    """Operation in the graph by node id."""
+    _names: dict[int, str] = field(default_factory=dict)  # operation in the graph by node id
     _counts: dict[str, int] = field(default_factory=dict)
 
     def output(self, name: str, node: Node) -> None:

@@ -8,74 +8,38 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ReluLayer:
-    """One ReLU layer: its name in the network, its node in the file, its size and its measurements.
-
-    Attributes
-    ----------
-    threshold
-        Activation that becomes a firing rate of 1, by which weights are divided.
-    rate
-        Measured spikes per neuron and step.
-    """
+    """One ReLU layer: its name in the network, its node in the file, its size and its measurements."""
 
     name: str
-    origin: str
-    neurons: int
-    threshold: float
-    rate: float
+    origin: str  # node in the file
+    neurons: int  # number of neurons
+    threshold: float  # activation that becomes a firing rate of 1, by which weights are divided
+    rate: float  # measured spikes per neuron and step
 
 
 @dataclass(frozen=True)
 class AccuracyPoint:
-    """Accuracy of the spiking network after a number of steps.
+    """Accuracy of the spiking network after a number of steps."""
 
-    Attributes
-    ----------
-    accuracy
-        Share of samples whose largest output is at their label; None without labels.
-    agreement
-        Share of samples with the same largest output in both networks; None for a single output value.
-    error, error_95
-        Mean and 95th percentile, over the samples, of ``|snn - ann| / |ann|`` (Euclidean norms of the output).
-    """
-
-    steps: int
-    accuracy: float | None
-    agreement: float | None
-    error: float
-    error_95: float
+    steps: int  # number of steps
+    accuracy: float | None  # share of samples whose largest output is at their label; None without labels
+    agreement: float | None  # share of samples with the same largest output in both networks; None for a single output value
+    error: float  # mean over the samples of ``|snn - ann| / |ann|`` (Euclidean norms of the output)
+    error_95: float  # 95th percentile of the same quotient
 
 
 @dataclass(frozen=True)
 class Report:
-    """Measurements of a conversion, made in float64.
+    """Measurements of a conversion, made in float64."""
 
-    Attributes
-    ----------
-    output
-        The measured output.
-    percentile
-        Percentile of a layer's positive activations that becomes its threshold.
-    balanced_on, measured_on
-        Number and description of the samples for balancing, and for measuring.
-    source
-        Description of the sample data.
-    accuracy
-        Accuracy of the ReLU network; None without labels.
-    layers
-        Measurements of the layers, in file order.
-    points
-        Accuracy after increasing numbers of steps, up to all steps.
-    """
-
-    output: str
-    percentile: float
-    balanced_on: tuple[int, str]
-    measured_on: tuple[int, str]
-    source: str
-    accuracy: float | None
-    layers: tuple[ReluLayer, ...]
-    points: tuple[AccuracyPoint, ...]
+    output: str  # name of the measured output
+    percentile: float  # percentile of a layer's positive activations that becomes its threshold
+    balanced_on: tuple[int, str]  # number and description of the samples for balancing
+    measured_on: tuple[int, str]  # the same for measuring
+    source: str  # description of the sample data
+    accuracy: float | None  # accuracy of the ReLU network; None without labels
+    layers: tuple[ReluLayer, ...]  # measurements of the layers, in file order
+    points: tuple[AccuracyPoint, ...]  # accuracy after increasing numbers of steps, up to all steps
 
     @property
     def loss(self) -> float | None:

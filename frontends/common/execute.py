@@ -27,7 +27,6 @@ from snnc.compiler.ir.graph import (
     Reduce,
     Reshape,
     Scale,
-    Shape,
     Slice,
     Sparse,
     source_ports,
@@ -61,15 +60,18 @@ class GraphRunner:
         self._initial_states = {(n, s): np.asarray(p.before(s), np.float64) for n, p in graph.of_type(Population) for s in p.model.states}
         self._states = {n: {s: self._before_start((n, s)) for s in p.model.states} for n, p in graph.of_type(Population)}
         self._history: list[dict[Key, Array]] = []
-        """Values of delayed ports in previous steps, latest first."""
+        """Values of the ports that are read with a delay, one entry per previous step, latest first."""
         self._depth = max((e.delay for e in graph.edges), default=0)
         self._late = sorted({(e.source, e.source_port) for e in graph.edges if e.delay})
         self._summed = {n: self._shapes[n, "out"] for n, _ in graph.of_type(Add)} | {n: p.shape for n, p in graph.of_type(Population)}
-        """Shape of the sum, by node that sums its incoming edges."""
+        """Shape of the summed input of each Add and each population."""
         self._plan = [(n, list(graph.incoming(n)), graph.operation(n)) for n in step_order(graph)]
         """Nodes in evaluation order, with their incoming edges and operations."""
         self._layers = {n: self._layer(n, graph) for n, _, op in self._plan if not isinstance(op, Population | Input | Output)}
-        self._fixed = {n: _parameters(p) for n, p in graph.of_type(Population)}
+        self._fixed = {
+            n: {k: np.asarray(v, np.float64) for k, v in {**p.model.parameters, **p.parameters}.items()}
+            for n, p in graph.of_type(Population)
+        }
         self.ports: dict[Key, Array] = {}
         """Value of each (node, port) in the last step, [batch, …]."""
 
@@ -107,80 +109,63 @@ class GraphRunner:
         return self._before_start(key)
 
     def _before_start(self, key: Key) -> Array:
-        """Return the value of a state or port before the first step, from the caller if given, else from the graph."""
+        """Return the value of a state or port before the first step: the caller's if given, else the graph's."""
         shape = (self._batch, *self._shapes[key])
         if key in self._initial_inputs:
             return self._initial_inputs[key].reshape(shape)
         return np.broadcast_to(self._initial_states.get(key, np.zeros(())), shape)
 
     def _population(self, name: str, p: Population, sums: Mapping[str, Array], now: dict[Key, Array]) -> None:
-        shape = (self._batch, *p.shape)
-        scope = {**self._fixed[name], **self._states[name]}
-        scope.update({port: value if value.shape == shape else value.reshape(shape) for port, value in sums.items()})
+        scope = {**self._fixed[name], **self._states[name], **sums}
         scope |= evaluate(p.model.equations, scope)
         self._states[name] = {s: scope[s] for s in p.model.states}
-        for port in source_ports(p):
-            value = scope[port]
-            now[name, port] = value if value.shape == shape else np.broadcast_to(value, shape)
+        now.update({(name, port): np.broadcast_to(scope[port], (self._batch, *p.shape)) for port in source_ports(p)})
 
     def _layer(self, name: str, graph: Graph) -> Layer:
         """Return the function that computes a layer from its inputs."""
         operation = graph.operation(name)
-        batch = self._batch
+        source = graph.incoming(name)[0]
+        batch, read, result = self._batch, self._shapes[source.source, source.source_port], self._shapes[name, "out"]
         match operation:
             case Sparse(weight, indices, indptr, full, bias):
                 from scipy.sparse import csr_array  # the import takes 0.2 s, and files without sparse weights do not need it
 
-                matrix = csr_array((np.asarray(weight, np.float64), indices, indptr), full).T
-                shift = 0.0 if bias is None else np.asarray(bias, np.float64)
+                matrix, shift = csr_array((np.asarray(weight, np.float64), indices, indptr), full).T, _shift(bias)
                 return lambda x: x["in"].reshape(batch, -1) @ matrix + shift
             case Linear(weight, bias):
-                w, b = np.asarray(weight.T, np.float64), None if bias is None else np.asarray(bias, np.float64)
-                return lambda x: x["in"].reshape(batch, -1) @ w + (0.0 if b is None else b)
-            case Conv() | Pool():
-                return _windowed(name, operation, self._shapes[_source(graph, name)])
+                dense, shift = np.asarray(weight.T, np.float64), _shift(bias)
+                return lambda x: x["in"].reshape(batch, -1) @ dense + shift
+            case Conv(bias=bias, groups=groups):
+                w, kernel = windows_of(name, operation, read), np.asarray(operation.weight, np.float64)
+                channel_bias = None if bias is None else np.asarray(bias, np.float64)
+                return lambda x: windows.convolve(x["in"], kernel, channel_bias, w.stride, w.padding, w.dilation, groups)
+            case Pool(kind, ceil=ceil, count_padding=count):
+                w = windows_of(name, operation, read)
+                return lambda x: windows.pool(x["in"], kind, w.kernel, w.stride, w.padding, w.dilation, ceil, count)
             case Scale(weight, bias):
                 return lambda x: x["in"] * weight + (0.0 if bias is None else bias)
             case OneToOne(weight):
                 return lambda x: x["in"] if weight is None else x["in"] * weight
             case Concat(axis):
-                at = axis % len(self._shapes[name, "out"]) + 1
+                at = axis % len(result) + 1
                 return lambda x: np.concatenate([x[str(k)] for k in range(len(x))], at)
             case Reduce(kind, axes, keepdims):
-                inner = tuple(a % len(self._shapes[_source(graph, name)]) + 1 for a in axes)
-                return lambda x: _reduced(kind, x["in"], inner, keepdims)
+                over = tuple(a % len(read) + 1 for a in axes)
+                return lambda x: summary(kind, x["in"], over) if keepdims else np.squeeze(summary(kind, x["in"], over), over)
             case Slice(axis, start, stop):
-                front = (slice(None),) * (axis % len(self._shapes[name, "out"]) + 1)
+                front = (slice(None),) * (axis % len(result) + 1)
                 return lambda x: x["in"][(*front, slice(start, stop))]
             case Pad(padding):
                 return lambda x: np.pad(x["in"], ((0, 0), *padding))
             case Add():
                 return lambda x: x["in"]
             case Flatten() | Reshape():
-                shape = (batch, *self._shapes[name, "out"])
-                return lambda x: x["in"].reshape(shape)
+                return lambda x: x["in"].reshape(batch, *result)
         raise TypeError(operation)
 
 
-def _reduced(kind: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    found = summary(kind, x, axes)
-    return found if keepdims else np.squeeze(found, axes)
-
-
-def _source(graph: Graph, name: str) -> Key:
-    edge = graph.incoming(name)[0]
-    return edge.source, edge.source_port
-
-
-def _windowed(name: str, operation: Conv | Pool, shape: Shape) -> Layer:
-    w = windows_of(name, operation, shape)
-    if isinstance(operation, Conv):
-        conv = operation
-        weight = np.asarray(conv.weight, np.float64)
-        bias = None if conv.bias is None else np.asarray(conv.bias, np.float64)
-        return lambda x: windows.convolve(x["in"], weight, bias, w.stride, w.padding, w.dilation, conv.groups)
-    pool = operation
-    return lambda x: windows.pool(x["in"], pool.kind, w.kernel, w.stride, w.padding, w.dilation, pool.ceil, pool.count_padding)
+def _shift(bias: Array | None) -> Array:
+    return np.zeros(()) if bias is None else np.asarray(bias, np.float64)
 
 
 def step_order(graph: Graph) -> list[str]:
@@ -190,8 +175,3 @@ def step_order(graph: Graph) -> list[str]:
     same.add_nodes_from(graph.names)
     same.add_edges_from((e.source, e.target) for e in graph.edges if e.delay == 0)
     return list(nx.lexicographical_topological_sort(same, key=rank.__getitem__))
-
-
-def _parameters(p: Population) -> dict[str, Array]:
-    values = {**p.model.parameters, **p.parameters}
-    return {k: np.asarray(v, np.float64) for k, v in values.items()}

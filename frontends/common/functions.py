@@ -45,19 +45,19 @@ ELEMENTWISE: Final[Mapping[str, Callable[..., Any]]] = {
     "detach": np.asarray,
     "where": lambda c, a, b: np.where(np.asarray(c) != 0, a, b),
 }
-"""NumPy function by name; comparisons return 0 or 1 in float32."""
+"""NumPy function, by name in the equation language; comparisons return 0 or 1 in float32."""
 
 COMPARISONS: Final = frozenset({"gt", "ge"})
 
 
 def apply(op: str, *arrays: Array) -> Array:
-    """Evaluate an elementwise function."""
+    """Evaluate an elementwise function without warnings."""
     with np.errstate(all="ignore"):
         return np.asarray(ELEMENTWISE[op](*arrays))
 
 
 def summary(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the "sum", "mean", "max" or "min" of `x` over `axes`, keeping them with size 1."""
+    """Return the "sum", "mean", "max" or "min" of `x` over `axes`, which remain with size 1."""
     return np.asarray(getattr(np, kind)(x, axis=axes, keepdims=True))
 
 

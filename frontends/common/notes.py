@@ -1,6 +1,6 @@
-"""Description of a graph as text in the metadata of a model file, from which snnc restores the graph exactly.
+"""Write and read the description of a graph: JSON in the metadata of a model file, from which snnc restores the graph exactly.
 
-The description is as untrusted as the rest of the file: the frontend that reads it compares the described network with the file's nodes.
+A description is not trusted: the frontend that reads it compares the described graph with the file's own nodes.
 """
 
 from __future__ import annotations
@@ -22,33 +22,24 @@ from snnc.compiler.ir.graph import Array, Conv, Graph, Operation, Pool, Populati
 from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
 from snnc.compiler.passes.edit import replace_operation
 
-FindPlace: TypeAlias = Callable[[str, str], Any]
 FindArray: TypeAlias = Callable[[Any], Array | None]
 
 KEY: Final = "snnc"
 """Metadata key of the description."""
-LONGEST: Final = 1 << 24
+_LONGEST: Final = 1 << 24
 """Maximum number of characters of a description."""
+_NODES: Final = 2_048
+_EDGES: Final = 4_096
+_INCOMING: Final = 1_024
+_WINDOW: Final = 65_536
+"""Maximum numbers of nodes, edges and edges into one node, and maximum setting of a window; they bound the time for checking a graph."""
 _TYPES: Final = ("float32", "float64", "int32", "int64", "bool")
 """Element types of arrays in a description."""
 
 
-def to_text(data: dict[str, Any]) -> str | None:
-    """Return `data` as JSON text, or None if it would be too long to read."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text if len(text) <= LONGEST else None
-
-
-def from_text(text: object) -> dict[str, Any]:
-    """Reverse :func:`to_text`.
-
-    Raises
-    ------
-    GraphDataError
-        The text is not a JSON object, or is too long.
-    """
-    if not isinstance(text, str) or len(text) > LONGEST:
-        raise GraphDataError(f"the description is not a text of at most {LONGEST:,} characters.")
+def _parsed(text: object) -> dict[str, Any]:
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise GraphDataError(f"the description is not a text of at most {_LONGEST:,} characters.")
     try:
         found = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
@@ -58,21 +49,13 @@ def from_text(text: object) -> dict[str, Any]:
     return found
 
 
-def array_to_data(array: Array) -> dict[str, Any]:
-    """Return, as JSON types, an array that the file does not store elsewhere."""
+def _array_to_data(array: Array) -> dict[str, Any]:
     plain = array if array.dtype.name in _TYPES else array.astype(np.float32)
     little = np.ascontiguousarray(plain.astype(plain.dtype.newbyteorder("<"), copy=False))
     return {"type": plain.dtype.name, "shape": list(plain.shape), "base64": base64.b64encode(little.tobytes()).decode("ascii")}
 
 
-def array_from_data(data: object) -> Array:
-    """Reverse :func:`array_to_data`.
-
-    Raises
-    ------
-    GraphDataError
-        The data are not an array, or do not match their shape and type.
-    """
+def _array_from_data(data: object) -> Array:
     match data:
         case {"type": str(kind), "shape": list(shape), "base64": str(text), **rest} if kind in _TYPES and not rest:
             dtype = np.dtype(kind).newbyteorder("<")
@@ -93,20 +76,18 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not a JSON number")
 
 
-# ---- the description -------------------------------------------------------------------------------------------------
-
-_NODES: Final = 2_048
-_EDGES: Final = 4_096
-_INCOMING: Final = 1_024
-_WINDOW: Final = 65_536
-"""Maximum numbers of nodes, edges and edges into one node, and maximum setting of a window; they bound the time for checking a graph."""
-
-
 @dataclass(frozen=True, eq=False)
 class Description:
-    """A graph and its relation to the file: names in the file by node and port, and a digest of the file without its arrays.
+    """A graph and its relation to a model file.
 
-    The port ``""`` is the node itself.
+    Attributes
+    ----------
+    graph
+        The described graph.
+    values
+        Name in the file, by node and port; the port ``""`` is the node itself.
+    structure
+        Digest of everything in the file except its arrays.
     """
 
     graph: Graph
@@ -115,7 +96,7 @@ class Description:
 
 
 def describe(
-    graph: Graph, find_place: FindPlace, find_array: FindArray, values: Mapping[str, Mapping[str, str]], structure: str = ""
+    graph: Graph, find_place: Callable[[str, str], Any], find_array: FindArray, values: Mapping[str, Mapping[str, str]], structure: str = ""
 ) -> str | None:
     """Return the description of `graph` as JSON, or None if it would be too long to read.
 
@@ -130,37 +111,32 @@ def describe(
         Returns the place in the file of an array (node, field), as any JSON type except an object; None if it is not in the file.
     find_array
         Returns the array at a place, as a reader of the file finds it.
-    values
-        Name in the file, by node and port.
-    structure
-        Digest of everything in the file except its arrays.
+    values, structure
+        See :class:`Description`.
     """
 
     def stored(node: str, field: str, array: Array) -> Any:
         place = find_place(node, field)
         current = None if place is None else find_array(place)
         if current is None:
-            return array_to_data(array)
+            return _array_to_data(array)
         operation = graph.operation(node)
         if isinstance(operation, Sparse) and field == "weight" and current.shape == operation.shape:
             current = nonzeros_of(current, operation)
         same = current.shape == array.shape and np.array_equal(current.astype(np.float32), array.astype(np.float32))
-        return place if same else array_to_data(array)
+        return place if same else _array_to_data(array)
 
-    data = graph_to_data(graph, stored)
-    data |= {"values": values, "structure": structure}
-    data["defaults"] = {}
+    data = graph_to_data(graph, stored) | {"values": values, "structure": structure, "defaults": {}}
     for name, population in graph.of_type(Population):
-        defaults = {p: np.float32(usual) for p, usual in population.model.parameters.items() if p not in population.parameters}
-        places = {p: find_place(name, f"parameters.{p}") for p in defaults}
-        found = {p: place for p, place in places.items() if place is not None and np.array_equal(_or_empty(find_array(place)), defaults[p])}
+        found = {}
+        for parameter, usual in population.model.parameters.items():
+            place = None if parameter in population.parameters else find_place(name, f"parameters.{parameter}")
+            if place is not None and (array := find_array(place)) is not None and np.array_equal(array, np.float32(usual)):
+                found[parameter] = place
         if found:
             data["defaults"][name] = found
-    return to_text(data)
-
-
-def _or_empty(array: Array | None) -> Array:
-    return np.zeros((0,)) if array is None else array
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text if len(text) <= _LONGEST else None
 
 
 def read_description(text: object, find_array: FindArray) -> Description:
@@ -171,7 +147,7 @@ def read_description(text: object, find_array: FindArray) -> Description:
     SnncError
         The text is not a description, or refers to arrays that the file does not contain.
     """
-    data = from_text(text)
+    data = _parsed(text)
     defaults, values = (_rows(data.pop(what, None), what) for what in ("defaults", "values"))
     structure = data.pop("structure", None)
     if not isinstance(structure, str) or not all(isinstance(name, str) for row in values.values() for name in row.values()):
@@ -179,7 +155,7 @@ def read_description(text: object, find_array: FindArray) -> Description:
 
     def find(node: str, field: str, reference: Any) -> Array:
         if isinstance(reference, dict):
-            return array_from_data(reference)
+            return _array_from_data(reference)
         found = find_array(reference)
         if found is None:
             raise GraphDataError(f"{field} of {node!r} is {str(reference)[:60]!r}, which the file does not have.")
@@ -226,7 +202,7 @@ def _with_nonzeros(name: str, operation: Sparse) -> Sparse:
 
 
 def _with_changed_defaults(operation: Operation | None, now: Mapping[str, Array | None]) -> Population:
-    """Set parameters that snnc wrote with their model's default value, and that have another value in the file."""
+    """Return `operation` with those parameters in `now`, read from the file, that differ from the model's defaults."""
     if not isinstance(operation, Population) or not now.keys() <= operation.model.parameters.keys():
         raise GraphDataError("the defaults of the description do not belong to a population.")
     with np.errstate(over="ignore"):

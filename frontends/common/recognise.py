@@ -1,10 +1,10 @@
-"""Recognise a neuron model as a library neuron by its responses; see :mod:`snnc.frontends.common.response`."""
+"""Recognise a neuron model as a library neuron: both have the same responses (see :mod:`snnc.frontends.common.response`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.neurons.expression import Assignment, Symbol, call, substitute
 from snnc.compiler.neurons.library import IF, LI, LIF, Alpha, CubaLIF, I
 from snnc.compiler.neurons.neuron import NeuronModel, neuron
-from snnc.frontends.common.response import NotLinearError, Oracle, Response, close, respond
+from snnc.frontends.common.response import Form, NotLinearError, Oracle, Response, close, respond
 
 _CURRENT_LI: Final = "syn = alpha*syn + i\nv = beta*v + syn"
 """Equations of a leaky integrator with a synaptic current."""
@@ -20,6 +20,20 @@ _NO_DRIVE: Final = 1e-6
 """Magnitude up to which a constant current, or the effect of an initial state, counts as 0."""
 _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b110, 0b11111)
 """Patterns of spikes for which two neurons are compared; see :class:`Oracle`."""
+_UNIT: Final = (np.ones(()), np.zeros(()))
+"""Factor and offset of a current that is passed on unchanged."""
+_RESETS: Final[tuple[Mapping[str, Any], ...]] = (
+    {"reset": "subtract", "reset_delay": True},
+    {"reset": "zero", "reset_delay": True, "input_kept": True},
+    {"reset": "zero", "reset_delay": True, "input_kept": False},
+    {"reset": "none"},
+    {"reset": "subtract", "reset_delay": False},
+    {"reset": "value", "reset_delay": False},
+    {"reset": "subtract", "reset_delay": False, "compensated": True},
+    {"reset": "zero", "reset_delay": False, "compensated": True},
+    {"reset": "none", "reset_delay": False, "compensated": True},
+)
+"""Options of library neurons for each kind of reset, in the order in which they are tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +45,11 @@ class Facts:
     name
         Name of the library model.
     decay, syn_decay
-        Factors per step of the membrane and of the synaptic current.
+        Factors by which membrane potential and synaptic current are multiplied at every step.
     gain
-        Factor of the input current.
+        Factor by which the input current is multiplied.
     drive
-        Constant added to the current at every step.
+        Constant that is added to the input current at every step.
     threshold
         Threshold of the membrane potential; None for integrators.
     compare
@@ -73,7 +87,7 @@ def recognise(model: NeuronModel, parameters: Mapping[str, Array]) -> Facts | No
     """Return the properties of the library neuron equivalent to `model`; None if there is none."""
     neurons = max((np.size(v) for v in parameters.values()), default=1)
     try:
-        rest = respond(model, parameters, Oracle(0), _unit(), neurons)
+        rest = respond(model, parameters, Oracle(0), _UNIT, neurons)
         for candidate in _candidates(model, rest, parameters):
             if _same(model, parameters, candidate, neurons):
                 return candidate.facts
@@ -82,27 +96,22 @@ def recognise(model: NeuronModel, parameters: Mapping[str, Array]) -> Facts | No
     return None
 
 
-def _unit() -> tuple[Array, Array]:
-    return np.ones(()), np.zeros(())
-
-
 def _same(model: NeuronModel, parameters: Mapping[str, Array], candidate: _Candidate, neurons: int) -> bool:
     facts = candidate.facts
     for pattern in _PATTERNS:
         oracle = Oracle(pattern)
         drive = np.zeros(()) if "drive" in candidate.parameters else facts.drive
         theirs = respond(candidate.model, candidate.parameters, oracle, (facts.gain, drive), neurons, {"v": candidate.start})
-        ours = respond(model, parameters, oracle, _unit(), neurons)
-        if ours.kinds != theirs.kinds or not all(close(a, b) for a, b in zip(ours.membranes, theirs.membranes, strict=True)):
+        ours = respond(model, parameters, oracle, _UNIT, neurons)
+        if ours.kinds != theirs.kinds or not _close(ours.membranes, theirs.membranes):
             return False
-        if not ours.membranes and not _same_values(ours, theirs):
+        if not ours.membranes and not any(_close(forms, next(iter(theirs.values.values()))) for forms in ours.values.values()):
             return False
     return True
 
 
-def _same_values(ours: Response, theirs: Response) -> bool:
-    expected = next(iter(theirs.values.values()))
-    return any(all(close(a, b) for a, b in zip(forms, expected, strict=True)) for forms in ours.values.values())
+def _close(ours: list[Form], theirs: list[Form]) -> bool:
+    return all(close(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
 def _candidates(model: NeuronModel, rest: Response, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
@@ -111,7 +120,7 @@ def _candidates(model: NeuronModel, rest: Response, parameters: Mapping[str, Arr
         forms, strict = np.stack(rest.membranes), rest.kinds[0] == "spike"
         named = [np.asarray(parameters["threshold"], np.float64).reshape(-1)] if "threshold" in parameters else []
         for threshold in (*named, -forms[0, 0]):
-            yield from _spiking(forms[:, 1], forms, threshold, strict, parameters)
+            yield from _spiking(forms, threshold, strict, parameters)
         return
     for values in rest.values.values():
         yield from _integrators(np.stack(values))
@@ -129,15 +138,20 @@ def _orders(impulse: Array) -> tuple[Array, Array, Array] | None:
         first = h1 / gain
         if close(h2, first * h1) and close(h3, first * h2):
             return gain, first, np.zeros_like(first)
-        total, product = first, first**2 - h2 / gain
+        product = first**2 - h2 / gain
+    return (gain, *_decays(first, product)) if close(h3, first * h2 - product * h1) else None
+
+
+def _decays(total: Array, product: Array) -> tuple[Array, Array]:
+    """Return two decays, the larger first, from their sum and their product."""
+    with np.errstate(all="ignore"):
         root = np.sqrt(np.maximum(total**2 - 4 * product, 0.0))
-    if not close(h3, total * h2 - product * h1):
-        return None
-    return gain, (total + root) / 2, (total - root) / 2
+    return (total + root) / 2, (total - root) / 2
 
 
-def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
-    """Yield library neurons with this impulse response and threshold, for all kinds of reset."""
+def _spiking(forms: Array, threshold: Array, strict: bool, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
+    """Yield library neurons with this response without spikes and this threshold, for all kinds of reset."""
+    impulse = forms[:, 1]
     orders = _orders(impulse)
     if orders is None:
         yield from _alpha(impulse, threshold, strict)
@@ -147,9 +161,8 @@ def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, param
     for decay, syn in _roles(first, second):
         drive, start = _offset(forms[:2, 0] + threshold, decay)
         common = {"gain": gain, "drive": drive, "syn_decay": syn, "threshold": threshold, "compare": ">" if strict else ">="}
-        for options in _reset_variants(strict):
-            values = resets if options["reset"] == "value" else [None]
-            for value in values:
+        for options in _RESETS:
+            for value in resets if options["reset"] == "value" else [None]:
                 yield _firing_candidate(decay, common, options, value, start)
 
 
@@ -168,18 +181,6 @@ def _roles(first: Array, second: Array) -> Iterator[tuple[Array, Array | None]]:
             yield np.full_like(other, shared), other
 
 
-def _reset_variants(strict: bool) -> Iterator[dict[str, object]]:
-    """Yield the options of library neurons for each kind of reset."""
-    yield {"reset": "subtract", "reset_delay": True, "strict": strict}
-    for with_input in (True, False):
-        yield {"reset": "zero", "reset_delay": True, "input_kept": with_input, "strict": strict}
-    yield {"reset": "none", "strict": strict}
-    yield {"reset": "subtract", "reset_delay": False, "strict": strict}
-    yield {"reset": "value", "reset_delay": False, "strict": strict}
-    for reset in ("subtract", "zero", "none"):
-        yield {"reset": reset, "reset_delay": False, "compensated": True, "strict": strict}
-
-
 def _offset(rest: Array, decay: Array) -> tuple[Array, Array]:
     """Return the constant current and the initial membrane potential of a neuron, from its potential without input.
 
@@ -194,28 +195,18 @@ def _offset(rest: Array, decay: Array) -> tuple[Array, Array]:
     return drive, start if np.isfinite(start).all() else np.zeros_like(start)
 
 
-def _firing_candidate(
-    decay: Array, common: Mapping[str, object], options: dict[str, object], value: Array | None, start: Array
-) -> _Candidate:
+def _firing_candidate(decay: Array, common: Mapping[str, Any], options: Mapping[str, Any], value: Array | None, start: Array) -> _Candidate:
     """Return the spiking library neuron with these decays and options; `value` is the membrane potential after a reset to a value."""
     syn = common["syn_decay"]
-    perfect = syn is None and bool((np.abs(decay - 1) < 1e-7).all())
-    make = CubaLIF if syn is not None else IF if perfect else LIF
-    model = make(**options)  # type: ignore[arg-type]
+    make = CubaLIF if syn is not None else IF if (np.abs(decay - 1) < 1e-7).all() else LIF
+    model = make(**options, strict=common["compare"] == ">")
     parameters = {"beta": decay, "alpha": syn, "threshold": common["threshold"], "v_reset": value}
     drive = np.asarray(common["drive"])
     if syn is not None and drive.any():
         model = _driven(model)
         parameters["drive"] = drive
     given = {k: np.asarray(v) for k, v in parameters.items() if k in model.parameters}
-    facts = Facts(
-        model.name,
-        decay,
-        reset=str(options["reset"]),
-        reset_delay=bool(options.get("reset_delay", True)),
-        v_reset=value,
-        **common,  # type: ignore[arg-type]
-    )
+    facts = Facts(model.name, decay, reset=options["reset"], reset_delay=options.get("reset_delay", True), v_reset=value, **common)
     return _Candidate(facts, model, given, start)
 
 
@@ -232,22 +223,18 @@ def _driven(model: NeuronModel) -> NeuronModel:
 
 def _alpha(impulse: Array, threshold: Array, strict: bool) -> Iterator[_Candidate]:
     """Yield alpha neurons, whose impulse response is the difference of two decays, ``h_k = tau (a^k - b^k)``."""
-    _, h1, h2, h3 = impulse[:4]
-    h4 = impulse[4]
-    if impulse[0].any() or not h1.all():
+    first, h1, h2, h3, h4 = impulse[:5]
+    if first.any() or not h1.all():
         return
     with np.errstate(all="ignore"):
         total = h2 / h1
         product = total**2 - h3 / h1
-        root = np.sqrt(np.maximum(total**2 - 4 * product, 0.0))
-    if not close(h4, total * h3 - product * h2):
+    alpha, beta = _decays(total, product)
+    if not close(h4, total * h3 - product * h2) or not ((beta > 0) & (alpha <= 1) & (beta < alpha)).all():
         return
-    alpha, beta = (total + root) / 2, (total - root) / 2
-    if not (beta > 0).all() or not (alpha <= 1).all() or not (beta < alpha).all():
-        return
+    tau = h1 / (alpha - beta)
     for reset in ("zero", "subtract", "none"):
         model = Alpha(reset=reset, strict=strict, fixed_tau=True)
-        tau = h1 / (alpha - beta)
         facts = Facts(model.name, beta, alpha, np.ones(()), np.zeros(()), threshold, ">" if strict else ">=", reset)
         yield _Candidate(facts, model, {"alpha": alpha, "beta": beta, "tau": tau, "threshold": threshold}, np.zeros(()))
 

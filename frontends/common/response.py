@@ -1,9 +1,9 @@
-"""Response of a neuron as linear functions of its input currents: a normal form independent of the choice of states.
+"""The response of a neuron: its membrane potential and outputs as linear functions of its input currents.
 
-A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is linear in the currents, with one
-set of coefficients per neuron. An :class:`Oracle` decides whether a neuron spikes. It repeats its decision for equal arguments, so two
-models with equal membrane potentials get equal spikes. Two models are equivalent if all outputs have equal coefficients for every
-pattern of spikes that the oracle can choose.
+Responses do not depend on the choice of states, so two models can be compared by them. A model runs for a few steps from rest on
+symbolic currents ``i0, i1, …``. Every value is linear in the currents, with one set of coefficients per neuron. An :class:`Oracle`
+decides whether a neuron spikes, with equal decisions for equal arguments. Two models count as equivalent if their membrane potentials (for
+integrators: their outputs) have equal coefficients for several patterns of spikes that the oracle chooses.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ import numpy as np
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.neurons.expression import SPIKES, Call, Expression, Number, Symbol
 from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.frontends.common.functions import apply
 
 Form: TypeAlias = Array
 """Coefficients [1 + steps, neurons]: the constant, then the coefficient of each step's current."""
 
-STEPS: Final = 5
+_STEPS: Final = 5
 """Number of steps of a run."""
 _TOLERANCE: Final = 3e-5
 """Relative and absolute difference up to which coefficients count as equal; see :func:`close`."""
+_OF_CONSTANTS: Final = frozenset({"exp", "log", "sqrt", "abs", "tanh", "min", "max"})
+"""Functions that are evaluated if their arguments do not depend on the currents."""
 
 
 class NotLinearError(Exception):
@@ -37,21 +40,20 @@ class Oracle:
     """Decides whether a neuron spikes.
 
     Each new argument of the spike function gets the next bit of `pattern`, and keeps it in later calls. An argument that depends on no
-    input current is compared with 0 instead.
+    input current is instead compared with 0.
     """
 
     pattern: int
     answers: list[tuple[str, Form, Array]] = field(default_factory=list)
 
     def __call__(self, kind: str, argument: Form) -> Array:
-        """Return 0 or 1 per neuron for ``argument > 0``, or ``>= 0``, depending on `kind`."""
+        """Return 0 or 1 per neuron for ``argument > 0`` (kind ``spike``) or ``argument >= 0`` (kind ``spike_ge``)."""
         if not argument[1:].any():
             return np.asarray(argument[0] > 0 if kind == "spike" else argument[0] >= 0, np.float64)
         for known, form, answer in self.answers:
             if known == kind and close(form, argument):
                 return answer
-        bit = float(self.pattern >> len(self.answers) & 1)
-        answer = np.full(argument.shape[1], bit)
+        answer = np.full(argument.shape[1], float(self.pattern >> len(self.answers) & 1))
         self.answers.append((kind, argument, answer))
         return answer
 
@@ -63,7 +65,7 @@ class Response:
     membranes: list[Form]
     """Arguments of the output's spike function (membrane potential minus threshold); empty for integrators."""
     kinds: list[str]
-    """Spike function of each argument: ``spike`` (> 0) or ``spike_ge`` (>= 0)."""
+    """Spike function of each entry of `membranes`: ``spike`` or ``spike_ge``."""
     values: dict[str, list[Form]]
     """Outputs that are not spikes, by name."""
 
@@ -102,19 +104,16 @@ def respond(
     states = {s: _constant(initial.get(s, np.zeros(())), neurons) for s in model.states}
     fixed = {p: _constant(np.asarray(parameters.get(p, d), np.float64).reshape(-1), neurons) for p, d in model.parameters.items()}
     found = Response([], [], {})
-    for t in range(STEPS):
+    for t in range(_STEPS):
         drive = _constant(shift, neurons)
         drive[1 + t] = scale
         scope = {**fixed, **states, model.inputs[0]: drive}
         scope.update(dict.fromkeys(model.inputs[1:], _constant(np.zeros(()), neurons)))
         arguments: dict[str, tuple[str, Form]] = {}
         for line in model.equations:
-            fired = _spike_of(line.value)
-            if fired is not None:
-                kind, inner = fired
-                argument = _evaluate(inner, scope, oracle)
-                arguments[line.target] = (kind, argument)
-                scope[line.target] = _constant(oracle(kind, argument), neurons)
+            if fired := _spike_of(line.value):
+                arguments[line.target] = (fired[0], _evaluate(fired[1], scope, oracle))
+                scope[line.target] = _constant(oracle(*arguments[line.target]), neurons)
             else:
                 scope[line.target] = _evaluate(line.value, scope, oracle)
         states = {s: scope[s] for s in model.states}
@@ -123,18 +122,14 @@ def respond(
 
 
 def _record(model: NeuronModel, scope: Mapping[str, Form], arguments: Mapping[str, tuple[str, Form]], found: Response) -> None:
-    spikes = [arguments[line.target] for line in model.equations if line.target in arguments and _is_spike(line.value)]
-    if spikes:
-        found.kinds.append(spikes[-1][0])
-        found.membranes.append(spikes[-1][1])
+    plain = [e.target for e in model.equations if isinstance(e.value, Call) and e.value.function in SPIKES]
+    if plain:
+        kind, argument = arguments[plain[-1]]
+        found.kinds.append(kind)
+        found.membranes.append(argument)
     for output in model.outputs:
         if output not in arguments:
             found.values.setdefault(output, []).append(scope[output])
-
-
-def _is_spike(e: Expression) -> bool:
-    """Return whether an expression is a call of a spike function that is not detached."""
-    return isinstance(e, Call) and e.function in SPIKES
 
 
 def _spike_of(e: Expression) -> tuple[str, Expression] | None:
@@ -148,13 +143,12 @@ def _spike_of(e: Expression) -> tuple[str, Expression] | None:
 
 
 def _constant(value: Array, neurons: int) -> Form:
-    form = np.zeros((1 + STEPS, neurons))
+    form = np.zeros((1 + _STEPS, neurons))
     form[0] = value
     return form
 
 
 def _evaluate(e: Expression, scope: Mapping[str, Form], oracle: Oracle) -> Form:
-    """Return the form of an expression."""
     neurons = next(iter(scope.values())).shape[1]
     match e:
         case Number(value):
@@ -171,30 +165,16 @@ def _evaluate(e: Expression, scope: Mapping[str, Form], oracle: Oracle) -> Form:
 
 
 def _apply(function: str, args: list[Form], neurons: int) -> Form:
-    """Return the form of a function of forms."""
     a, b = args[0], args[-1]
     match function:
-        case "add":
-            return np.add(a, b)
-        case "sub":
-            return np.subtract(a, b)
-        case "neg":
-            return np.negative(a)
+        case "add" | "sub" | "neg":
+            return apply(function, *args)
         case "mul" if not a[1:].any():
             return np.asarray(np.multiply(a[0], b))
         case "mul" if not b[1:].any():
             return np.asarray(np.multiply(a, b[0]))
         case "div" if not b[1:].any() and b[0].all():
             return np.asarray(np.divide(a, b[0]))
-    if any(x[1:].any() for x in args):
+    if function not in _OF_CONSTANTS or any(x[1:].any() for x in args):
         raise NotLinearError
-    values = [x[0] for x in args]
-    match function:
-        case "exp" | "log" | "sqrt" | "abs" | "tanh":
-            with np.errstate(all="ignore"):
-                return _constant(getattr(np, function)(values[0]), neurons)
-        case "min":
-            return _constant(np.minimum(*values), neurons)
-        case "max":
-            return _constant(np.maximum(*values), neurons)
-    raise NotLinearError
+    return _constant(apply(function, *(x[0] for x in args)), neurons)

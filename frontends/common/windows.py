@@ -1,4 +1,4 @@
-"""Convolution and pooling in NumPy: shapes, and values for checking imported models."""
+"""Convolution and pooling in NumPy: numbers of windows, and results."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _taps(
 ) -> Iterator[Array]:
     """Yield, for each kernel position, the values that all windows read there."""
     size = x.shape[first:]
-    # Number of padded values after the end of each dimension that the last window reads.
+    # number of padded values that the last window reads after the end of each dimension
     extra = [
         max(0, (c - 1) * s + (k - 1) * d + 1 - n - a)
         for c, s, k, d, n, (a, _) in zip(found, stride, kernel, dilation, size, padding, strict=True)

@@ -11,24 +11,24 @@ from snnc.compiler.ir.shapes import PortMap, size
 from snnc.compiler.neurons.expression import calls
 
 MAX_WORK: Final = 4e10
-"""Maximum number of operations in the check of a file.
+"""Maximum number of operations when snnc compares the network read from a file with the file.
 
-An ONNX file that needs more is checked over its first steps only; a description in such a file is not used."""
+An ONNX file that needs more is compared over its first steps only; a description in such a file is not used."""
 _FACTOR: Final = 16
 _ALLOWANCE: Final = 1_000_000
-"""A described network may need ``_FACTOR`` times the operations of the file's nodes, plus this many."""
+"""A described network may need `_FACTOR` times the operations of the file's nodes, plus `_ALLOWANCE`."""
 
 
 def far_more_work(described: int, nodes: int) -> bool:
-    """Return whether a file's description defines a network with far more operations than the file's own nodes."""
+    """Return whether a described network needs far more operations than the file's own nodes."""
     return described > _FACTOR * nodes + _ALLOWANCE
 
 
 def work_of(graph: Graph, ports: PortMap) -> int:
-    """Return the operations of one step for one sample.
+    """Return the number of operations of one step for one sample.
 
-    Layers with weights count the multiplications of dense weights, poolings the values of all windows, populations their values and the
-    function calls of their equations, and other nodes their values.
+    Layers with weights count the multiplications of dense weights; poolings, the values of all windows; populations, their values and the
+    function calls of their equations; other nodes, their values.
     """
     values = Counter[str]()
     for (name, _), port in ports.items():

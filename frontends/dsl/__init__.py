@@ -1,1 +1,1 @@
-"""Python DSL for networks."""
+"""Networks written in Python."""

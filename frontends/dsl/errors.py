@@ -1,4 +1,4 @@
-"""Errors of the Python DSL, raised at the faulty line of the user's program."""
+"""Errors of networks written in Python, raised at the faulty line of the user's program."""
 
 from __future__ import annotations
 

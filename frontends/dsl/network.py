@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
@@ -18,9 +19,10 @@ from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.compiler.passes.edit import fresh_name
 from snnc.frontends.dsl.connections import Connection, Dense, OneToOne
+from snnc.frontends.dsl.connections.base import check_target
 from snnc.frontends.dsl.errors import ConnectionKindError, EmptyNetworkError, ForeignNodeError, NetworkShapeError, PopulationOptionError
 from snnc.frontends.dsl.nodes import NetworkNode, NodeGroup, grouped
-from snnc.frontends.dsl.wiring import Wiring, build_chain, part_text, shape_after
+from snnc.frontends.dsl.wiring import Wiring, build_chain, part_text
 
 ShapeLike: TypeAlias = "int | Iterable[int]"
 Join: TypeAlias = Literal["add", "and", "iand"]
@@ -70,7 +72,7 @@ class Network:
         if kind not in ("spikes", "values"):
             raise InvalidValueError(f"the input has kind {kind!r}; it must be 'spikes' or 'values'.")
         size = _shape(shape, "the input")
-        return self._node(self._graph.add(name or self._unused_name("input"), Input(size, kind)), size)
+        return NetworkNode(self._graph.add(name or self._unused_name("input"), Input(size, kind)), size, self)
 
     def population(
         self,
@@ -112,12 +114,12 @@ class Network:
         size = _shape(shape, what)
         if not isinstance(model, NeuronModel):
             raise PopulationOptionError(f"{what}: {model!r} is not a neuron model; give snnc.LIF(beta=0.9) or snnc.Neuron(...).")
-        label = name or self._unused_name(_identifier(model.name))
+        label = name or self._unused_name("".join(c if c.isalnum() else "_" for c in model.name.lower()) or "population")
         learn = frozenset([learnable] if isinstance(learnable, str) else learnable)
         _check_names({*learn, *(parameters or {})}, model.parameters, f"{what}: {model.name} has no parameter")
         _check_names(set(initial or {}), model.states, f"{what}: {model.name} has no state")
         population = Population(model, size, _values(parameters, size, what), learn, _values(initial, size, what), surrogate)
-        return self._node(self._graph.add(label, population), size)
+        return NetworkNode(self._graph.add(label, population), size, self)
 
     def group(self, *nodes: NetworkNode, name: str | None = None) -> NodeGroup:
         """Combine nodes into one that can be a source, a target or an output.
@@ -155,7 +157,7 @@ class Network:
         return grouped(self, nodes, name)
 
     def shape_after(self, source: NetworkNode, connection: Connection | Sequence[Connection]) -> Shape:
-        """Return the shape of the values that `connection` computes from `source`; a population that follows needs this shape.
+        """Return the shape of the result of `connection` for `source`; a population that reads it must have this shape.
 
         Parameters
         ----------
@@ -184,7 +186,7 @@ class Network:
         where = f"the connection after {source.name!r}"
         chain, shape = _chain(connection, where), source.shape
         for number, part in enumerate(chain):
-            shape = shape_after(part, shape, part_text(where, chain, number))
+            shape = check_target(part, shape, None, part_text(where, chain, number))
         return shape
 
     def connect(
@@ -220,13 +222,18 @@ class Network:
         ------
         SnncError
             Sizes or windows do not fit, an array cannot be used as weights, or the connection closes a cycle without delay; each fault
-            has its own subclass. The network does not change then.
+            has its own subclass. The network is then unchanged.
         """
         self._check_member(source)
         self._check_member(target)
         where = f"the connection {source.name!r} -> {target.name!r}"
         chain = _chain(Dense() if connection is None else connection, where)
-        steps = _checked_delay(delay, where)
+        try:
+            steps = operator.index(delay)
+        except TypeError:
+            steps = -1
+        if steps < 0:
+            raise InvalidValueError(f"{where}: the delay is {delay!r}; it must be a whole number of 0 or more.")
         self._check_port(source, source_port)
         self._check_target(target, target_port, where)
         stages = build_chain(chain, source.shape, target.shape, (self.seed, self._connections), where)
@@ -379,9 +386,6 @@ class Network:
         """Return the representation for a notebook."""
         return graph_html(self._graph, "Network")
 
-    def _node(self, name: str, shape: Shape) -> NetworkNode:
-        return NetworkNode(name, shape, self)
-
     def _check_member(self, node: NetworkNode) -> None:
         if not isinstance(node, NetworkNode) or node.network is not self:
             raise ForeignNodeError(f"{node!r} is not a node of the network {self.name!r}; give what its input() or population() returned.")
@@ -406,23 +410,15 @@ class Network:
     def _check_cycle(self, source: NetworkNode, target: NetworkNode, delay: int) -> None:
         if delay:
             return
+        edges = self._graph.nx.edges
+        immediate = nx.subgraph_view(self._graph.nx, filter_edge=lambda *edge: edges[edge]["edge"].delay == 0)
         starts = {leaf.name for leaf in source.leaves}
         for end in dict.fromkeys(leaf.name for leaf in target.leaves):
-            for start in sorted(starts & _reached_at_once(self._graph, end)):
+            for start in sorted(starts & (nx.descendants(immediate, end) | {end})):
                 raise CycleWithoutDelayError(
                     f"the connection {source.name!r} -> {target.name!r} closes a cycle without delay over {end!r} -> {start!r}, so no "
                     "order of evaluation exists; give it delay=1."
                 )
-
-
-def _reached_at_once(graph: Graph, name: str) -> set[str]:
-    """Return `name` and the nodes that read its value, directly or indirectly, in the same step."""
-    found, open_ = {name}, [name]
-    while open_:
-        new = {e.target for e in graph.outgoing(open_.pop()) if e.delay == 0} - found
-        found |= new
-        open_ += new
-    return found
 
 
 def _readers(graph: Graph, name: str) -> set[str]:
@@ -450,24 +446,13 @@ def _shape(shape: ShapeLike, what: str) -> Shape:
 
 
 def _chain(connection: Connection | Sequence[Connection], where: str) -> list[Connection]:
-    given: Iterable[object] = connection if isinstance(connection, list | tuple) else [connection]
-    for part in given:
+    chain: list[Any] = list(connection) if isinstance(connection, list | tuple) else [connection]
+    for part in chain:
         if not isinstance(part, Connection):
             raise ConnectionKindError(f"{where} is {part!r}; give snnc.Dense(), another connection, or a list of connections.")
-    chain = [part for part in given if isinstance(part, Connection)]
     if not chain:
         raise ConnectionKindError(f"{where} is an empty list; give one connection or more, or snnc.OneToOne().")
     return chain
-
-
-def _checked_delay(delay: int, where: str) -> int:
-    try:
-        steps = operator.index(delay)
-    except TypeError:
-        steps = -1
-    if steps < 0:
-        raise InvalidValueError(f"{where}: the delay is {delay!r}; it must be a whole number of 0 or more.")
-    return steps
 
 
 def _values(given: Mapping[str, npt.ArrayLike] | None, shape: Shape, what: str) -> dict[str, Array]:
@@ -489,7 +474,3 @@ def _check_names(wanted: set[str], known: Iterable[str], what: str) -> None:
     missing = sorted(wanted - set(known))
     if missing:
         raise PopulationOptionError(f"{what} {', '.join(missing)}; it has {', '.join(known) or 'none'}.")
-
-
-def _identifier(name: str) -> str:
-    return "".join(c if c.isalnum() else "_" for c in name.lower()) or "population"

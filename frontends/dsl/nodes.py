@@ -1,4 +1,4 @@
-"""Nodes of a network, parts of nodes, and groups: the ends of connections."""
+"""Nodes of a network, parts of nodes, and groups of nodes; connections lead from one of these to another."""
 
 from __future__ import annotations
 
@@ -17,21 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NetworkNode:
-    """A node of a network, usable as an end of connections; ``node[:80]`` is a part of it.
+    """A node of a network, usable as an end of connections; ``node[:80]`` is a part of it."""
 
-    Attributes
-    ----------
-    name
-        Name in messages and in names of connections.
-    shape
-        Shape of one sample at one step.
-    network
-        The network that it belongs to.
-    """
-
-    name: str
-    shape: Shape
-    network: Network = field(repr=False)
+    name: str  # name in messages and in names of connections
+    shape: Shape  # shape of one sample at one step
+    network: Network = field(repr=False)  # the network that it belongs to
 
     def __getitem__(self, index: Any) -> View:
         """Return a part of the node, usable as a source, a target or an output.
@@ -110,13 +100,7 @@ class NodeGroup(NetworkNode):
 
 
 def grouped(network: Network, members: tuple[NetworkNode, ...], name: str | None) -> NodeGroup:
-    """Return the group of `members`.
-
-    Raises
-    ------
-    GroupError
-        There are no members, or their shapes differ after the first axis.
-    """
+    """Return the group of `members`, or raise a GroupError without members, or if their shapes differ after the first axis."""
     if not members:
         raise GroupError("a group needs at least one node; give net.group(a, b).")
     rest = members[0].shape[1:]

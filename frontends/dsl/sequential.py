@@ -62,7 +62,12 @@ def sequential(
     for position, layer in enumerate(layers, 1):
         match layer:
             case Connection():
-                _check_order(pending, layer, position)
+                weighted = Dense | Sparse | Conv
+                if isinstance(layer, weighted) and any(isinstance(part, weighted) for part in pending):
+                    raise SequenceError(
+                        f"layer {position}: there are no neurons between this connection with weights and the one before; put neurons "
+                        "between them."
+                    )
                 pending.append(layer)
             case NeuronModel():
                 node, pending = _layer(net, node, pending, layer, position), []
@@ -80,20 +85,10 @@ def sequential(
     return net
 
 
-def _check_order(pending: list[Connection], layer: Connection, position: int) -> None:
-    weighted = Dense | Sparse | Conv
-    if isinstance(layer, weighted) and any(isinstance(part, weighted) for part in pending):
-        raise SequenceError(
-            f"layer {position}: there are no neurons between this connection with weights and the one before; put neurons "
-            "between them."
-        )
-
-
 def _layer(net: Network, source: NetworkNode, pending: list[Connection], model: NeuronModel, position: int) -> NetworkNode:
     chain = pending or [OneToOne()]
     for part in chain:
-        unknown = isinstance(part, Dense | Sparse) and part.outputs is None and getattr(part, "matrix", None) is None
-        if unknown:
+        if isinstance(part, Dense | Sparse) and part.outputs is None and getattr(part, "matrix", None) is None:
             name, first = part.public_name, position - len(pending) + chain.index(part)
             advice = "Dense(n)" if name == "Dense" else "Sparse(outputs=n, ...)"
             raise SequenceError(f"layer {first}: {name} does not define its number of outputs; write {advice}.")

@@ -1,4 +1,4 @@
-"""Convert a DSL connection to nodes and edges of a graph."""
+"""Add a connection between nodes of a Python network to its graph, as nodes and edges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.frontends.dsl.nodes import NetworkNode, NodeGroup, View
 
 @dataclass(frozen=True)
 class Stage:
-    """A connection of a chain as operations of a graph: its kind, and branches that are summed."""
+    """One connection of a list, as operations of a graph: its kind, and branches, whose results are summed."""
 
     kind: str
     branches: tuple[Branch, ...]
@@ -27,7 +27,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Tap:
-    """A port of a graph node, read `delay` steps late."""
+    """A port of a graph node, and the delay in steps with which it is read."""
 
     name: str
     port: str = ""
@@ -50,7 +50,7 @@ class Wiring:
         self._finish(tap, stages[-1].branches, names[-1], *target)
 
     def _names(self, stages: Sequence[Stage]) -> list[str]:
-        """Return the name of each stage: the label, followed by the kind if there are several stages."""
+        """Return the name of each stage: the label; if there are several stages, followed by the kind, numbered if it occurs again."""
         if len(stages) == 1:
             return [self.label]
         before = [sum(other.kind == stage.kind for other in stages[:number]) for number, stage in enumerate(stages)]
@@ -131,25 +131,20 @@ def build_chain(chain: Sequence[Connection], source: Shape, target: Shape, seed:
         own = (*seed, number) if len(chain) > 1 else seed
         text = part_text(where, chain, number)
         stages.append(Stage(connection.public_name.lower(), connection.build(shape, target if last else None, own, text)))
-        shape = target if last else shape_after(connection, shape, text)
+        shape = target if last else check_target(connection, shape, None, text)
     return stages
 
 
-def shape_after(connection: Connection, source: Shape, where: str) -> Shape:
-    """Return the result shape of `connection`, which must not depend on its target."""
-    return check_target(connection, source, None, where)
-
-
 def part_text(where: str, chain: Sequence[Connection], number: int) -> str:
-    """Return the text by which messages refer to one connection of a chain."""
+    """Return the text by which messages refer to connection `number` of a chain."""
     return where if len(chain) == 1 else f"{where}, part {number + 1} ({chain[number].public_name})"
 
 
 def split_rows(branches: Sequence[Branch], ranges: Sequence[tuple[int, int]]) -> list[tuple[Branch, ...]] | None:
     """Divide the outputs of `branches` along the first axis into `ranges`, and return the branches of each range.
 
-    Returns None if the weight of a branch cannot be divided in this way, or if a range, or its part of a branch with a bias, would have no
-    weights.
+    Return None if the weight of a branch cannot be divided in this way, if a range would have no weights, or if a branch with a bias would
+    have no weights in a range.
     """
     found = []
     for start, stop in ranges:

@@ -1,4 +1,4 @@
-"""Read and write NIR files (Neuromorphic Intermediate Representation)."""
+"""Read and write NIR files: networks in the Neuromorphic Intermediate Representation, a format of several frameworks."""
 
 from __future__ import annotations
 

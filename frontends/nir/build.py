@@ -1,9 +1,9 @@
-"""Build a graph from a flattened NIR graph."""
+"""Convert a NIR graph without nested graphs to the graph of one time step."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import networkx as nx
@@ -13,8 +13,8 @@ from snnc.compiler.ir.graph import Add, Array, Flatten, Graph, Input, Linear, On
 from snnc.frontends.nir.dialects import Dialect
 from snnc.frontends.nir.errors import NirFieldError, NirTimeStepError
 from snnc.frontends.nir.neurons import population
-from snnc.frontends.nir.reading.fields import FIRING, NirNode
-from snnc.frontends.nir.reading.flatten import JUNCTION, Edge, Flat, unused_name
+from snnc.frontends.nir.reading.fields import NirNode
+from snnc.frontends.nir.reading.flatten import Edge, Flat, unused_name
 from snnc.frontends.nir.reading.infer import Shapes
 from snnc.frontends.nir.windows import window_operation
 from snnc.frontends.nir.wiring import DelayedEdge, dissolve
@@ -22,16 +22,13 @@ from snnc.frontends.nir.wiring import DelayedEdge, dissolve
 MAX_DELAY: Final = 65_535
 """Maximum number of steps of a delay."""
 _ROUNDING: Final = 1e-3
-"""Maximum rounding error of a delay, in steps, that is not reported; float32 causes such errors."""
+"""Maximum rounding error of a delay, in steps, without a note; float32 causes smaller errors in delays of up to 16,000 steps."""
 
 
 def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
     """Return the delays of a Delay node in whole steps: one number if all are equal, else one per value.
 
-    Raises
-    ------
-    NirError
-        A delay is negative or exceeds the maximum.
+    A negative or too long delay raises a NirError.
     """
     seconds = np.asarray(node.fields["delay"], np.float64)
     if seconds.min() < 0:
@@ -49,28 +46,13 @@ def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
     return steps.reshape(-1)[:1] if (steps == steps.flat[0]).all() else steps
 
 
-def late_edges(flat: Flat, dialect: Dialect) -> dict[Edge, int]:
-    """Return a delay of one step for each edge from a spiking neuron if the dialect delays spikes, else an empty dict."""
-    return {edge: 1 for edge in flat.edges if dialect.late_output and flat.nodes[edge[0]].type in FIRING}
-
-
 def build(
     name: str, flat: Flat, shapes: Shapes, delays: Mapping[Edge, int], lags: Mapping[str, Array], *, dt: float, dialect: Dialect
 ) -> Graph:
-    """Return the graph for a flattened NIR graph.
+    """Return the graph for a flattened NIR graph, called `name`, with these input and output `shapes` of its nodes.
 
-    Parameters
-    ----------
-    name
-        Name of the network.
-    flat, shapes
-        The flattened NIR graph, and the input and output shapes of its nodes.
-    delays
-        Steps by which edges are delayed.
-    lags
-        Steps by which Delay nodes delay their values, from :func:`delay_steps`.
-    dt, dialect
-        Seconds per step, and the framework whose NIR conventions apply.
+    `delays` are the steps by which edges are delayed, and `lags` those by which Delay nodes delay their values, from :func:`delay_steps`.
+    `dt` is in seconds per step, and the conventions of `dialect` apply.
     """
     uniform = {n: int(lag[0]) for n, lag in lags.items() if lag.size == 1}
     enter = {n: unused_name(f"{n}.in", flat.nodes) for n in lags if n not in uniform}
@@ -78,25 +60,23 @@ def build(
     operations = {n: _operation(node, n, shapes, dt, dialect) for n, node in flat.nodes.items()}
     for node, first in enter.items():  # a Delay node with several delays becomes one masked branch per delay
         operations[first] = Add()
-        for lag, mask in _masks(lags[node].reshape(shapes.entering[node])):
+        steps = lags[node].reshape(shapes.entering[node])
+        for lag in np.unique(steps).tolist():
             part = unused_name(f"{node}.{lag}", operations)
-            operations[part] = OneToOne(mask)
+            operations[part] = OneToOne((steps == lag).astype(np.float32))
             links += [DelayedEdge(first, part, lag), DelayedEdge(part, node)]
     links, dissolved = dissolve(links, [n for n, operation in operations.items() if isinstance(operation, Add)])
     return _assembled(Graph(name), {n: o for n, o in operations.items() if n not in dissolved}, links)
 
 
-def _masks(lags: Array) -> Iterator[tuple[int, Array]]:
-    """Yield each delay in steps, and a mask that is 1 for the values with that delay."""
-    for lag in np.unique(lags).tolist():
-        yield int(lag), (lags == lag).astype(np.float32)
-
-
 def _assembled(graph: Graph, operations: Mapping[str, Operation], links: list[DelayedEdge]) -> Graph:
-    """Add operations and links to `graph`, with an Add before operations that accept one edge but have several."""
+    """Add operations, in dataflow order, and links to `graph`, with an Add before operations that accept one edge but have several."""
     sources = Counter(link.target for link in links)
     enter: dict[str, str] = {}
-    for name in _order(operations, links):
+    immediate: nx.DiGraph[str] = nx.DiGraph()
+    immediate.add_nodes_from(operations)
+    immediate.add_edges_from((link.source, link.target) for link in links if not link.delay)
+    for name in nx.topological_sort(immediate):
         operation = enter[name] = graph.add(name, operations[name])
         if sources[name] > 1 and not isinstance(operations[name], Population | Add):
             enter[name] = graph.add(unused_name(f"{name}.sum", [*operations, *graph.names]), Add())
@@ -104,14 +84,6 @@ def _assembled(graph: Graph, operations: Mapping[str, Operation], links: list[De
     for link in links:
         graph.connect(link.source, enter[link.target], delay=link.delay)
     return graph
-
-
-def _order(names: Iterable[str], links: Iterable[DelayedEdge]) -> list[str]:
-    """Return the nodes in dataflow order."""
-    immediate: nx.DiGraph[str] = nx.DiGraph()
-    immediate.add_nodes_from(names)
-    immediate.add_edges_from((link.source, link.target) for link in links if not link.delay)
-    return list(nx.topological_sort(immediate))
 
 
 def _operation(node: NirNode, name: str, shapes: Shapes, dt: float, dialect: Dialect) -> Operation:
@@ -129,9 +101,7 @@ def _operation(node: NirNode, name: str, shapes: Shapes, dt: float, dialect: Dia
             return OneToOne(scale.reshape(() if scale.size == 1 else shape))
         case "Flatten":
             return Flatten() if len(shapes.leaving[name]) == 1 else Reshape(shapes.leaving[name])
-        case "Delay":
-            return Add()
-        case _ if node.type == JUNCTION:
+        case "Delay" | "Junction":
             return Add()
         case "Conv1d" | "Conv2d" | "SumPool2d" | "AvgPool2d":
             return window_operation(node)

@@ -14,53 +14,24 @@ DEFAULT_DT: Final = 1e-4
 
 @dataclass(frozen=True)
 class Dialect:
-    """NIR conventions of one framework.
+    """NIR conventions of one framework."""
 
-    Parameters
-    ----------
-    name
-        Name for ``--dialect``.
-    dt
-        Seconds per step if neither the caller nor the file defines it.
-    reset
-        "value": a spike sets the membrane potential to v_reset in the same step; "subtract": it subtracts the threshold in the next step.
-    strict
-        Whether neurons fire only above the threshold, and not at it.
-    unit_gain
-        Whether currents enter membranes and synapses unscaled, regardless of r and w_in.
-    plain_if
-        Whether IF and I add ``r*i`` per step, regardless of dt.
-    plain_synapse
-        Whether a synaptic current jumps by ``w_in*i``, regardless of dt.
-    late_output
-        Whether spikes leave a neuron one step after they occur.
-    start
-        Initial membrane potential: 0, v_leak (v_reset if there is no leak), or v_reset.
-    recurrent_bypass
-        Whether the input of a nested recurrent graph bypasses the recurrent weights, although its edges lead through them.
-    note
-        Note that tells the user how a file was read.
-    """
-
-    name: str
-    dt: float
+    name: str  # name for ``--dialect``
+    dt: float  # seconds per step if neither the caller nor the file defines it
     reset: Literal["value", "subtract"] = "value"
-    strict: bool = True
-    unit_gain: bool = False
-    plain_if: bool = False
-    plain_synapse: bool = False
-    late_output: bool = False
-    start: Literal["zero", "leak", "reset"] = "zero"
-    recurrent_bypass: bool = False
-    note: str = ""
+    """Effect of a spike on the membrane potential: set to v_reset in the same step, or lowered by the threshold in the next step."""
+    strict: bool = True  # whether neurons fire only above the threshold, and not at it
+    unit_gain: bool = False  # whether currents enter membranes and synapses unscaled, regardless of dt, r and w_in
+    plain_if: bool = False  # whether IF and I add ``r*i`` per step, regardless of dt
+    plain_synapse: bool = False  # whether a synaptic current jumps by ``w_in*i``, regardless of dt
+    late_output: bool = False  # whether spikes leave a neuron one step after they occur
+    start: Literal["zero", "leak", "reset"] = "zero"  # initial membrane potential: 0, v_leak (v_reset if there is no leak), or v_reset
+    recurrent_bypass: bool = False  # whether the input of a nested recurrent graph bypasses its recurrent weights
+    note: str = ""  # tells the user how a file was read
 
 
 _ALL: Final = (
-    Dialect(
-        "nir",
-        DEFAULT_DT,
-        note="Neurons fire above their threshold and are immediately reset to v_reset, as NIR defines.",
-    ),
+    Dialect("nir", DEFAULT_DT, note="Neurons fire above their threshold and are immediately reset to v_reset, as NIR defines."),
     Dialect(
         "snntorch",
         DEFAULT_DT,
@@ -102,13 +73,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {dialect.name: dialect for dialect in _
 
 
 def find_dialect(name: str) -> Dialect:
-    """Return the dialect with this name.
-
-    Raises
-    ------
-    NirDialectError
-        No dialect has this name.
-    """
+    """Return the dialect with this name; an unknown name raises a NirDialectError."""
     if name not in DIALECTS:
         raise NirDialectError(f"the dialect {name[:60]!r} is unknown; choose one of {', '.join(DIALECTS)}.")
     return DIALECTS[name]

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.verify import verify
-from snnc.frontends.nir.build import build, delay_steps, late_edges
-from snnc.frontends.nir.cycles import closing_edges
+from snnc.frontends.nir.build import build, delay_steps
 from snnc.frontends.nir.dialects import Dialect, find_dialect
 from snnc.frontends.nir.errors import NirTimeStepError, NirTooLargeError
 from snnc.frontends.nir.reading.described import described
@@ -20,8 +18,7 @@ from snnc.frontends.nir.reading.fields import FIRING, NEURONS, POSITIVE, NirGrap
 from snnc.frontends.nir.reading.flatten import Edge, Flat, flatten
 from snnc.frontends.nir.reading.infer import infer
 from snnc.frontends.nir.reading.reader import read_nir
-
-_LINEAR: Final = ("Affine", "Linear")
+from snnc.frontends.nir.wiring import closing_edges
 
 
 def load_nir(path: str | Path, *, dt: float | None = None, dialect: str = "nir") -> Graph:
@@ -63,7 +60,8 @@ def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Grap
     notes = [note, dialect.note]
     shapes = infer(flat)
     lags = {n: delay_steps(node, step, notes) for n, node in flat.nodes.items() if node.type == "Delay"}
-    delays = late_edges(flat, dialect)
+    late = [edge for edge in flat.edges if dialect.late_output and flat.nodes[edge[0]].type in FIRING]
+    delays = dict.fromkeys(late, 1)
     into_delays = {edge: 1 for edge in flat.edges if edge[1] in lags and lags[edge[1]].min() > 0}  # they need no further delay
     closing = closing_edges(flat, {**delays, **into_delays})
     for edge in closing:
@@ -100,7 +98,7 @@ def _notes_about(flat: Flat, dt: float, closing: list[Edge]) -> list[str]:
 
 
 def _bypassed(graph: NirGraph) -> NirGraph:
-    """Connect the input of each nested graph directly to its neurons if it enters through the recurrent weights."""
+    """Connect the input of each nested graph directly to its neurons if the file connects it to their recurrent weights."""
     nodes = {name: _bypassed(node) if isinstance(node, NirGraph) else node for name, node in graph.nodes.items()}
     edges = [
         (source, _neuron_after(graph, target) if graph.path and _is(graph, source, "Input") else target) for source, target in graph.edges
@@ -111,7 +109,7 @@ def _bypassed(graph: NirGraph) -> NirGraph:
 def _neuron_after(graph: NirGraph, name: str) -> str:
     """Return the neuron that the linear node `name` feeds if that neuron feeds it back; else return `name`."""
     after = [t for s, t in graph.edges if s == name]
-    if _is(graph, name, *_LINEAR) and len(after) == 1 and _is(graph, after[0], *FIRING) and (after[0], name) in graph.edges:
+    if _is(graph, name, "Affine", "Linear") and len(after) == 1 and _is(graph, after[0], *FIRING) and (after[0], name) in graph.edges:
         return after[0]
     return name
 

@@ -1,14 +1,14 @@
 """Convert NIR's neurons to populations whose equations are one forward-Euler step.
 
-A neuron whose current has gain 1 and whose v_leak is 0 becomes a library neuron (``v = beta*v + i`` with ``beta = 1 - dt/tau``); others
-keep the equations of the standard, ``v = v + (dt/tau)*((v_leak - v) + r*i)``.
+A neuron whose current has gain 1 and whose v_leak is 0 gets the equations of snnc's library (for LIF, ``v = beta*v + i`` with
+``beta = 1 - dt/tau``); others keep those of the standard (for LIF, ``v = v + (dt/tau)*((v_leak - v) + r*i)``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -87,18 +87,9 @@ class _InterpretedFields:
 
 
 def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Population:
-    """Return the population of `shape` for a node that is a neuron or a Threshold.
+    """Return the population of `shape` for `node`, a neuron or a Threshold whose fields contain one value, or one per neuron.
 
-    Parameters
-    ----------
-    node
-        The node; each of its fields contains one value, or one per neuron.
-    shape
-        Shape of the population.
-    dt
-        Seconds per step.
-    dialect
-        Framework whose NIR conventions apply.
+    `dt` is in seconds per step, and the conventions of `dialect` apply.
     """
     reader = _InterpretedFields(node, dt, dialect)
     model, values = _neuron(reader)
@@ -115,8 +106,6 @@ def _array(value: Array | float, shape: Shape) -> Array:
     return array.reshape(shape)
 
 
-_Found: TypeAlias = tuple[NeuronModel, Mapping[str, Array | float]]
-
 CUBA_LI: Final = neuron(
     "CubaLI",
     states={"syn": 0.0, "v": 0.0},
@@ -128,14 +117,14 @@ CUBA_LI: Final = neuron(
 SYNAPSE: Final = "syn = syn + (dt/tau_syn)*(w_in*i - syn)"
 """Synaptic current of the standard."""
 PLAIN_SYNAPSE: Final = "syn = syn - (dt/tau_syn)*syn + w_in*i"
-"""Synaptic current that jumps by the full input."""
+"""Synaptic current to which each step adds ``w_in*i``, regardless of dt."""
 UPDATES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "I": ("{v} + dt*r*i", ("dt", "r")),
     "LI": ("{v} + (dt/tau)*((v_leak - {v}) + r*i)", ("dt", "tau", "v_leak", "r")),
     "CubaLI": ("{v} + (dt/tau_mem)*((v_leak - {v}) + r*syn)", ("dt", "tau_syn", "w_in", "tau_mem", "v_leak", "r")),
 }
-"""By integrator: the update of its membrane potential, and the names of the neuron's parameters. Spiking types have the same update;
-their names end with an additional F."""
+"""Update of the membrane potential, and names of the neuron's parameters, by type of integrator. The spiking types, whose names end with
+an additional F, have the same update."""
 _ZERO: Final = ("v_leak", "v_reset")
 """Parameters that are 0 by default; all others are 1."""
 
@@ -166,14 +155,15 @@ def _firing(update: str, firing: Firing) -> str:
 
 
 def library(kind: str, firing: Firing | None) -> NeuronModel:
-    """Return the library neuron for a NIR neuron with gain 1 and v_leak 0."""
+    """Return the library neuron (for CubaLI, :data:`CUBA_LI`) for a NIR neuron with gain 1 and v_leak 0."""
     if firing is None:
         return {"I": I(), "LI": LI(), "CubaLI": CUBA_LI}[kind]
     make: Callable[..., NeuronModel] = {"IF": IF, "LIF": LIF, "CubaLIF": CubaLIF}[kind]  # type: ignore[assignment]
     return make(reset=firing.reset, reset_delay=firing.reset_delay, detach=firing.detach, strict=firing.strict)
 
 
-def _neuron(reader: _InterpretedFields) -> _Found:
+def _neuron(reader: _InterpretedFields) -> tuple[NeuronModel, Mapping[str, Array | float]]:
+    """Return the model of a node, and the values of its parameters."""
     kind = reader.node.type
     if kind == "Threshold":
         return Threshold(strict=reader.dialect.strict), {"threshold": reader.value("threshold")}

@@ -19,13 +19,7 @@ _MAX: Final = 2**31 - 1
 
 
 def window_operation(node: NirNode) -> Conv | Pool:
-    """Return the operation for `node`, a Conv1d, Conv2d, SumPool2d or AvgPool2d.
-
-    Raises
-    ------
-    NirError
-        A field is invalid for the operation.
-    """
+    """Return the operation for `node`, a Conv1d, Conv2d, SumPool2d or AvgPool2d; an invalid field raises a NirError."""
     rank = _RANK[node.type]
     stride = _numbers(node, "stride", rank, 1)
     if node.type in ("SumPool2d", "AvgPool2d"):
@@ -47,10 +41,7 @@ def window_operation(node: NirNode) -> Conv | Pool:
 def leaving_shape(node: NirNode, entering: Shape) -> Shape:
     """Return the output shape of `node` for the input shape `entering`.
 
-    Raises
-    ------
-    NirShapeError
-        No window fits, or the numbers of channels differ.
+    Raises a NirShapeError if no window fits, or the numbers of channels differ.
     """
     declared = node.fields.get("input_shape")
     if declared is not None and declared.size and tuple(declared.reshape(-1).tolist()) != entering[1:]:
@@ -64,13 +55,7 @@ def leaving_shape(node: NirNode, entering: Shape) -> Shape:
 
 
 def check_bias(node: NirNode) -> None:
-    """Check that the bias of `node`, if any, has one value per row of its weight.
-
-    Raises
-    ------
-    NirShapeError
-        The bias has a different shape.
-    """
+    """Check that the bias of `node`, if any, has one value per row of its weight, or raise a NirShapeError."""
     weight, bias = node.fields["weight"], node.fields.get("bias")
     if bias is not None and bias.shape != weight.shape[:1]:
         raise NirShapeError(

@@ -11,15 +11,12 @@ from onnx import ModelProto, ValueInfoProto
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph
 from snnc.frontends.onnx.errors import DetachError, MalformedGraphError, NoTimeError
-from snnc.frontends.onnx.flattening.flatten import Run
-from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
+from snnc.frontends.onnx.flattening.node import Shape
 from snnc.frontends.onnx.flattening.operation import parse
-from snnc.frontends.onnx.operators.table import DESCRIBED
 from snnc.frontends.onnx.proof.traces import Imported
 from snnc.frontends.onnx.reading.bind import bind
-from snnc.frontends.onnx.reading.described import File, Seen, described
-from snnc.frontends.onnx.reading.guard import refusing
-from snnc.frontends.onnx.reading.reader import notes_of, opset_of, read_model
+from snnc.frontends.onnx.reading.described import described
+from snnc.frontends.onnx.reading.reader import notes_of, read_model, refusing
 from snnc.frontends.onnx.recover import ParsedFile, recover
 from snnc.frontends.onnx.recovery.detaching import DEFAULT, Detach
 
@@ -32,11 +29,11 @@ def load_onnx(
     Parameters
     ----------
     path
-        The file: unrolled over time, with a Loop or Scan, or a single step with its states as inputs and outputs.
+        The file. It contains an unrolled network, a Loop or Scan, or a single step with its states as inputs and outputs.
     dt
         Ignored, because ONNX models are in discrete time; present so that all readers have the same arguments.
     steps
-        Number of time steps if the file leaves it open (a single step, or a dynamic time axis).
+        Number of time steps, if the file leaves it open (a single step, or a dynamic time axis).
     detach
         Where gradients stop inside neurons, "reset" by default; see :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
     marked
@@ -64,8 +61,8 @@ def read_onnx(
     path
         The file.
     shapes
-        Shapes of the input arrays, in the graph's layout. If given, the file is read for these shapes only, and the graph is not compared
-        with the file. Otherwise, it is read for several shapes and compared.
+        Shapes of the input arrays, in the graph's layout. If given, the file is read for these shapes only, and a graph recovered from
+        the file's nodes is not compared with the file. Otherwise, it is compared, and also recovered with other numbers for dynamic sizes.
     detach, marked
         See :func:`load_onnx`.
 
@@ -77,29 +74,22 @@ def read_onnx(
     path = Path(path)
     with refusing(path, "read", "export a single step with its states as inputs and outputs, and report the file"):
         model = read_model(path)
-        source = ParsedFile(path.stem, parse(model.graph, opset_of(model)), _declared(model), shapes, None if marked else detach or DEFAULT)
+        source = ParsedFile(path.stem, parse(model.graph), _declared(model), shapes, None if marked else detach or DEFAULT)
         found, note = _described(source, *notes_of(model))
         if found is not None and detach is not None:
             raise DetachError(f"{path} defines where gradients stop; leave out detach={detach!r}.")
         if found is None:
-            found = _bound(source)
+            found = recover(source, source.sizes(shapes), {}) if shapes is not None else bind(source)
             found.graph.assumptions.extend(note)
         return replace(found, declared=source.inputs)
 
 
 def _described(source: ParsedFile, notes: object, digest: object) -> tuple[Imported | None, list[str]]:
-    """Return the network that snnc described when writing the file; None and the reason if the description does not fit."""
+    """Return the network that snnc described when it wrote the file; None and the reason if the description does not fit."""
     if notes is None:
         return None, []
-
-    def execute(pool: NodePool, shapes: Mapping[str, Shape], watched: frozenset[str]) -> tuple[dict[str, Node], Seen]:
-        run = Run(pool, DESCRIBED, watch=watched)
-        results = run.graph(source.graph, {n: pool.input(n, s) for n, s in shapes.items()})
-        return {n: v for n, v in zip(source.graph.outputs, results, strict=True) if isinstance(v, Node)}, run.seen
-
     try:
-        file = File(source.graph.constants, source.inputs, source.graph.outputs, digest, execute)
-        return described(notes, file, source.array_shapes), []
+        return described(notes, source, digest), []
     except Exception as error:  # the description is untrusted, and the file's own nodes define the same network
         reason = error.text if isinstance(error, SnncError) else type(error).__name__
         return None, [f"snnc ignores the description of the network that the file contains, because it does not fit: {reason}"]
@@ -114,7 +104,6 @@ def _declared(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
 
 
 def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
-    """Return the declared shape of an input; names are dynamic sizes."""
     tensor = info.type.tensor_type
     if not info.type.HasField("tensor_type") or not tensor.HasField("shape"):
         raise MalformedGraphError(f"the input '{info.name}' is not a tensor with a declared rank; export it with its shape.")
@@ -128,12 +117,3 @@ def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
     if any(isinstance(d, int) and d < 0 for d in shape):
         raise MalformedGraphError(f"the input '{info.name}' has the shape {list(shape)}, with a negative size.")
     return shape
-
-
-def _bound(source: ParsedFile) -> Imported:
-    """Recover the network with numbers for dynamic sizes; two choices of numbers must result in the same network."""
-    if source.array_shapes is not None:
-        return recover(source, source.sizes(source.array_shapes), {})
-    if not source.symbols:
-        return recover(source, {}, {})
-    return bind(source.symbols, source.graph, lambda sizes, open_sizes: recover(source, sizes, open_sizes))

@@ -1,4 +1,4 @@
-"""Recover one time step of a network from a parsed ONNX file, which is unrolled over time or a single step."""
+"""Recover one time step of a network from a parsed ONNX file, which is unrolled over time or is a single step."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from snnc.frontends.onnx.reroll.rearrange import broadcast_out, rearranged
 from snnc.frontends.onnx.reroll.retime import retime
 from snnc.frontends.onnx.reroll.roll import READINGS, Roller
 from snnc.frontends.onnx.reroll.step import RecoveredStep, Result, check_operations
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, extend, find_axes, input_timeline, static_timeline
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, find_axes, input_timeline, static_timeline
 
 _REPLICAS: Final = 4
 """Number of consecutive copies of a single step to analyse, unless arrays or buffers need more."""
-MIN_STEPS: Final = 3
+_MIN_STEPS: Final = 3
 """Minimum number of steps that show how a step repeats."""
 _UNEXPLAINED: Final = (InitialStateError, StepGraphError, TimeMixingError, TimeVaryingError, SelfCheckError)
 """Errors that another assignment of values to steps may avoid."""
@@ -57,10 +57,8 @@ class ParsedFile:
     graph: Subgraph
     inputs: Mapping[str, tuple[int | str, ...]]
     array_shapes: Mapping[str, Shape] | None = None
-    """Shapes of the arrays for which the file is read, with a time axis even for a single step; the network is not compared with the file.
-
-    If None, the file is read for arrays of any shape, and compared.
-    """
+    """Shapes of the input arrays, with a time axis even for a single step. If given, the file is read for these shapes only, and the
+    recovered network is not compared with it."""
 
     detach: Detach | None = DEFAULT
     """Rule for where gradients stop; None if the nodes carry marks."""
@@ -87,13 +85,11 @@ class ParsedFile:
     def replicas(self) -> int:
         """Number of consecutive copies of a single step to analyse."""
         longer = [s[0] for n, s in (self.array_shapes or {}).items() if len(s) == len(self.inputs.get(n, ())) + 1]
-        return max(_REPLICAS, *longer) if longer else _REPLICAS
+        return max([_REPLICAS, *longer])
 
 
 def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
-    """Recover the network with the numbers `sizes` for dynamic sizes.
-
-    `dynamic` contains the dynamic sizes that the network leaves open.
+    """Recover the network with the numbers `sizes` for the dynamic sizes; `dynamic` contains those that the network leaves open.
 
     Raises
     ------
@@ -109,24 +105,22 @@ def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, 
     if axes:
         open_time = any(source.inputs[n][a] in dynamic for n, a in axes.items())
         try:
-            timeline = input_timeline(pool, axes, 0)
-            return _unrolled(source, pool, timeline, shapes, None if open_time else timeline.steps, outputs)
+            return _unrolled(source, input_timeline(pool, axes, 0), shapes, open_time, outputs)
         except OnnxError:
             pairs = _packed_pairs(axes, inputs, outputs)
             if not pairs.outputs:
                 raise
     else:
         pairs = pair_states(inputs, outputs)
-    if pairs.outputs:
-        parts = unpack_states(pool, inputs, {n: outputs[o] for n, o in pairs.outputs.items()})
-        try:
-            found = _single_step(source, shapes, pairs.outputs) if parts is None else _single_unpacked(source, shapes, pairs.outputs, parts)
-        except _UNEXPLAINED as error:
-            raise with_advice(error, pool, pairs.outputs) from None
-        found.graph.assumptions.extend(guess_notes(pairs))
-        return replace(found, carried=pairs.outputs)
-    timeline = static_timeline(pool, outputs)
-    return _unrolled(source, pool, timeline, shapes, timeline.steps, outputs)
+    if not pairs.outputs:
+        return _unrolled(source, static_timeline(pool, outputs), shapes, False, outputs)
+    parts = unpack_states(pool, inputs, {n: outputs[o] for n, o in pairs.outputs.items()})
+    try:
+        found = _single_step(source, shapes, pairs.outputs) if parts is None else _single_unpacked(source, shapes, pairs.outputs, parts)
+    except _UNEXPLAINED as error:
+        raise with_advice(error, pool, pairs.outputs) from None
+    found.graph.assumptions.extend(guess_notes(pairs))
+    return replace(found, carried=pairs.outputs)
 
 
 def _run(source: ParsedFile, pool: NodePool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
@@ -140,12 +134,11 @@ def _run(source: ParsedFile, pool: NodePool, inputs: Mapping[str, Node], step: i
 
 
 def _unrolled(
-    source: ParsedFile, pool: NodePool, timeline: GraphTimeline, shapes: Mapping[str, Shape], steps: int | None, outputs: Mapping[str, Node]
+    source: ParsedFile, timeline: GraphTimeline, shapes: Mapping[str, Shape], open_time: bool, outputs: Mapping[str, Node]
 ) -> Imported:
     def finished(roller: Roller) -> Imported:
-        extend(timeline, pool)
-        results = [roll_output(pool, roller, name, node) for name, node in outputs.items()]
-        return _build_and_check(source, pool, (roller, results), shapes, timeline.axes, steps, outputs)
+        results = [roll_output(roller, name, node) for name, node in outputs.items()]
+        return _build_and_check(source, roller, results, shapes, None if open_time else timeline.steps, outputs)
 
     return _try_readings(timeline, finished)
 
@@ -163,18 +156,16 @@ def _try_readings(timeline: GraphTimeline, finished: Callable[[Roller], Imported
 
 
 def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
-    """Return the pairs of states and outputs if every input with an apparent time axis is a state; else no pairs.
-
-    Such an axis may pack several states.
-    """
+    """Return the pairs of states and outputs if every input that seems to have a time axis is a state, which may pack several states."""
     with suppress(StatePairError):
         pairs = pair_states(inputs, outputs)
-        return pairs if set(axes) <= set(pairs.outputs) else Pairs({})
+        if set(axes) <= set(pairs.outputs):
+            return pairs
     return Pairs({})
 
 
 def _single_unpacked(source: ParsedFile, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
-    """Read a single step with separated or with unchanged states, whichever succeeds; try packed states separated first."""
+    """Read a single step with its states separated, or as they are if that fails; in the other order if no tensor packs several states."""
     first, second = (parts, None) if parts.packed else (None, parts)
     try:
         return _single_step(source, shapes, pairs, first)
@@ -187,10 +178,10 @@ def _single_unpacked(source: ParsedFile, shapes: Mapping[str, Shape], pairs: Map
 def _single_step(
     source: ParsedFile, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates | None = None
 ) -> Imported:
-    """Read a single step by replicating it with its states fed back, like an unrolled file."""
+    """Read a single step like an unrolled file: as several copies of the step, each of which continues the states of the copy before it."""
     pool = NodePool()
-    data, count = {n: s for n, s in shapes.items() if n not in pairs}, max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
-    sequences = {n: pool.input(n, (count, *s)) for n, s in data.items()}
+    count = max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
+    sequences = {n: pool.input(n, (count, *s)) for n, s in shapes.items() if n not in pairs}
     states = parts.start(pool) if parts else {n: pool.input(n, shapes[n]) for n in pairs}
     state_shapes = parts.shapes if parts else {n: shapes[n] for n in pairs}
     rows: dict[str, list[Node]] = {name: [] for name in source.graph.outputs}
@@ -201,8 +192,7 @@ def _single_step(
         for name, node in outputs.items():
             rows[name].append(node)
         states = {n: outputs[o] for n, o in pairs.items()}
-    axes = dict.fromkeys(sequences, 0)
-    timeline = input_timeline(pool, axes, count)
+    timeline = input_timeline(pool, dict.fromkeys(sequences, 0), count)
     for name, nodes in rows.items():
         if nodes[-1].value is not None:
             raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
@@ -210,7 +200,7 @@ def _single_step(
 
     def finished(roller: Roller) -> Imported:
         results = [Result(n, roller.roll(dict(enumerate(r))), "all", 0, r[-1].shape, tuple(r)) for n, r in rows.items()]
-        return _build_and_check(source, pool, (roller, results), full, axes, None)
+        return _build_and_check(source, roller, results, full, None)
 
     found = _try_readings(timeline, finished)
     graph = found.graph
@@ -231,42 +221,38 @@ def _single_step(
 
 def _build_and_check(
     source: ParsedFile,
-    pool: NodePool,
-    rolled: tuple[Roller, list[Result]],
+    roller: Roller,
+    results: list[Result],
     shapes: Mapping[str, Shape],
-    axes: Mapping[str, int],
     steps: int | None,
     outputs: Mapping[str, Node] | None = None,
 ) -> Imported:
     """Build the graph of the recovered step, and compare it with the file unless the file is read for given arrays.
 
-    `outputs` contains the file's output nodes; it is None for a single step.
+    `outputs` are the nodes of the file's outputs; None for a single step.
     """
-    roller, results = rolled
     strip_marks(roller.classes)
     moved = retime(roller.classes, [r.value for r in results], aligned=roller.reading == "aligned")
-    results = [replace(r, value=v) for r, v in zip(results, moved, strict=True)]
-    if any(r.readout != "all" for r in results):
-        results = accumulated(roller, results)
-    timeline = roller.timeline
+    results = accumulated(roller, [replace(r, value=v) for r, v in zip(results, moved, strict=True)])
+    timeline, axes = roller.timeline, roller.timeline.axes
     file = FileFacts(source.title, shapes, steps, set(source.inputs) | set(source.graph.outputs), source.detach)
     try:
         built = _graph_of(RecoveredStep(roller.classes, axes, results), file)
     except (StepGraphError, NotYetError) as error:
         built = _graph_of_one_sample(RecoveredStep(roller.classes, axes, results, batched=False), file, error)
-    if timeline.steps < MIN_STEPS:
+    if timeline.steps < _MIN_STEPS:
         raise NoTimeError(
-            f"the file has {timeline.steps} time steps, but snnc needs {MIN_STEPS} to see how a step repeats. "
+            f"the file has {timeline.steps} time steps, but snnc needs {_MIN_STEPS} to see how a step repeats. "
             "Export more steps, or a single step with its states as inputs and outputs."
         )
-    graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, timeline.steps), pool)
+    graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, timeline.steps), timeline.pool)
     graph.assumptions.extend(_lost_states(graph))
     if source.detach is not None:
         graph.assumptions.extend(sentence(graph, source.detach))
     if source.array_shapes is not None:
         return found
     wanted = [CheckedOutput(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
-    graph.assumptions.extend(verify(graph, wanted, built.traces, found.inputs, pool.folded))
+    graph.assumptions.extend(verify(graph, wanted, built.traces, found.inputs, timeline.pool.folded))
     return found
 
 
@@ -279,7 +265,7 @@ def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
 def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError) -> TracedGraph:
     """Build the graph of a step without batch axis, whose convolutions read one sample.
 
-    If that fails, raise `error`, which comes from the attempt with a batch axis and explains more.
+    If that fails, raise `error`, which the attempt with a batch axis raised and which explains more.
     """
     if not any(c.op in ("conv", "pool") and c.shape[0] == 1 for c in step.classes):
         raise error
@@ -292,7 +278,7 @@ def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError)
 # ---- warnings --------------------------------------------------------------------------------------------------------
 
 _MIXING: Final = (Linear, Sparse, Conv, Pool, Reduce)
-"""Operations that mix neurons; values before them belong to another layer."""
+"""Operations that mix neurons, so that what they read belongs to another layer."""
 
 
 def _lost_states(graph: Graph) -> list[str]:
@@ -308,7 +294,7 @@ def _lost_states(graph: Graph) -> list[str]:
 
 
 def _reads_a_state(graph: Graph, name: str) -> bool:
-    """Return whether a state, or a value of an earlier step, reaches a population without passing weights or spikes."""
+    """Return whether a state, or a value of an earlier step, reaches a population without passing through weights or spikes."""
     seen, open_ = {name}, [name]
     while open_:
         for edge in graph.incoming(open_.pop()):

@@ -1,6 +1,6 @@
-"""Find autograd functions with a hand-written backward pass that mixes time steps, which snnc cannot train.
+"""Find autograd functions whose own backward pass mixes time steps, which snnc cannot train.
 
-The gradient of a surrogate acts on each entry separately. SpikingJelly's ``DSRIFNode``, in contrast, runs all steps in one function, which
+The gradient of a surrogate acts on each step separately. SpikingJelly's ``DSRIFNode``, in contrast, runs all steps in one function, which
 computes the gradient of spike rates.
 """
 
@@ -13,12 +13,13 @@ from typing import Any, TypeAlias
 from snnc.frontends.torch.exporting import require_torch
 
 FunctionCall: TypeAlias = Callable[[Callable[..., Any], Any, tuple[Any, ...], Mapping[str, Any]], Any]
-"""Replaces the call of an autograd function; gets (the original call, the function's class, positional arguments, named arguments)."""
+"""Function that replaces a call of an autograd function; its arguments: the original call, the function's class, positional and named
+arguments."""
 
 
 @contextmanager
 def watching_functions() -> Iterator[set[str]]:
-    """Yield the set of names of called functions whose gradient mixes steps; it is filled during the block."""
+    """Yield a set that the block fills with the names of the called autograd functions whose gradient mixes steps."""
     known: dict[tuple[Any, Any], bool] = {}
     found: set[str] = set()
 
@@ -37,7 +38,7 @@ def watching_functions() -> Iterator[set[str]]:
 
 @contextmanager
 def replacing_apply(call_function: FunctionCall) -> Iterator[None]:
-    """Route every call of a ``torch.autograd.Function`` in the block through `call_function`."""
+    """Replace every call of a ``torch.autograd.Function`` in the block by a call of `call_function`."""
     function = require_torch().autograd.Function
     apply = function.__dict__["apply"]
 

@@ -1,4 +1,4 @@
-"""Fold batch normalisation into the preceding weights, and undo it for trained weights.
+"""Recognise batch normalisation that an export folded into the weights before it, and undo the folding for trained weights.
 
 After ``eval()`` a normalisation is ``y = g*x + h`` for each channel, with ``g = gamma / sqrt(var + eps)`` and ``h = beta - g*mean``. The
 network contains ``g*W`` and ``g*b + h``. A trained weight is divided by ``g`` and written to the layer. A trained bias is written to
@@ -43,7 +43,7 @@ def normalisations(module: Any) -> list[Normalisation]:
 
 
 def folds(module: Any) -> dict[str, Array]:
-    """Return the folded weight, by name, for each weight with as many rows as exactly one normalisation has channels."""
+    """Return the folded weight by name, for each weight with as many rows as exactly one normalisation has channels."""
     found: dict[str, list[Array]] = {}
     for norm in normalisations(module):
         for name, tensor in weights(module).items():
@@ -63,18 +63,10 @@ def folded(tensor: Array, norm: Normalisation) -> Array:
 
 
 def unfolded(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> dict[str, Array] | None:
-    """Return tensors of `module` that reproduce the trained weights of a node.
+    """Return tensors of `module`, unchanged since its import, that reproduce the trained weights of the layer `node` of the network.
 
-    Returns None if not exactly one layer with a normalisation fits, or if the module has no place for the trained bias.
-
-    Parameters
-    ----------
-    module
-        The module, unchanged since its import.
-    values, originals
-        Trained values, and values before training, by label.
-    node
-        Name of the layer in the network.
+    `values` and `originals` are trained values, and values before training, by label. The result is None if not exactly one layer with a
+    normalisation fits, or if the module has no place for the trained bias.
     """
     weight, before = values.get(f"{node}.weight"), originals.get(f"{node}.weight")
     if weight is None or before is None:
@@ -89,7 +81,8 @@ def unfolded(module: Any, values: Mapping[str, Array], originals: Mapping[str, A
     if len(fitting) != 1:
         return None
     name, norm = fitting[0]
-    own = state.get(f"{name.removesuffix('weight')}bias")
+    own_bias = f"{name.removesuffix('weight')}bias"
+    own = state.get(own_bias)
     found = {name: weight / norm.gain.reshape(-1, *(1,) * (weight.ndim - 1))}
     bias = values.get(f"{node}.bias")
     if bias is not None:
@@ -97,7 +90,7 @@ def unfolded(module: Any, values: Mapping[str, Array], originals: Mapping[str, A
         if norm.affine:
             found[f"{norm.name}.bias"] = _array(state[f"{norm.name}.bias"]) + bias - folded_bias - norm.shift
         elif own is not None:
-            found[f"{name.removesuffix('weight')}bias"] = (bias - norm.shift) / norm.gain
+            found[own_bias] = (bias - norm.shift) / norm.gain
         else:
             return None
     return found

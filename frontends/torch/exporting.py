@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import inspect
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,19 +18,20 @@ import numpy.typing as npt
 
 from snnc.compiler.errors import ToolMissingError
 from snnc.frontends.onnx.writer.errors import TorchExportError, TorchModuleError
-from snnc.frontends.torch.spikingjelly_operators import as_torch_operations
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EXPORTERS: Final = ("TorchScript", "dynamo")
-"""PyTorch's exporters in the order of attempts; the first is ten times as fast."""
+"""PyTorch's exporters in the default order of attempts, the faster one first."""
 OPSET: Final = 17
 """Opset of files from the TorchScript exporter."""
 _OPSET: Final = {"TorchScript": OPSET, "dynamo": 18}
+_SPIKINGJELLY: Final = "sj_"
+"""Start of the namespaces of SpikingJelly's operators."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExportedCall:
-    """An export: a module that may be modified, its title, the arguments of its call, the names of its inputs, and the exporters to try."""
+    """What to export: a module that may be modified, its title, the arguments of its call, the names of its inputs, and the exporters."""
 
     module: Any
     title: str
@@ -39,13 +41,7 @@ class ExportedCall:
 
 
 def require_torch() -> Any:
-    """Return PyTorch.
-
-    Raises
-    ------
-    ToolMissingError
-        PyTorch is not installed.
-    """
+    """Return PyTorch, or raise a ToolMissingError if it is not installed."""
     try:
         import torch
     except ImportError:
@@ -56,10 +52,7 @@ def require_torch() -> Any:
 def export(call: ExportedCall, file: Path) -> None:
     """Export `call` to `file`; each exporter gets its own copy of the module.
 
-    Raises
-    ------
-    TorchExportError
-        The module fails on its arguments, or neither exporter accepts it.
+    Raises a TorchExportError if the module fails on its arguments, or neither exporter accepts it.
     """
     torch = require_torch()
     failures = []
@@ -70,12 +63,14 @@ def export(call: ExportedCall, file: Path) -> None:
                 found = copy.deepcopy(call.module)(*call.arguments)
         except Exception as error:  # the user's own code
             raise TorchExportError(f"{call.title} does not run on the example: {first_line(error)}") from None
-        names = (list(call.names), _output_names(torch, found))
+        outputs = [leaf for leaf in torch.utils._pytree.tree_leaves(found) if isinstance(leaf, torch.Tensor)]
+        output_names = ["output"] if len(outputs) == 1 else [f"output{k}" for k in range(1, len(outputs) + 1)]
+        names = (list(call.names), output_names)
         for name in call.exporters:
             dynamo = name == "dynamo"
             try:
-                # The newer exporter does not support a module that changes the gradient mode.
-                with torch.set_grad_enabled(dynamo), _without_messages(), nullcontext() if dynamo else as_torch_operations():
+                # The dynamo exporter does not support a module that changes the gradient mode.
+                with torch.set_grad_enabled(dynamo), _without_messages(), nullcontext() if dynamo else _as_torch_operations():
                     _call_exporter(torch, copy.deepcopy(call.module), call.arguments, file, names, dynamo, _OPSET[name])
             except Exception as error:  # exporters may raise any exception
                 failures.append(f"{name}: {first_line(error)}")
@@ -103,10 +98,8 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
     ------
     TorchModuleError
         `module` is not a module, or an argument is missing.
-    TorchExportError
-        Neither of PyTorch's exporters accepts the module.
-    ToolMissingError
-        PyTorch is not installed.
+    TorchExportError, ToolMissingError
+        Neither of PyTorch's exporters accepts the module, or PyTorch is not installed.
     """
     torch = require_torch()
     if not isinstance(module, torch.nn.Module):
@@ -125,20 +118,11 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
 
 
 def argument_names(module: Any, arguments: tuple[Any, ...]) -> list[str]:
-    """Return names for the tensors of a call: the name of the argument in ``forward``.
-
-    For an argument of several tensors, the name of the field is appended.
-    """
+    """Return a name for each tensor of a call: that of the argument in ``forward`` and, if it has several tensors, that of the field."""
     torch = require_torch()
     names = [p.name for p in inspect.signature(module.forward).parameters.values() if p.kind in _POSITIONAL][: len(arguments)]
     names += [f"input{k}" for k in range(len(names) + 1, len(arguments) + 1)]
-    found: list[str] = []
-    for name, argument in zip(names, arguments, strict=True):
-        if isinstance(argument, torch.Tensor):
-            found.append(name)
-        else:
-            found += _leaf_names(torch, name, argument)
-    return found
+    return [leaf for name, argument in zip(names, arguments, strict=True) for leaf in _leaf_names(torch, name, argument)]
 
 
 def _leaf_names(torch: Any, name: str, value: Any) -> list[str]:
@@ -184,14 +168,34 @@ def _call_exporter(
     torch.onnx.export(module, arguments, str(file), **options)
 
 
-def _output_names(torch: Any, found: Any) -> list[str]:
-    flat = _tensors(torch, found)
-    return ["output"] if len(flat) == 1 else [f"output{k}" for k in range(1, len(flat) + 1)]
+def has_spikingjelly_neurons(module: Any) -> bool:
+    """Return whether `module` contains neurons of SpikingJelly."""
+    return any(hasattr(part, "_memories") for part in module.modules())
 
 
-def _tensors(torch: Any, value: Any) -> list[Any]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, Mapping):
-        value = value.values()
-    return [t for v in value for t in _tensors(torch, v)] if hasattr(value, "__iter__") else []
+@contextmanager
+def _as_torch_operations() -> Iterator[None]:
+    """Run SpikingJelly's operators through their reference code, which consists of PyTorch operations."""
+    from torch.overrides import TorchFunctionMode
+
+    class AsTorchOperations(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return (reference_of(func) or func)(*args, **(kwargs or {}))
+
+    with AsTorchOperations():
+        yield
+
+
+def reference_of(operator: Any) -> Callable[..., Any] | None:
+    """Return the reference code of an operator ``sj_NAME::forward``; None for other operators."""
+    namespace = getattr(operator, "namespace", "")
+    if not namespace.startswith(_SPIKINGJELLY) or getattr(operator, "_opname", "") != "forward":
+        return None
+    for name in (namespace.removeprefix(_SPIKINGJELLY), f"{namespace.removeprefix(_SPIKINGJELLY)}_"):
+        try:
+            module = importlib.import_module(f"spikingjelly._ops.{name}")
+        except ImportError:
+            continue
+        found = getattr(getattr(module, "_reference", None), "_forward_impl", None)
+        return found if callable(found) else None
+    return None

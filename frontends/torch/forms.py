@@ -1,4 +1,4 @@
-"""Relate network parameters to tensors of the module: transposed, transformed by a function, or blocks of rows."""
+"""Forms in which a network stores tensors of a module: unchanged, transposed, transformed by a function, or as blocks of rows."""
 
 from __future__ import annotations
 
@@ -17,24 +17,12 @@ _TOLERANCE: Final = 2e-6
 
 @dataclass(frozen=True)
 class Form:
-    """A tensor of the module, and how the network stores it.
+    """A tensor of the module, and how the network stores it."""
 
-    Parameters
-    ----------
-    tensor
-        Name of the tensor in the module.
-    transposed
-        Whether the network stores its transpose.
-    function
-        "" if the network stores the values themselves, else one of :data:`FUNCTIONS` (SpikingJelly's learnable time constants).
-    rows
-        Range of rows stored by the network, such as a gate of an LSTM cell; None for all rows.
-    """
-
-    tensor: str
-    transposed: bool = False
-    function: str = ""
-    rows: tuple[int, int] | None = None
+    tensor: str  # name of the tensor in the module
+    transposed: bool = False  # whether the network stores its transpose
+    function: str = ""  # function of the tensor that is stored, one of FUNCTIONS (SpikingJelly's learnable time constants)
+    rows: tuple[int, int] | None = None  # range of rows that is stored, such as a gate of an LSTM cell; None: all rows
 
     @property
     def parameter(self) -> str:

@@ -1,4 +1,4 @@
-"""Import PyTorch modules: export them to a temporary file, read it like any other file, and adopt the module's names."""
+"""Import PyTorch modules: export a module to a temporary file, read it like any other file, and give layers the module's names."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from snnc.compiler.ir.graph import Graph
 from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx.writer.errors import TorchModuleError
-from snnc.frontends.torch.exporting import EXPORTERS, ExportedCall, argument_names, export, require_torch
+from snnc.frontends.torch.exporting import EXPORTERS, ExportedCall, argument_names, export, has_spikingjelly_neurons, require_torch
 from snnc.frontends.torch.marking import clamped_parameters, write_marks
 from snnc.frontends.torch.masked_gradients import freeze_masked_entries
 from snnc.frontends.torch.naming import copy_learnable, freeze_shared, with_module_names
 from snnc.frontends.torch.notices import notices, unclamped
-from snnc.frontends.torch.spikingjelly_operators import has_spikingjelly_neurons
 from snnc.frontends.torch.states import enable_gradients, find_call_pattern, private_copy, sequence_module, shortened
 from snnc.frontends.torch.training import TrainingLayers, mark
 
@@ -33,14 +32,15 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bo
     """Convert a PyTorch module (snnTorch, Norse, SpikingJelly, or plain PyTorch) to a graph.
 
     PyTorch exports a copy of the module in ``eval()`` mode to a temporary file, with its TorchScript exporter or, if that fails, with the
-    newer one (dynamo), and the file is read like any other. Inputs are named after the arguments of ``forward``, outputs ``output``, or
-    ``output1`` and so on; layers have the module's names if their weights identify them.
+    newer one (dynamo), and the file is read like any other. Inputs are named after the arguments of ``forward``; outputs are called
+    ``output``, or ``output1`` and so on; layers have the module's names if their weights identify them.
 
-    A single-step module is called once per step, from rest, and its states are carried over. Its neurons store their states internally
-    (SpikingJelly's step mode "s", snnTorch's ``init_hidden``), or it accepts and returns one ``state`` (Norse).
+    A module that runs a single step is called once per step, from rest, and its states are carried over. Its neurons store their states
+    internally (SpikingJelly's step mode "s", snnTorch's ``init_hidden``), or it accepts and returns one ``state`` (Norse).
 
     A layer whose weight requires no gradient in the module is not learnable in the graph. A neuron parameter is learnable if the
-    module has a trainable parameter with that name and value (``lif1.beta``), or SpikingJelly's ``w`` whose sigmoid has that value.
+    module has a trainable parameter with that name and value (``lif1.beta``), or SpikingJelly's ``w`` if its sigmoid, or 1
+    minus it, is that value.
 
     Parameters
     ----------
@@ -49,7 +49,8 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bo
     example
         One argument of ``forward``, or a tuple of them: tensors, arrays, or states of several tensors. Give a sequence, [steps, batch, …],
         or a single step if the states are arguments, too. The values do not matter, but the number of steps costs time, because a
-        loop in ``forward`` is exported step by step. Four to ten steps are enough.
+        loop in ``forward`` is exported step by step. Four to ten steps are enough, unless signals take more steps
+        to return to a neuron.
     steps
         Number of time steps of the graph; by default that of the example. A single-step module without `steps` runs for any number.
     train
@@ -135,7 +136,14 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None, train:
         for name in without_gradient
     )
     graph.assumptions.extend([*layers.notices(), *notices(graph, module, shared, train)])
-    _warn_slow(time.monotonic() - began)
+    seconds = time.monotonic() - began
+    if seconds > SLOW:
+        warnings.warn(
+            f"exporting and reading the module took {seconds:.0f} s; an example with fewer steps is proportionally faster "
+            "and results in the same network, and a single-step module is faster still.",
+            UserWarning,
+            stacklevel=3,
+        )
     return graph
 
 
@@ -151,16 +159,6 @@ def _advise_short(torch: Any, arguments: tuple[Any, ...]) -> None:
         warnings.warn(
             f"the example has up to {longest} steps, each exported separately; an example of 8 steps results in the same network "
             f"(from_torch(..., steps={longest})), and so does a single-step module with its states as arguments and results.",
-            UserWarning,
-            stacklevel=4,
-        )
-
-
-def _warn_slow(seconds: float) -> None:
-    if seconds > SLOW:
-        warnings.warn(
-            f"exporting and reading the module took {seconds:.0f} s; an example with fewer steps is proportionally faster "
-            "and results in the same network, and a single-step module is faster still.",
             UserWarning,
             stacklevel=4,
         )

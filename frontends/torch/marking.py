@@ -17,8 +17,7 @@ import numpy as np
 
 from snnc.frontends.onnx.recovery.detaching import MARK, PARAMETER
 from snnc.frontends.torch.autograd_functions import replacing_apply
-from snnc.frontends.torch.exporting import OPSET, require_torch
-from snnc.frontends.torch.spikingjelly_operators import reference_of
+from snnc.frontends.torch.exporting import OPSET, reference_of, require_torch
 
 _DOMAIN: Final = "snnc"
 _VALUE_INDEPENDENT: Final = ("_like", "new_", "zeros", "ones", "full", "empty", "rand", "eye", "arange", "tensor")
@@ -33,12 +32,7 @@ _ATTRIBUTE_FUNCTIONS: Final = ("size", "dim", "numel", "is_floating_point", "__s
 def marking(module: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     """Run the block under autograd, and insert snnc's operators after detached values and neuron parameters.
 
-    Parameters
-    ----------
-    module
-        The module, whose parameter names become labels.
-    inputs
-        Arguments of its call, from :func:`needing_gradients`.
+    `inputs` are the arguments of the call of `module`, from :func:`needing_gradients`; parameter names of `module` become labels.
     """
     torch = require_torch()
     _define(torch)
@@ -56,11 +50,8 @@ def marking(module: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
 def needing_gradients(leaves: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments of a call, with floating-point tensors detached and requiring a gradient."""
     torch = require_torch()
-
-    def prepare(leaf: Any) -> Any:
-        return leaf.detach().requires_grad_() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
-
-    return tuple(prepare(leaf) for leaf in leaves)
+    floating = [isinstance(leaf, torch.Tensor) and leaf.is_floating_point() for leaf in leaves]
+    return tuple(leaf.detach().requires_grad_() if needs else leaf for leaf, needs in zip(leaves, floating, strict=True))
 
 
 def write_marks(file: Path) -> None:
@@ -80,7 +71,7 @@ def write_marks(file: Path) -> None:
 
 
 def clamped_parameters(file: Path) -> dict[str, tuple[float, float]]:
-    """Return the constant bounds to which an exported, marked file clips neuron parameters, by label."""
+    """Return the constant bounds to which a module clips neuron parameters, by label; `file` is its exported, marked file."""
     import onnx
 
     graph = onnx.load(str(file), load_external_data=False).graph
@@ -107,11 +98,13 @@ def _define(torch: Any) -> None:
     torch.library.impl("snnc::parameter", "CompositeExplicitAutograd", lambda x, label: x.clone())
     torch.library.impl("snnc::detach", "CompositeExplicitAutograd", lambda x: x.detach().clone())
     torch.onnx.register_custom_op_symbolic("snnc::detach", lambda g, x: g.op(f"{_DOMAIN}::Detach", x).setType(x.type()), OPSET)
-    torch.onnx.register_custom_op_symbolic("snnc::parameter", _parameter_symbolic, OPSET)
+    torch.onnx.register_custom_op_symbolic(
+        "snnc::parameter", lambda g, x, label: g.op(f"{_DOMAIN}::Parameter", x, label_s=label.node().s("value")).setType(x.type()), OPSET
+    )
 
 
 def translations(torch: Any) -> dict[Any, Any]:
-    """Return the translation of ``snnc::detach`` for PyTorch's newer exporter, which does not support parameter labels."""
+    """Return the translation of ``snnc::detach`` for PyTorch's dynamo exporter, which does not support parameter labels."""
     import onnx
     import onnxscript
 
@@ -128,16 +121,13 @@ def translations(torch: Any) -> dict[Any, Any]:
     return {torch.ops.snnc.detach.default: operator}
 
 
-def _parameter_symbolic(g: Any, x: Any, label: Any) -> Any:
-    return g.op(f"{_DOMAIN}::Parameter", x, label_s=label.node().s("value")).setType(x.type())
-
-
 def _marking_mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> Any:
+    """Return the context manager that intercepts calls; `labels` are those of parameters, and `inputs` the inputs, both by ``id``."""
     tree = torch.utils._pytree
     base: Any = torch.overrides.TorchFunctionMode
 
     class Marking(base):  # type: ignore[misc]  # PyTorch may not be installed when types are checked
-        """Intercepts calls of PyTorch functions from Python, except inside functions with a hand-written backward pass."""
+        """Intercepts calls of PyTorch functions from Python, except inside functions with their own backward pass."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -145,7 +135,7 @@ def _marking_mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> An
 
         @contextmanager
         def disabled(self) -> Iterator[None]:
-            """Insert no operators in the block, because its backward pass is hand-written."""
+            """Insert no operators in the block, which runs a function with its own backward pass."""
             self._disabled += 1
             try:
                 yield
@@ -172,10 +162,7 @@ def _marking_mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> An
             return tree.tree_map(self._mark, result)
 
         def _label(self, may_be_neuron_parameter: bool, value: Any) -> Any:
-            """Insert ``snnc::parameter`` after a neuron parameter; detach tensors whose gradients tracing refuses.
-
-            These are leaf tensors that require a gradient but are neither parameters nor inputs.
-            """
+            """Insert ``snnc::parameter`` after a neuron parameter; detach other leaf tensors with gradients, which tracing refuses."""
             if not isinstance(value, torch.Tensor) or not value.requires_grad or not value.is_leaf or id(value) in inputs:
                 return value
             with torch._C.DisableTorchFunction():
@@ -204,7 +191,7 @@ def _untraced(torch: Any, value: Any) -> Any:
 
 
 def _may_read_neuron_parameters(function: Any) -> bool:
-    """Return whether a function may compute with neuron parameters: it is not a layer, and reads more than attributes."""
+    """Return whether a function may compute with neuron parameters: it is no layer, and does not only read or set attributes."""
     name = getattr(function, "__name__", "")
     return not (name.startswith("__get") or name in _ATTRIBUTE_FUNCTIONS or any(part in name for part in _LAYERS))
 

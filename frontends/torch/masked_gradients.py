@@ -19,10 +19,8 @@ from snnc.frontends.torch.forms import forms
 def freeze_masked_entries(graph: Graph, module: Any) -> None:
     """Exclude from training the weight entries that hooks of `module` mask, in place.
 
-    Raises
-    ------
-    TorchHookError
-        A hook changes a gradient in any other way, a masked entry is not 0, or the parameter is not the weight of a layer.
+    Raises a TorchHookError if a hook changes a gradient in any other way, a masked entry is not 0, or the parameter is not the weight of
+    a layer.
     """
     for name, parameter in module.named_parameters():
         if not parameter.requires_grad or not parameter._backward_hooks:

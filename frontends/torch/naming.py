@@ -1,4 +1,4 @@
-"""Name layers of the graph after those of the module, identified by the values of their weights, and mark learnable parameters."""
+"""Give layers of the graph the names that they have in the module, and mark learnable parameters; values identify both."""
 
 from __future__ import annotations
 
@@ -21,34 +21,24 @@ from snnc.frontends.torch.states import private_copy
 
 
 def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Graph:
-    """Return the graph with the names of the module's layers, which the values of their weights identify.
+    """Return a graph, read from `module`, with the names of the module's layers, which the values of their weights identify.
 
-    Parameters
-    ----------
-    graph
-        Graph read from `module`.
-    module
-        Copy of the module, with the same weights as the graph.
-    read
-        Reads a module as a graph. If values do not identify all parameters (two are equal, say), it is called with a copy of the module in
-        which they do.
+    If values do not identify all parameters, for example because two are equal, `read` reads a copy of the module in which all differ.
     """
     tensors = arrays(module)
-    twins = _twins(module)
-    found = graph
+    twins, found, folded_weights = _twins(module), graph, folds(module)
     if twins:
         other = private_copy(module)
-        _make_distinct(other, twins)
+        with require_torch().no_grad():
+            for number, name in enumerate(twins, start=1):
+                other.get_parameter(name).add_(1e-3 * number)
         try:
             found = read(other)
         except SnncError:
             return graph
         if not _same_structure(graph, found):
             return graph
-        tensors = arrays(other)
-        folded_weights = folds(other)
-    else:
-        folded_weights = folds(module)
+        tensors, folded_weights = arrays(other), folds(other)
     return _renamed(_with_parameter_names(graph, found, tensors), _names(found, tensors, folded_weights))
 
 
@@ -68,7 +58,7 @@ def copy_learnable(graph: Graph, module: Any) -> None:
     for name, population in graph.of_type(Population):
         ours = _parameters(population)
         own = {n: t for n, t in trained.items() if n.rpartition(".")[0] == name}
-        others = {} if name in owners else trained  # such a layer of the module counts alone
+        others = {} if name in owners else trained  # a layer of the module with tensors has no parameters of other layers
         found = {p for p, value in ours.items() for n, t in (own or others).items() if _fits(n, t, p, value)}
         replace_operation(graph, name, replace(population, learnable=population.learnable | found))
 
@@ -125,7 +115,7 @@ def _fits(tensor_name: str, tensor: Array, parameter: str, value: Array) -> bool
 def _with_parameter_names(graph: Graph, found: Graph, tensors: Mapping[str, Array]) -> Graph:
     """Name parameters that are functions of the module's parameters, such as ``sigmoid_w``.
 
-    `found` is `graph`, or the same graph read from a copy of the module with distinct parameters; its values identify them.
+    `found` is `graph`, or the same graph read from a copy of the module whose parameters all differ; values in it identify them.
     """
     other = graph.copy()
     for name, population in found.of_type(Population):
@@ -156,7 +146,7 @@ def _with_names(population: Population, new: Mapping[str, str]) -> Population:
 
 
 def _twins(module: Any) -> list[str]:
-    """Return the names of parameters that values do not identify: another tensor is equal, or the sigmoid equals 1 minus itself."""
+    """Return the names of parameters that values do not identify: another tensor is equal, or sigmoid(w) equals 1 - sigmoid(w)."""
 
     def key_of(tensor: Any) -> tuple[tuple[int, ...], bytes]:
         return tuple(n for n in tensor.shape if n != 1), tensor.detach().cpu().numpy().tobytes()
@@ -170,13 +160,6 @@ def _twins(module: Any) -> list[str]:
             found.append(name)
         seen.setdefault(key, name)
     return found
-
-
-def _make_distinct(module: Any, names: list[str]) -> None:
-    """Change the parameters `names` so that all differ."""
-    with require_torch().no_grad():
-        for number, name in enumerate(names, start=1):
-            module.get_parameter(name).add_(1e-3 * number)
 
 
 def _same_structure(one: Graph, other: Graph) -> bool:

@@ -1,4 +1,4 @@
-"""Notices, shown when training starts, about differences between training in snnc and training the imported PyTorch module."""
+"""Notices, shown when training starts, about differences from training the imported PyTorch module itself."""
 
 from __future__ import annotations
 
@@ -8,21 +8,17 @@ from typing import Any, Final
 from snnc.compiler.ir.graph import WEIGHTED, Graph, Population
 from snnc.frontends.torch.batchnorm import normalisations
 from snnc.frontends.torch.forms import FUNCTIONS, blocks, forms
+from snnc.frontends.torch.training import is_dropout
 
 _MOST: Final = 6
 """Maximum number of names in a notice."""
 
 
-def notices(graph: Graph, module: Any, shared: list[str], train: bool) -> list[str]:
-    """Return the notices about a module and the network read from it.
+def notices(graph: Graph, module: Any, shared: list[str], train: bool) -> Iterator[str]:
+    """Yield the notices about a module and the network read from it.
 
     `shared` are names of parameters of several populations; with `train`, dropout and batch normalisation are layers of the network.
     """
-    changed = [] if train else [*_normalised(module), *_dropped(module)]
-    return [*_functions(graph), *changed, *_constant(graph, module, shared), *_shared(shared)]
-
-
-def _functions(graph: Graph) -> Iterator[str]:
     for name, population in graph.of_type(Population):
         for parameter in sorted(population.learnable):
             function = next((f for f in sorted(FUNCTIONS, key=len, reverse=True) if parameter.startswith(f"{f}_")), None)
@@ -32,25 +28,27 @@ def _functions(graph: Graph) -> Iterator[str]:
                     f"SNNC-W272: training changes {parameter!r} of {name!r} itself, not the {inner!r} from which the module computes it: "
                     "the same learning rate results in a different step."
                 )
-
-
-def _normalised(module: Any) -> Iterator[str]:
-    found = [norm.name for norm in normalisations(module)]
-    if found:
+    folded = [] if train else [norm.name for norm in normalisations(module)]
+    if folded:
         yield (
-            f"SNNC-W273: the batch normalisations {_listed(found)} are folded into the preceding weights, with their running statistics: "
+            f"SNNC-W273: the batch normalisations {_listed(folded)} are folded into the preceding weights, with their running statistics: "
             "training changes the products, but not the statistics."
+        )
+    dropped = [name for name, part in module.named_modules() if is_dropout(part)]
+    if dropped and not train:
+        yield f"SNNC-W274: the dropout of {_listed(dropped)} has no effect in snnc, not even in training."
+    missing = _not_learned(graph, module, shared)
+    if missing:
+        yield f"SNNC-W275: {_listed(missing)} learn in the module, but are constants of the network or not part of it."
+    if shared:
+        yield (
+            f"SNNC-W277: {_listed(shared)} learn in the module, but are constants of the network: several populations share them, "
+            "and would train separate copies."
         )
 
 
-def _dropped(module: Any) -> Iterator[str]:
-    found = [name for name, part in module.named_modules() if "Dropout" in type(part).__name__ and getattr(part, "p", None)]
-    if found:
-        yield f"SNNC-W274: the dropout of {_listed(found)} has no effect in snnc, not even in training."
-
-
-def _constant(graph: Graph, module: Any, reported: Collection[str]) -> Iterator[str]:
-    """Yield a notice on parameters that learn in the module but not in the network."""
+def _not_learned(graph: Graph, module: Any, reported: Collection[str]) -> list[str]:
+    """Return the names of parameters that learn in the module but not in the network, without those in `reported`."""
     learned = {(name, parameter) for name, population in graph.of_type(Population) for parameter in population.learnable}
     names = {parameter for _, parameter in learned}
     weights = [layer for _, layer in graph.of_type(*WEIGHTED) if layer.weight is not None and layer.learnable]
@@ -68,8 +66,7 @@ def _constant(graph: Graph, module: Any, reported: Collection[str]) -> Iterator[
         if any(find(name, value, array, array) for find in (forms, blocks) for array in arrays):
             continue
         missing.append(name)
-    if missing:
-        yield f"SNNC-W275: {_listed(missing)} learn in the module, but are constants of the network or not part of it."
+    return missing
 
 
 def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterator[str]:
@@ -81,15 +78,6 @@ def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterato
         yield (
             f"SNNC-W276: the module clamps {_listed(names)} to the range {low:g} to {high:g}, but the network has no clamp: training may "
             "leave that range, outside of which the module computes other values. Train with a smaller learning rate if it does."
-        )
-
-
-def _shared(names: list[str]) -> Iterator[str]:
-    """Yield a notice on parameters that stay constant because several populations share them."""
-    if names:
-        yield (
-            f"SNNC-W277: {_listed(names)} learn in the module, but are constants of the network: several populations share them, "
-            "and would train separate copies."
         )
 
 

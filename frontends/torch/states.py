@@ -1,9 +1,8 @@
 """Turn modules that store or return their neurons' states into functions of a whole sequence.
 
-Frameworks handle states differently. Neurons of SpikingJelly, and of snnTorch if no membrane potential is passed, store their states as
-attributes between calls. Norse's cells return their states, and start from rest if no state is passed. A module whose neurons run one step
-per call is called once per step of the example, from rest, and its states are carried over. A module that loops over time itself is only
-reset before the call.
+Neurons of SpikingJelly, and of snnTorch if no membrane potential is passed, store their states as attributes between calls. Norse's cells
+return their states, and start from rest if no state is passed. A module whose neurons run one step per call is exported as :data:`STEPS`
+calls, from rest, and its states are carried over. A module that loops over time itself is only reset before the call.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ STEPS: Final = 5
 
 
 def private_copy(module: Any) -> Any:
-    """Return a copy of a module, at rest and in ``eval()`` mode; states stored in `module` may require gradients."""
+    """Return a copy of a module, at rest and in ``eval()`` mode, even if states stored in `module` require gradients."""
     found = _copy_of(module).eval()
     reset_states(found)
     return found
@@ -56,7 +55,7 @@ def reset_states(module: Any) -> None:
 
 @dataclass(frozen=True)
 class CallPattern:
-    """How a module is called: `each_step` for once per step, `passes_state` for passing the returned state to the next call."""
+    """How to call a module: `each_step` for once per step, `passes_state` for passing the returned state to the next call."""
 
     each_step: bool = False
     passes_state: bool = False
@@ -216,13 +215,7 @@ def _each_step(torch: Any, module: Any, arguments: tuple[Any, ...], pattern: Cal
 
 
 def run_example(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> None:
-    """Run a module on an example from rest, without gradients, and reset it.
-
-    Raises
-    ------
-    TorchExportError
-        The module fails on the example.
-    """
+    """Run a module on an example from rest, without gradients, and reset it; raises a TorchExportError if the module fails."""
     torch = require_torch()
     try:
         with torch.no_grad():

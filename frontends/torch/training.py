@@ -1,8 +1,8 @@
 """Import the dropout and batch normalisation of a module as layers that are active in training.
 
 An export describes a module in ``eval()`` mode. For training, each such layer in a copy of the module is replaced by a marker, a layer of
-weights that multiplies each channel by a unique number. The exporter keeps markers, and their weights identify them in the imported
-network, where they are replaced by dropout or normalisation.
+weights that multiplies each channel by a unique number. An export contains the markers, and their weights identify them in the imported
+network, where dropout or normalisation replaces them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -49,16 +50,12 @@ class TrainingLayers:
 
     parts: Mapping[str, Any] = field(default_factory=dict)
     markers: Mapping[str, Array] = field(default_factory=dict)
-    each_step: frozenset[str] = frozenset()
-    """Names of layers that draw a mask, or compute statistics, separately at every step."""
+    each_step: frozenset[str] = frozenset()  # names of layers that draw a mask, or compute statistics, separately at every step
 
     def place(self, graph: Graph) -> None:
         """Replace the marked layers of `graph` by dropout and batch normalisation, in place.
 
-        Raises
-        ------
-        TorchTrainingError
-            A marked layer does not occur exactly once.
+        Raises a TorchTrainingError if a marked layer does not occur exactly once.
         """
         for name, marker in self.markers.items():
             nodes = [n for n, o in graph.of_type(Linear, Conv) if o.weight.shape == marker.shape and np.array_equal(o.weight, marker)]
@@ -73,7 +70,7 @@ class TrainingLayers:
 
     def notices(self) -> list[str]:
         """Return notices on differences from training the module."""
-        dropped = (n for n in self.each_step if _is_dropout(self.parts[n]))
+        dropped = (n for n in self.each_step if is_dropout(self.parts[n]))
         found = sorted(n for n in dropped if not type(self.parts[n]).__module__.startswith(_SPIKINGJELLY))
         names = ", ".join(map(repr, found))
         text = f"SNNC-W278: the dropout of {names} draws a mask at every step in the module; here a sample keeps its mask."
@@ -83,12 +80,9 @@ class TrainingLayers:
 def mark(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> TrainingLayers:
     """Replace dropout and batch normalisation of `module` by layers of weights that identify them, in place.
 
-    Raises
-    ------
-    TorchTrainingError
-        A layer has no counterpart in snnc.
+    A layer without counterpart in snnc raises a TorchTrainingError.
     """
-    found = {name: _Found(part) for name, part in module.named_modules() if _is_norm(part) or _is_dropout(part)}
+    found = {name: _Found(part) for name, part in module.named_modules() if _is_norm(part) or is_dropout(part)}
     _watch(module, found, pattern, arguments)
     markers: dict[str, Array] = {}
     for number, (name, layer) in enumerate(found.items()):
@@ -105,20 +99,18 @@ def _is_norm(part: Any) -> bool:
     return isinstance(part, require_torch().nn.modules.batchnorm._BatchNorm)
 
 
-def _is_dropout(part: Any) -> bool:
+def is_dropout(part: Any) -> bool:
+    """Return whether `part` drops values in training."""
     return "Dropout" in type(part).__name__ and bool(getattr(part, "p", None))
 
 
 def _watch(module: Any, found: Mapping[str, _Found], pattern: CallPattern, arguments: tuple[Any, ...]) -> None:
     """Run the example, and record the shapes and calls of the layers."""
 
-    def hook(layer: _Found) -> Any:
-        def note(_: Any, given: tuple[Any, ...]) -> None:
-            layer.shape, layer.calls = tuple(given[0].shape), layer.calls + 1
+    def note(layer: _Found, _: Any, given: tuple[Any, ...]) -> None:
+        layer.shape, layer.calls = tuple(given[0].shape), layer.calls + 1
 
-        return note
-
-    handles = [layer.part.register_forward_pre_hook(hook(layer)) for layer in found.values()]
+    handles = [layer.part.register_forward_pre_hook(partial(note, layer)) for layer in found.values()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run_example(module, pattern, arguments)
@@ -128,7 +120,7 @@ def _watch(module: Any, found: Mapping[str, _Found], pattern: CallPattern, argum
 
 def _each_step(layer: _Found) -> bool:
     """Return whether a layer draws a mask, or computes statistics, separately at every step."""
-    return layer.calls > 1 or (_is_dropout(layer.part) and not type(layer.part).__module__.startswith(_SPIKINGJELLY))
+    return layer.calls > 1 or (is_dropout(layer.part) and not type(layer.part).__module__.startswith(_SPIKINGJELLY))
 
 
 def _check(name: str, layer: _Found) -> None:
@@ -192,7 +184,7 @@ def _normalisation(part: Any, shape: tuple[int, ...], each_step: bool) -> tuple[
 
 
 def _substitute(graph: Graph, node: str, name: str, chain: tuple[Operation, ...]) -> None:
-    """Replace `node` by the operations of `chain`, the last of which gets the layer's `name`."""
+    """Replace `node` by the operations of `chain`, of which the last gets the layer's `name`."""
     (before,), after = graph.incoming(node), graph.outgoing(node)
     graph.nx.remove_node(node)
     source = before
@@ -207,7 +199,7 @@ def _substitute(graph: Graph, node: str, name: str, chain: tuple[Operation, ...]
 
 
 def written_statistics(label: str, value: Array, tensors: Mapping[str, Array]) -> tuple[str, Array] | None:
-    """Return the module tensor for the statistics `label` of the network, and its new value; None for other labels."""
+    """Return the tensor of the module to which the statistics `label` of the network belong, and its new value; None for other labels."""
     node, _, what = label.rpartition(".")
     name = f"{node.removesuffix(STATISTICS)}.running_{what}"
     if not node.endswith(STATISTICS) or what not in (MEAN, VARIANCE) or name not in tensors:

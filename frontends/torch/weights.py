@@ -26,7 +26,7 @@ def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[s
     """Write trained weights into the parameters of the module from which the network was imported.
 
     A weight of the network belongs to the parameter or buffer of the module that had the weight's value at the import, so the module must
-    not have changed since. A batch normalisation that was folded into a weight is unfolded: the trained weight is written to the layer,
+    not have changed since. If a batch normalisation was folded into a weight, the trained weight is written to the layer,
     and the trained bias to the normalisation's bias; running statistics and ``gamma`` do not change. The gates of an LSTM cell, which are
     separate layers in the network, are written to the rows of the cell's weights. Nothing is written unless everything fits.
 
@@ -75,11 +75,11 @@ def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[
         from snnc.compiler.lowering.lower import lower
 
         program = lower(graph)
-        return _with_zeros(program, values), _with_zeros(program, {p.label: p.value for p in program.parameters.values()})
-    if not hasattr(trained, "state_dict") or not hasattr(trained, "program"):
+    elif hasattr(trained, "state_dict") and hasattr(trained, "program"):
+        values, program = trained.state_dict(), trained.program
+    else:
         raise TorchModuleError(f"{type(trained).__name__} contains no weights of snnc; give a session or its state_dict().")
-    program = trained.program
-    return _with_zeros(program, trained.state_dict()), _with_zeros(program, {p.label: p.value for p in program.parameters.values()})
+    return _with_zeros(program, values), _with_zeros(program, {p.label: p.value for p in program.parameters.values()})
 
 
 def _with_zeros(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:

@@ -277,6 +277,7 @@ def test_processes_multiply_in_the_precision_of_their_line():
 def test_pytorch_multiplies_in_the_precision_of_the_mode(mode, tf32, short):
     torch = pytest.importorskip("torch")
     from snnc.benchmarks.cpu.engines.with_torch import PlainTorchEngine
+
     engine = PlainTorchEngine(make_problem(stand_in(W1)), mode, "eager")
     seen = set()
     hidden = engine.hidden
@@ -346,7 +347,7 @@ def test_what_cannot_be_measured_is_one_coded_line(capsys, arguments):
 def test_the_documented_predictions_are_those_of_the_launches():
     page = (Path(__file__).parents[2] / "docs/explanation/gpu-bounds.md").read_text()
     found = predicted.lines()
-    assert len(found) == 2 + len(predicted.PEERS)
+    assert len(found) == 2 + len(predicted.FASTEST_OTHERS)
     assert [line for line in found if line not in page] == []
 
 
@@ -414,8 +415,8 @@ def test_the_step_of_a_network_is_compared_with_the_reference_before_it_is_timed
     case = small_case()
     assert paper_step.step_of(case) == {"checked": "6 steps of 2 samples equal the reference"}
     engines = []
-    opened = paper_step.open_engine
-    monkeypatch.setattr(paper_step, "open_engine", lambda folder: engines.append(opened(folder)) or engines[-1])
+    opened = paper_step.load_engine
+    monkeypatch.setattr(paper_step, "load_engine", lambda *given: engines.append(opened(*given)) or engines[-1])
     monkeypatch.setattr(paper_step, "difference", lambda *given: "the loss is 2, not 1")
     with pytest.raises(ArithmeticError, match="the loss is 2"):
         paper_step.step_of(case)

@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 
+from snnc.benchmarks.benchmark import by_buffer
 from snnc.benchmarks.calibration import RULE, points, predict, simulated_net
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import MACHINES, SUITES, benchmark, names, with_steps
@@ -139,7 +140,7 @@ def test_a_network_of_the_grid_has_the_layers_of_its_net():
     one = benchmark("shd-n2-b2-a5")
     program = one.program()
     assert tuple(math.prod(p.shape) for p in program.populations) == one.published.widths[1:]
-    assert one.buffer_capacity(program) == {c.source_buffer: k for c, k in zip(program.connections, one.capacity.values(), strict=True)}
+    assert by_buffer(program, one.capacity) == {c.source_buffer: k for c, k in zip(program.connections, one.capacity.values(), strict=True)}
     limit = weight_limit(2.0, 700) * 0.5
     weight = program.parameters[program.connections[0].weight].value
     assert abs(weight).max() <= limit

@@ -22,9 +22,9 @@ from snnc.benchmarks.reproduce.figure import Figure, Point, Row
 from snnc.benchmarks.reproduce.figures import FIGURES, gpu_activity
 from snnc.benchmarks.reproduce.figures import energy as energy_figure
 from snnc.benchmarks.reproduce.figures.plans import dense_bound, plan_row
-from snnc.benchmarks.reproduce.figures.snntorch import population_codes, precision
-from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import neuron_row
-from snnc.benchmarks.reproduce.figures.sparse_bptt import efficiency, scaling, strong_scaling
+from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import PRECISION_BATCH, neuron_row
+from snnc.benchmarks.reproduce.figures.snntorch.training import code_row
+from snnc.benchmarks.reproduce.figures.sparse_bptt import scaling
 from snnc.benchmarks.reproduce.gpu_steps import GPU, gpu_row, predict_gpu_step
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 from snnc.benchmarks.reproduce.rows_file import RowsFile
@@ -173,14 +173,14 @@ def test_epochs_are_counted_until_accuracy_stays_near_its_end():
     ("accuracy", "ms", "answer"), [(0.9, 1.0, "reproduced"), (0.9, 9.0, "not reproduced"), (0.7, 1.0, "not reproduced")]
 )
 def test_population_codes_must_be_as_accurate_and_faster(accuracy, ms, answer):
-    long, short = population_codes.code_row(25, 1, 5), population_codes.code_row(1, 50, 5)
+    long, short = code_row(25, 1, 5), code_row(1, 50, 5)
     found = {long.key: {"accuracy": [0.9], "update_ms": 8.0}, short.key: {"accuracy": [accuracy], "update_ms": ms}}
     assert answer_to("population-codes", found)["answer"] == answer
 
 
 @pytest.mark.parametrize(("half", "answer"), [(0.5, "predicted"), (1.5, "not reproduced")])
 def test_half_precision_must_save_time(half, answer):
-    rows = [neuron_row("Leaky", precision.BATCH, p) for p in ("float32", "float16")]
+    rows = [neuron_row("Leaky", PRECISION_BATCH, p) for p in ("float32", "float16")]
     found = {row.key: {"step_ms": ms, "peak_tile_bytes": size} for row, ms, size in zip(rows, (1.0, half), (100, 60), strict=True)}
     assert answer_to("precision", found)["answer"] == answer
     assert "0.60 to 0.60 x the memory" in answer_to("precision", found)["why"]
@@ -197,8 +197,8 @@ def test_a_predicted_throughput_far_below_the_published_one_does_not_reproduce_i
 def test_efficiency_is_the_first_step_over_each_step():
     rows = {x: scaling.NET.format(x, 2) for x in (1, 4, 16)}
     found = {plan_row(net).key: planned(plan_row(net), ms) for net, ms in zip(rows.values(), (2.0, 2.5, 4.0), strict=True)}
-    found |= {strong_scaling.strong_row("shd-n8-b3-a5", x).key: planned(plan_row("n"), ms) for x, ms in ((1, 8.0), (4, 4.0))}
-    points = {(p.series[:6], p.x): p.y for p in efficiency.FIGURE.points(found)}
+    found |= {scaling.strong_row("shd-n8-b3-a5", x).key: planned(plan_row("n"), ms) for x, ms in ((1, 8.0), (4, 4.0))}
+    points = {(p.series[:6], p.x): p.y for p in scaling.EFFICIENCY.points(found)}
     assert points == {("weak, ", 1.0): 100, ("weak, ", 4.0): 80, ("weak, ", 16.0): 50, ("strong", 1.0): 100, ("strong", 4.0): 50}
 
 
@@ -206,7 +206,7 @@ def test_a_network_on_more_ipus_is_the_same_network():
     case = on_chips(benchmark("shd-n8-b3-a5"), 4)
     assert (case.chips, case.target) == (4, "m2000")
     assert case.published == benchmark("shd-n8-b3-a5").published
-    assert strong_scaling.strong_row("shd-n8-b3-a5", 1) == plan_row("shd-x1-n8-a5")
+    assert scaling.strong_row("shd-n8-b3-a5", 1) == plan_row("shd-x1-n8-a5")
 
 
 @pytest.mark.parametrize("figure", ["accuracy", "convergence-strokes", "convergence-words", "schedules"])

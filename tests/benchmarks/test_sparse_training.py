@@ -1,14 +1,21 @@
 """The script for sparse training, shortened: its data, and the effect of the bound on rates on dropped spikes."""
 
 import importlib
+import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import snnc
+from snnc.compiler.lowering.lower import lower
+from snnc.driver.activity import measure_activity
 
-SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts" / "training"
+ROOT = Path(__file__).parents[2]
+SCRIPTS = ROOT / "benchmarks" / "scripts" / "training"
+STORED = ROOT / "benchmarks" / "results" / "sparse-training-2026-11-27.jsonl"
+PAGE = ROOT / "docs" / "explanation" / "gradient-window.md"
 
 
 @pytest.fixture
@@ -48,7 +55,7 @@ def test_a_bound_on_rates_leaves_fewer_spikes_to_drop(scripts, monkeypatch):
 
 def test_curves_are_drawn_and_finished_runs_are_kept(scripts, tmp_path):
     script, _ = scripts
-    text = script.drawn({"dense": np.array([[0.1, 0.5], [0.2, 0.7]]), "1 %": np.array([[0.1, 0.2]])})
+    text = script.drawn({"dense": np.array([[0.1, 0.5], [0.2, 0.7]]), "1 %": np.array([[0.1, 0.2, 0.3]])})
     assert text.count("<polyline") == 2
     of = '{"data": "words", "training": "dense", "seed": 3, '
     settings = "", '"setting": {"epochs": 15, "rate": "0.002"}, '
@@ -66,3 +73,58 @@ def test_a_layer_may_have_its_own_factor_of_the_bound(scripts):
     assert stored == script.Setting(pressure=(1.0, 3.0, 3.0))
     assert script.pressures_of(stored) == (1.0, 3.0, 3.0)
     assert script.pressures_of(script.Setting(pressure=2.0)) == (2.0, 2.0, 2.0)
+
+
+def test_gains_multiply_the_weights_into_a_layer(scripts):
+    script, made = scripts
+    x, y = made.strokes(48, 1, steps=10)
+    data = script.Data(x, y, x, y, made.KINDS)
+    plain, scaled = (script.initial(data, 0, script.Setting(widths=(20, 16, 12), gains=gains)) for gains in ((1, 1, 1), (1, 1.5, 2)))
+    for layer, gain in zip(script.HIDDEN, (1, 1.5, 2), strict=True):
+        (one,), (other,) = (script.incoming_weights(graph)[layer] for graph in (plain, scaled))
+        np.testing.assert_allclose(other.operation.weight, gain * one.operation.weight, rtol=1e-6)
+
+
+def test_a_capacity_may_fall_to_that_of_the_training(scripts, monkeypatch):
+    """In the first epoch, more spikes are sent."""
+    script, made = scripts
+    for name, value in {"STEPS": 20, "BATCH": 16}.items():
+        monkeypatch.setattr(script, name, value)
+    x, y = made.strokes(112, 1)
+    data = script.Data(x[:96], y[:96], x[96:], y[96:], made.KINDS)
+    settings = (script.Setting(1, widths=(100, 80, 60), falling=falling) for falling in (None, (100.0, 4)))
+    constant, falling = (script.train(script.TRAININGS["1 %"], 0, data, setting) for setting in settings)
+    assert falling["dropped"] < 0.5 * constant["dropped"]
+
+
+def test_the_recipe_of_the_words_gives_the_figures_of_the_page_and_is_the_recipe_of_the_examples(scripts, monkeypatch, capsys):
+    script, _ = scripts
+    monkeypatch.setattr(sys, "argv", ["sparse_training.py", "--recipe", "words", "--results", str(STORED)])
+    monkeypatch.setattr(script, "train", lambda *_: pytest.fail("all runs are stored"))
+    script.main()
+    said = capsys.readouterr().out
+    assert "1 %: 0.9 (standard error 0.4) points below dense training at the last epoch" in said
+    row = next(line for line in said.splitlines() if line.startswith("| 1 %"))
+    cells = [cell.strip() for cell in row.split("|")[2:-1]]
+    assert f"| 0.004 to 0 | {' | '.join(cells[i] for i in (0, 1, 2, 4, 6, 8, 10, 11))} |" in PAGE.read_text(encoding="utf-8")
+    setting = script.RECIPES["words"].setting
+    recipe = tomllib.loads((ROOT / "examples" / "papers" / "sparse_words.toml").read_text(encoding="utf-8"))
+    assert (recipe["epochs"], recipe["batch"], recipe["learning_rate"]) == (setting.epochs, script.BATCH, setting.rate)
+    assert recipe["gradient_window"] == f"exponential:{script.WIDE:g},{script.NARROW:g}"
+    assert recipe["data"]["duration"] == script.SECONDS
+
+
+def test_the_spikes_at_the_start_are_those_of_the_reference(scripts, monkeypatch):
+    script, made = scripts
+    monkeypatch.setattr(script, "BATCH", 16)
+    x, y = made.strokes(16, 1, steps=20)
+    data = script.Data(x, y, x, y, made.KINDS)
+    setting = script.Setting(widths=(40, 30, 20), gains=(1, 1.5, 1.5))
+    program = lower(script.initial(data, 0, setting))
+    found = measure_activity(program, {"x0": x.swapaxes(0, 1).astype(np.float32)}, "the strokes").mean
+    fired = script.firing(script.TRAININGS["dense"], 0, data, setting)
+    for number, (width, (spikes, sent)) in enumerate(zip(setting.widths, fired, strict=True)):
+        assert sent == spikes > 0
+        assert spikes == pytest.approx(width * found[f"p{number}_o0"], rel=1e-5)
+    (spikes, sent), *_ = script.firing(script.TRAININGS["1 %"], 0, data, setting)
+    assert spikes == fired[0][0] > sent > 0

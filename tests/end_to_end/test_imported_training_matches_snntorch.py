@@ -6,7 +6,7 @@ from wide import sampled
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses.optimizers import SGD, Adam
-from snnc.compiler.losses.parse import parse_loss
+from snnc.compiler.losses.text import parse_loss
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import atan
 from snnc.frontends.onnx.load import load_onnx

@@ -5,72 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from snnc.cli.common import refuse_without_effect
 from snnc.cli.console import columns, note, result, write_json
-from snnc.cli.parameters import command
+from snnc.cli.parameters import command, option
 
 
 @dataclass(frozen=True)
 class BenchArguments:
     """Arguments of ``snnc bench``."""
 
-    suite: Annotated[
-        str,
-        typer.Option(
-            "--suite",
-            help="mapping: compare mapping strategies; compile: time and memory of compilation; cpu, cuda: compare training steps of snnc "
-            "and other frameworks; paper: the networks of arXiv 2311.04386, measured on a GPU and predicted for IPUs.",
-        ),
-    ] = "mapping"
-    nets: Annotated[
-        str, typer.Option("--nets", metavar="PATTERNS", help="Only nets with these names, separated by commas: 'logged-*', 'w1,shd-x*'.")
-    ] = "*"
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the rows as JSON; - for stdout.")] = None
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile, cpu or cuda: draw the rows in this .svg file.")
-    ] = None
-    listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and exit.")] = False
-    engines: Annotated[
-        str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these engines, such as snnc:exact,torch,jax.")
-    ] = ""
-    rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: number of timings of each engine (default 7).")
-    ] = None
-    threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: number of cores for each engine (default all).")
-    ] = None
-    ways: Annotated[
-        str | None,
-        typer.Option(
-            "--ways",
-            metavar="WAYS",
-            help="With --suite cuda: variants of each engine to measure: the fastest in a short trial (fastest, the default), or all.",
-        ),
-    ] = None
-    first_step: Annotated[
-        float | None,
-        typer.Option(
-            "--first-step",
-            min=1,
-            metavar="SECONDS",
-            help="With --suite cuda: skip variants whose first step, including compilation, takes longer (default 60).",
-        ),
-    ] = None
-    precision: Annotated[
-        str | None,
-        typer.Option(
-            "--precision",
-            metavar="NAMES",
-            help="With --suite cuda: compare the engines in these precisions: float32 (the default), tf32, bfloat16, float16, or all.",
-        ),
-    ] = None
-    resume: Annotated[
-        bool, typer.Option("--resume", help="With --suite cuda: keep the rows of the --json file, and measure the missing ones.")
-    ] = False
+    suite: str = option(
+        "mapping: compare mapping strategies; compile: time and memory of compilation; cpu, cuda: compare training steps of snnc and "
+        "other frameworks; paper: the networks of arXiv 2311.04386, measured on a GPU and predicted for IPUs.",
+        default="mapping",
+    )
+    nets: str = option("Only nets with these names, separated by commas: 'logged-*', 'w1,shd-x*'.", default="*", metavar="PATTERNS")
+    json_file: Path | None = option("Write the rows as JSON; - for stdout.", "--json", metavar="FILE")
+    plot: Path | None = option("With --suite compile, cpu or cuda: draw the rows in this .svg file.", metavar="FILE")
+    listing: bool = option("Print the names of the nets that would run, and exit.", "--list", default=False)
+    engines: str = option("With --suite cpu or cuda: only these engines, such as snnc:exact,torch,jax.", default="", metavar="NAMES")
+    rounds: int | None = option("With --suite cpu or cuda: number of timings of each engine (default 7).", min=1)
+    threads: int | None = option("With --suite cpu or cuda: number of cores for each engine (default all).", min=1)
+    ways: str | None = option(
+        "With --suite cuda: variants of each engine to measure: the fastest in a short trial (fastest, the default), or all.",
+        metavar="WAYS",
+    )
+    first_step: float | None = option(
+        "With --suite cuda: skip variants whose first step, including compilation, takes longer (default 60).", min=1, metavar="SECONDS"
+    )
+    precision: str | None = option(
+        "With --suite cuda: compare the engines in these precisions: float32 (the default), tf32, bfloat16, float16, or all.",
+        metavar="NAMES",
+    )
+    resume: bool = option("With --suite cuda: keep the rows of the --json file, and measure the missing ones.", default=False)
 
     @property
     def to_stdout(self) -> bool:
@@ -109,7 +80,7 @@ def bench(context: typer.Context, given: BenchArguments) -> None:
 
 
 def _compiled(given: BenchArguments) -> None:
-    """Run the suite mapping or compile, in which networks are compiled but not executed."""
+    """Run the suite mapping or compile, which compile networks and run none."""
     from snnc.benchmarks.growth import draw_growth
     from snnc.benchmarks.repeated import repeated
     from snnc.benchmarks.suites import run, tasks
@@ -117,7 +88,6 @@ def _compiled(given: BenchArguments) -> None:
     from snnc.data.whole_files import write_text
 
     chosen = tasks(given.suite, given.nets)
-    _check_plot(given.suite, given.plot)
     if given.listing:
         _print(dict.fromkeys(task.net for task in chosen))
         return
@@ -143,7 +113,6 @@ def _on_cpu(given: BenchArguments) -> None:
     from snnc.benchmarks.cpu.workloads import WORKLOADS, workloads
 
     chosen = workloads(given.nets, WORKLOADS, "cpu")
-    _check_plot("cpu", given.plot)
     if given.listing:
         _print(workload.label for workload in chosen)
         return
@@ -166,7 +135,6 @@ def _on_cuda(given: BenchArguments) -> None:
     from snnc.errors import BenchError
 
     chosen = workloads(given.nets, CUDA_WORKLOADS, "cuda")
-    _check_plot("cuda", given.plot)
     if given.listing:
         _print(workload.label for workload in chosen)
         return
@@ -186,7 +154,6 @@ def _on_cuda(given: BenchArguments) -> None:
 
 
 def _show_steps(given: BenchArguments, found: dict[str, Any], title: str, times: str, lines: Callable[..., Iterable[str]]) -> None:
-    """Draw and print measured training steps."""
     from snnc.benchmarks.cpu.plot import draw
     from snnc.data.whole_files import write_text
 
@@ -200,14 +167,12 @@ def _paper(given: BenchArguments) -> None:
     from snnc.benchmarks.cuda import paper
 
     chosen = paper.nets(given.nets)
-    _check_plot("paper", given.plot)
     if given.listing:
         _print(chosen)
         return
     rows: list[dict[str, Any]] = []
     try:
-        for row in paper.rows(chosen, note):
-            rows.append(row)
+        rows.extend(paper.rows(chosen, note))
     finally:
         write_json(given.json_file, {"rows": rows})
     if not given.to_stdout:
@@ -226,17 +191,12 @@ def _short(row: dict[str, Any]) -> str:
 
 
 def _check(given: BenchArguments) -> None:
-    """Refuse options of other suites."""
+    """Refuse options of other suites, and unknown formats of drawings."""
     from snnc.errors import BenchError
 
     if given.suite not in ("cpu", "cuda") and (given.engines or given.rounds is not None or given.threads is not None):
         raise BenchError("--engines, --rounds and --threads are for --suite cpu and cuda; the other suites compile and predict once.")
     if given.suite != "cuda" and (given.ways is not None or given.first_step is not None or given.precision is not None or given.resume):
         raise BenchError("--ways, --first-step, --precision and --resume are for --suite cuda.")
-
-
-def _check_plot(suite: str, plot: Path | None) -> None:
-    from snnc.errors import BenchError
-
-    if plot is not None and (suite in ("mapping", "paper") or plot.suffix.lower() != ".svg"):
-        raise BenchError(f"--plot {plot} draws rows of --suite compile, cpu or cuda, as .svg; snnc explore draws predictions.")
+    if given.plot is not None and (given.suite in ("mapping", "paper") or given.plot.suffix.lower() != ".svg"):
+        raise BenchError(f"--plot {given.plot} draws rows of --suite compile, cpu or cuda, as .svg; snnc explore draws predictions.")

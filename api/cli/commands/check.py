@@ -7,35 +7,24 @@ from typing import Annotated
 
 import typer
 
-from snnc.cli.common import (
-    CalibrationOption,
-    ConvertedStepsOption,
-    ConvertOption,
-    DetachOption,
-    DialectOption,
-    DtOption,
-    InputKindOption,
-    JsonOption,
-    ModelArgument,
-    PercentileOption,
-)
+from snnc.cli import common
 from snnc.cli.console import columns, show, warn, working
 
 
 def check(
-    model: ModelArgument,
+    model: common.ModelArgument,
     data: Annotated[
         Path | None, typer.Option("--data", help="An npz archive with inputs, to count spikes and synaptic operations on them.")
     ] = None,
-    input_kind: InputKindOption = None,
-    ann2snn: ConvertOption = False,
-    calibration: CalibrationOption = None,
-    percentile: PercentileOption = None,
-    steps: ConvertedStepsOption = None,
-    as_json: JsonOption = False,
-    dt: DtOption = None,
-    dialect: DialectOption = None,
-    detach: DetachOption = None,
+    input_kind: common.InputKindOption = None,
+    ann2snn: common.ConvertOption = False,
+    calibration: common.CalibrationOption = None,
+    percentile: common.PercentileOption = None,
+    steps: common.ConvertedStepsOption = None,
+    as_json: common.JsonOption = False,
+    dt: common.DtOption = None,
+    dialect: common.DialectOption = None,
+    detach: common.DetachOption = None,
 ) -> None:
     """Show how snnc understands a model: layers, neurons with their equations, synaptic operations, and assumptions.
 
@@ -48,7 +37,6 @@ def check(
     from snnc.driver.converting import ConversionRequest, graph_for
     from snnc.driver.loading import is_project, load_options
     from snnc.understanding.describe import describe
-    from snnc.understanding.firing import firing_warnings
     from snnc.understanding.table import assumption_lines, to_text
 
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
@@ -56,12 +44,12 @@ def check(
     verify(graph)
     measured = None
     if data is not None:
-        from snnc.checks.measure import measure
+        from snnc.checks.measure import firing_warnings, measure
 
         with working("measuring"):
             measured = measure(graph, data)
+        for warning in firing_warnings(measured):
+            warn(warning)
     chosen = load_options(model).surrogate if is_project(model) else None
     found = describe(graph, measured=measured, surrogate=chosen)
-    for warning in firing_warnings(measured) if measured is not None else ():
-        warn(warning)
     show(as_json, lambda: found, lambda: [*to_text(found, columns()), *assumption_lines(found, columns())])

@@ -5,25 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from snnc.cli.common import (
-    CalibrationOption,
-    ConvertOption,
-    DetachOption,
-    DialectOption,
-    DtOption,
-    InputKindOption,
-    JsonOption,
-    ModelArgument,
-    PercentileOption,
-    SeedOption,
-)
-from snnc.cli.completing import targets as names_of_targets
+from snnc.cli import common
 from snnc.cli.console import note, result_json, show, working
-from snnc.cli.parameters import command, table_options
+from snnc.cli.parameters import command, option, table_options
 
 if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
@@ -34,41 +22,29 @@ if TYPE_CHECKING:
 class CompileArguments:
     """Arguments of ``snnc compile``."""
 
-    model: ModelArgument
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="The folder to write.")] = None
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            help="cpu, cuda, a machine listed by snnc targets, poptorch[:MACHINE], or reference.",
-            autocompletion=names_of_targets,
-        ),
-    ] = "gc200"
+    model: common.ModelArgument
+    output: Path | None = option("The folder to write.", "-o", "--output")
+    target: str = option(
+        "cpu, cuda, a machine listed by snnc targets, poptorch[:MACHINE], or reference.",
+        default="gc200",
+        autocompletion=common.names_of_targets,
+    )
     options: dict[str, Any] = field(default_factory=dict, metadata=table_options())
-    input_kind: InputKindOption = None
-    estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Predict memory and time; write nothing.")] = False
-    strategy: Annotated[
-        str, typer.Option("--strategy", help="With --estimate-only: snnc, or a baseline: linear, random, metis, greedy.")
-    ] = "snnc"
-    activity: Annotated[
-        float | None,
-        typer.Option("--activity", help="With --estimate-only: assumed activity, in spikes per neuron and step (default 0.05)."),
-    ] = None
-    run: Annotated[bool, typer.Option("--run", help="Build the project, run one batch and compare its outputs with the reference.")] = False
-    dump_after: Annotated[
-        str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph after a pass as JSON, and stop.")
-    ] = None
-    ann2snn: ConvertOption = False
-    calibration: CalibrationOption = None
-    percentile: PercentileOption = None
-    seed: SeedOption = 0
-    dt: DtOption = None
-    dialect: DialectOption = None
-    detach: DetachOption = None
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Delete the trained weights of the replaced project; by default they move to before-1/.")
-    ] = False
-    as_json: JsonOption = False
+    input_kind: common.InputKindOption = None
+    estimate_only: bool = option("Predict memory and time; write nothing.", default=False)
+    strategy: str = option("With --estimate-only: snnc, or a baseline: linear, random, metis, greedy.", default="snnc")
+    activity: float | None = option("With --estimate-only: assumed activity, in spikes per neuron and step (default 0.05).")
+    run: bool = option("Build the project, run one batch and compare its outputs with the reference.", default=False)
+    dump_after: str | None = option("Print the graph after a pass as JSON, and stop.", metavar="PASS")
+    ann2snn: common.ConvertOption = False
+    calibration: common.CalibrationOption = None
+    percentile: common.PercentileOption = None
+    seed: int = option("Seed for all random numbers.", default=0, min=0)
+    dt: common.DtOption = None
+    dialect: common.DialectOption = None
+    detach: common.DetachOption = None
+    overwrite: bool = option("Delete the trained weights of the replaced project; by default they move to before-1/.", default=False)
+    as_json: common.JsonOption = False
 
 
 @command(CompileArguments)
@@ -100,7 +76,6 @@ def compile_(context: typer.Context, given: CompileArguments) -> None:
 
 
 def _read(given: CompileArguments) -> Graph:
-    """Read the model, or convert it to a spiking network."""
     from snnc.driver.converting import ConversionRequest, graph_for
     from snnc.driver.learnable import with_learnable
 
@@ -129,7 +104,6 @@ def _estimate(graph: Graph, chosen: CompileOptions, given: CompileArguments, sta
 
 
 def _compile(graph: Graph, chosen: CompileOptions, given: CompileArguments, output: Path) -> None:
-    """Write the project, run one batch if requested, and print the summary."""
     from snnc.cli.compile_summary import as_data, as_text
     from snnc.driver.compiling import compile_to_folder
 

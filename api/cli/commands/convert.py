@@ -9,39 +9,30 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
-from snnc.cli.common import (
-    CalibrationOption,
-    ConvertOption,
-    DetachOption,
-    DialectOption,
-    DtOption,
-    JsonOption,
-    ModelArgument,
-    PercentileOption,
-    StepsOption,
-)
+from snnc.cli import common
 from snnc.cli.console import note, result, result_json, working
 from snnc.errors import ConversionFormatError, OptionValueError
+from snnc.options.table import help_of
 
 if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
 
 
 def convert(
-    model: ModelArgument,
+    model: common.ModelArgument,
     output: Annotated[Path, typer.Argument(help="The file to write; its suffix, .onnx or .nir, selects the format.", metavar="FILE")],
     form: Annotated[
         str | None,
         typer.Option("--form", help="ONNX: 'plain', standard operators only (default), or 'functions', one node per population."),
     ] = None,
-    steps: StepsOption = None,
-    ann2snn: ConvertOption = False,
-    calibration: CalibrationOption = None,
-    percentile: PercentileOption = None,
-    dt: DtOption = None,
-    dialect: DialectOption = None,
-    detach: DetachOption = None,
-    as_json: JsonOption = False,
+    steps: Annotated[int | None, typer.Option("--steps", help=help_of("steps"))] = None,
+    ann2snn: common.ConvertOption = False,
+    calibration: common.CalibrationOption = None,
+    percentile: common.PercentileOption = None,
+    dt: common.DtOption = None,
+    dialect: common.DialectOption = None,
+    detach: common.DetachOption = None,
+    as_json: common.JsonOption = False,
 ) -> None:
     """Write a model, or a compiled project with its trained weights, as an ONNX or NIR file.
 
@@ -53,7 +44,7 @@ def convert(
     """
     from snnc.data.whole_files import check_output
     from snnc.driver.converting import ConversionRequest, graph_for
-    from snnc.driver.loading import has_seconds
+    from snnc.frontends.load import is_nir
 
     check_output(output, model, calibration)
     write = writer_for(output, dt, form)
@@ -61,7 +52,8 @@ def convert(
         raise OptionValueError(f"--steps is {steps}; it must be 1 or more.")
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
     with working("reading"):
-        read_dt = dt if output.suffix.lower() != ".nir" or has_seconds(model) else None
+        # If the output is a NIR file, dt is the length of its steps. Only a NIR file is also read with it: other models have discrete time.
+        read_dt = dt if output.suffix.lower() != ".nir" or (model.is_file() and is_nir(model)) else None
         graph = graph_for(model, conversion, dt=read_dt, dialect=dialect, detach=detach, steps=steps)
     if steps is not None:
         graph.steps = steps
@@ -82,12 +74,7 @@ def convert(
 def writer_for(output: Path, dt: float | None, form: str | None = None) -> Callable[[Graph, Path], list[Path]]:
     """Return the function that writes the format of `output`'s suffix.
 
-    Raises
-    ------
-    ConversionFormatError
-        The suffix is neither .onnx nor .nir.
-    OptionValueError
-        The options do not fit the format.
+    Raise ConversionFormatError if the suffix is neither .onnx nor .nir, OptionValueError if the options do not fit the format.
     """
     match output.suffix.lower():
         case ".onnx":

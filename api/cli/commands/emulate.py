@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
@@ -34,31 +34,25 @@ class WithProgramArguments(TyperCommand):
 
 def emulate(
     ctx: typer.Context,
-    sources: Annotated[
-        list[Path] | None, typer.Argument(help="The host program, then codelets and further host code.", metavar="FILE…")
-    ] = None,
-    include: Annotated[list[Path] | None, typer.Option("-I", "--include", help="A folder for #include; may be repeated.")] = None,
-    define: Annotated[list[str] | None, typer.Option("-D", "--define", help="A macro, NAME or NAME=VALUE; may be repeated.")] = None,
-    flag: Annotated[
-        list[str] | None, typer.Option("--flag", help="A flag for the C++ compiler, such as --flag=-lm; may be repeated.")
-    ] = None,
-    ipu: Annotated[str, typer.Option("--ipu", help="The emulated hardware: ipu1, ipu2, ipu21 or none.")] = "ipu2",
-    sanitize: Annotated[str, typer.Option("--sanitize", help="Compiler sanitizers: address, undefined, …")] = "",
-    check_bounds: Annotated[bool, typer.Option("--check-bounds", help="Stop with an error if a vertex writes outside a field.")] = False,
-    check_undefined: Annotated[
-        bool, typer.Option("--check-undefined", help="Stop with an error if a vertex reads elements undefined since WriteUndef.")
-    ] = False,
-    check_workers: Annotated[
-        bool,
-        typer.Option(
-            "--check-workers",
-            help="Stop with an error if two workers of a MultiVertex change the same 32-bit word or depend on each other.",
-        ),
-    ] = False,
-    lenient_memory: Annotated[bool, typer.Option("--lenient-memory", help="Only warn if a tile's memory overflows.")] = False,
-    profile: Annotated[Path | None, typer.Option("--profile", help="JSON file for the profile of the run.")] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Copy the built program to this file and do not run it.")] = None,
-    prefix: Annotated[bool, typer.Option("--prefix", help="Print the install prefix for CMake and Makefiles, and exit.")] = False,
+    sources: list[Path] | None = typer.Argument(None, help="The host program, then codelets and further host code.", metavar="FILE…"),
+    include: list[Path] | None = typer.Option(None, "-I", "--include", help="A folder for #include; may be repeated."),
+    define: list[str] | None = typer.Option(None, "-D", "--define", help="A macro, NAME or NAME=VALUE; may be repeated."),
+    flag: list[str] | None = typer.Option(None, "--flag", help="A flag for the C++ compiler, such as --flag=-lm; may be repeated."),
+    ipu: str = typer.Option("ipu2", "--ipu", help="The emulated hardware: ipu1, ipu2, ipu21 or none."),
+    sanitize: str = typer.Option("", "--sanitize", help="Compiler sanitizers: address, undefined, …"),
+    check_bounds: bool = typer.Option(False, "--check-bounds", help="Stop with an error if a vertex writes outside a field."),
+    check_undefined: bool = typer.Option(
+        False, "--check-undefined", help="Stop with an error if a vertex reads elements undefined since WriteUndef."
+    ),
+    check_workers: bool = typer.Option(
+        False,
+        "--check-workers",
+        help="Stop with an error if two workers of a MultiVertex change the same 32-bit word or depend on each other.",
+    ),
+    lenient_memory: bool = typer.Option(False, "--lenient-memory", help="Only warn if a tile's memory overflows."),
+    profile: Path | None = typer.Option(None, "--profile", help="JSON file for the profile of the run."),
+    output: Path | None = typer.Option(None, "-o", "--output", help="Copy the built program to this file and do not run it."),
+    prefix: bool = typer.Option(False, "--prefix", help="Print the install prefix for CMake and Makefiles, and exit."),
 ) -> None:
     """Build a Poplar program against the emulator and run it; its output and exit code are passed on.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import typer
 
 from snnc.cli.common import DetachOption, DialectOption, DtOption, InputKindOption, ModelArgument
 from snnc.cli.console import note, result, working
-from snnc.cli.parameters import command, table_options
+from snnc.cli.parameters import command, option, table_options
 
 if TYPE_CHECKING:
     from snnc.exploring import ExplorationPoint
@@ -29,14 +29,9 @@ class ExploreArguments:
     """Arguments of ``snnc explore``."""
 
     model: ModelArgument
-    targets: Annotated[str, typer.Option("--targets", help="Machines listed by snnc targets, or TOML files, separated by commas.")] = (
-        "gc200,bow,pod4,pod16"
-    )
-    batch: Annotated[str, typer.Option("--batch", help="Batch sizes, separated by commas.")] = "32"
-    activity: Annotated[
-        str | None,
-        typer.Option("--activity", help="Assumed activities, in spikes per neuron and step, separated by commas (default 0.05)."),
-    ] = None
+    targets: str = option("Machines listed by snnc targets, or TOML files, separated by commas.", default="gc200,bow,pod4,pod16")
+    batch: str = option("Batch sizes, separated by commas.", default="32")
+    activity: str | None = option("Assumed activities, in spikes per neuron and step, separated by commas (default 0.05).")
     options: dict[str, Any] = field(
         default_factory=dict,
         metadata=table_options(
@@ -46,17 +41,12 @@ class ExploreArguments:
             mode="Treatment of spikes beyond the capacity: exact (further windows) or drop.",
         ),
     )
-    strategy: Annotated[str, typer.Option("--strategy", help="snnc, or a baseline: linear, random, metis, greedy.")] = "snnc"
+    strategy: str = option("snnc, or a baseline: linear, random, metis, greedy.", default="snnc")
     input_kind: InputKindOption = None
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the points as JSON; - for stdout.")] = None
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="Draw throughput, memory, and the ratio of the bound to the predicted time in this .html or .svg file.",
-        ),
-    ] = None
+    json_file: Path | None = option("Write the points as JSON; - for stdout.", "--json", metavar="FILE")
+    plot: Path | None = option(
+        "Draw throughput, memory, and the ratio of the bound to the predicted time in this .html or .svg file.", metavar="FILE"
+    )
     dt: DtOption = None
     dialect: DialectOption = None
     detach: DetachOption = None
@@ -74,13 +64,16 @@ def explore(context: typer.Context, given: ExploreArguments) -> None:
     """
     from snnc.data.whole_files import check_output
     from snnc.driver.converting import ConversionRequest, graph_for
+    from snnc.errors import ExploreError
     from snnc.exploring import explore_graph
+    from snnc.exploring.plot import FORMATS
     from snnc.options.compile_options import options
 
     machines = [name.strip() for name in given.targets.split(",") if name.strip()]
     batches = _numbers("--batch", given.batch, int)
     activities = [None] if given.activity is None else _numbers("--activity", given.activity, float)
-    _check_plot(given.plot)
+    if given.plot is not None and given.plot.suffix.lower().removeprefix(".") not in FORMATS:
+        raise ExploreError(f"{str(given.plot)!r} has an unknown suffix; use {' or '.join('.' + f for f in FORMATS)}.")
     for output in (given.json_file, given.plot):
         check_output(output, given.model)
     chosen = options(machines[0] if machines else "gc200", **given.options)
@@ -100,7 +93,7 @@ def explore(context: typer.Context, given: ExploreArguments) -> None:
 
 
 def _line(point: ExplorationPoint) -> str:
-    """Return one row of the table; all its numbers are predictions, except the seconds spent on planning."""
+    """Return one row of the table: target, batch size and activity, then predictions, and last the seconds spent on planning."""
     activity = "default" if point.activity is None else f"{100 * point.activity:g} %"
     start = f"{point.target:10} {point.batch:6d} {activity:>8} "
     if point.estimate is None:
@@ -120,14 +113,6 @@ def _numbers(option: str, text: str, kind: type[Number]) -> list[Number]:
         return [kind(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise ExploreError(f"{option} {text!r} is not a list of numbers; separate them by commas, as in {option} 1,16,64.") from None
-
-
-def _check_plot(plot: Path | None) -> None:
-    from snnc.errors import ExploreError
-    from snnc.exploring.plot import FORMATS
-
-    if plot is not None and plot.suffix.lower().removeprefix(".") not in FORMATS:
-        raise ExploreError(f"{str(plot)!r} has an unknown suffix; use {' or '.join('.' + f for f in FORMATS)}.")
 
 
 def _write(json_file: Path | None, plot: Path | None, name: str, points: list[ExplorationPoint]) -> None:

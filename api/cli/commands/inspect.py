@@ -33,7 +33,7 @@ def inspect(
 
     Example: snnc inspect build/ --format html -o report.html
     """
-    from snnc.data.whole_files import check_output, whole_file
+    from snnc.data.whole_files import check_output, write_bytes
     from snnc.driver.reporting import report, usual_format
 
     check_output(output, folder, compare)
@@ -45,6 +45,5 @@ def inspect(
     if output is None:
         result(content.decode("utf-8").rstrip("\n"))
         return
-    with whole_file(output) as stream:
-        stream.write(content)
+    write_bytes(output, content)
     result(f"wrote {output}")

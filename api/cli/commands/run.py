@@ -7,43 +7,28 @@ from typing import Annotated
 
 import typer
 
-from snnc.cli.common import (
-    CalibrationOption,
-    ConvertedStepsOption,
-    ConvertOption,
-    DialectOption,
-    DtOption,
-    JsonOption,
-    ModelArgument,
-    PercentileOption,
-    RecordOption,
-    TrustOption,
-    check_recordable,
-    check_seed,
-    permitted,
-)
-from snnc.cli.completing import targets as names_of_targets
+from snnc.cli import common
 from snnc.cli.console import note, result, result_json, working
 
 
 def run(
-    model: ModelArgument,
+    model: common.ModelArgument,
     inputs: Annotated[Path, typer.Option("--inputs", help="An npz archive with an array for each input of the model.")],
     outputs: Annotated[Path, typer.Option("--outputs", help="The npz archive to write, with an array for each output.")],
     target: Annotated[
         str | None,
-        typer.Option("--target", help="cpu, cuda, reference, or a machine listed by snnc targets.", autocompletion=names_of_targets),
+        typer.Option("--target", help="cpu, cuda, reference, or a machine listed by snnc targets.", autocompletion=common.names_of_targets),
     ] = None,
-    ann2snn: ConvertOption = False,
-    calibration: CalibrationOption = None,
-    percentile: PercentileOption = None,
-    steps: ConvertedStepsOption = None,
-    dt: DtOption = None,
-    dialect: DialectOption = None,
-    record: RecordOption = None,
+    ann2snn: common.ConvertOption = False,
+    calibration: common.CalibrationOption = None,
+    percentile: common.PercentileOption = None,
+    steps: common.ConvertedStepsOption = None,
+    dt: common.DtOption = None,
+    dialect: common.DialectOption = None,
+    record: common.RecordOption = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed for the placement on a machine (default 0).", min=0)] = None,
-    trust: TrustOption = False,
-    as_json: JsonOption = False,
+    trust: common.TrustOption = False,
+    as_json: common.JsonOption = False,
 ) -> None:
     """Run a model, or a compiled project, on the arrays of a file.
 
@@ -59,10 +44,10 @@ def run(
     from snnc.driver.loading import check_discrete, is_project
     from snnc.session import arrays_for
 
-    check_recordable(record, model, target)
+    common.check_recordable(record, model, target)
     check_output(outputs, inputs, model, calibration)
-    check_seed(seed, model, target)
-    trust = permitted(model, trust, target)
+    common.check_seed(seed, model, target)
+    trust = common.permitted(model, trust, target)
     if is_project(model) and not ann2snn:
         check_discrete(f"the project {str(model)!r}", dt, dialect)
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from snnc.cli.common import JsonOption, ProjectArgument, RecordOption, TrustOption, permitted
-from snnc.cli.console import Progress, note, result, result_json, result_now, warn, working
-from snnc.cli.parameters import command
+from snnc.cli.common import JsonOption, RecordOption, TrustOption, permitted
+from snnc.cli.console import note, progress, result, result_json, result_now, warn, working
+from snnc.cli.parameters import command, option
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.history import Epoch, History
@@ -25,114 +25,54 @@ if TYPE_CHECKING:
 class TrainArguments:
     """Arguments of ``snnc train``."""
 
-    folder: ProjectArgument
-    data: Annotated[
-        str | None,
-        typer.Option(
-            "--data",
-            metavar="FILE|KIND:PATH",
-            help="An npz archive with x [samples, steps, …], or each input by name, and y [samples]; or a data set, read batch by "
-            "batch: shd:shd_train.h5, ssc:…, nmnist:Train, dvsgesture:…, mnist:train-images-idx3-ubyte.",
-        ),
-    ] = None
-    bin_steps: Annotated[
-        int | None, typer.Option("--bin-steps", help="Number of time steps per sample of a data set; default: as the network.")
-    ] = None
-    bin_time: Annotated[float | None, typer.Option("--bin-time", metavar="SECONDS", help="Length of a time step, for recorded events.")] = (
-        None
+    folder: Annotated[Path, typer.Argument(help="A folder from snnc compile.", metavar="DIR")]
+    data: str | None = option(
+        "An npz archive with x [samples, steps, …], or each input by name, and y [samples]; or a data set, read batch by batch: "
+        "shd:shd_train.h5, ssc:…, nmnist:Train, dvsgesture:…, mnist:train-images-idx3-ubyte.",
+        metavar="FILE|KIND:PATH",
     )
-    bin_duration: Annotated[
-        float | None, typer.Option("--bin-duration", metavar="SECONDS", help="Length of all steps together, instead of --bin-time.")
-    ] = None
-    downsample: Annotated[
-        int | None, typer.Option("--downsample", help="Number of neighbouring channels, or of rows and columns, merged into one.")
-    ] = None
-    polarity: Annotated[
-        str | None,
-        typer.Option("--polarity", help="Treatment of off and on events: as separate channels (channels, the default) or merged."),
-    ] = None
-    encoder: Annotated[str | None, typer.Option("--encoder", help="Encoder of images: rate (default), latency or repeat.")] = None
-    recipe: Annotated[
-        Path | None, typer.Option("--recipe", help="A TOML file with training settings; options given here take precedence.")
-    ] = None
-    epochs: Annotated[int | None, typer.Option("--epochs", help="Number of passes over the data (default 1).")] = None
-    first_epoch: Annotated[
-        int | None,
-        typer.Option(
-            "--first-epoch", help="Number of epochs already trained with this data and seed; the order of samples continues from there."
-        ),
-    ] = None
-    lr: Annotated[
-        str | None,
-        typer.Option("--lr", help="Learning rate: a number or a schedule such as cosine:0.1,epochs=20; default: as compiled."),
-    ] = None
-    gradient_window: Annotated[
-        str | None,
-        typer.Option(
-            "--gradient-window",
-            metavar="LOW[ to HIGH]",
-            help="Gradient window within the compiled one: numbers or schedules, such as exponential:-100,-0.1; default: as compiled.",
-        ),
-    ] = None
-    capacity: Annotated[
-        str | None,
-        typer.Option(
-            "--capacity",
-            metavar="SPIKES",
-            help="Maximum number of spikes that a source sends in a step, for projects compiled with --mode drop and --capacity: numbers, "
-            "shares or schedules, such as '5 %; hidden=linear:64,14,epochs=10'.",
-        ),
-    ] = None
-    accumulate: Annotated[
-        int | None,
-        typer.Option(
-            "--accumulate",
-            help="Number of parts into which the batch of an update is split, to save memory; on machines, number of batches per update.",
-        ),
-    ] = None
-    validation: Annotated[
-        str | None, typer.Option("--validation", "--validation-data", metavar="FILE|KIND:PATH", help="Validation data, like --data.")
-    ] = None
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric", help="Additional metric of the validation data: top_3, f1, per_class, confusion or spikes; may be repeated."
-        ),
-    ] = None
-    monitor: Annotated[str | None, typer.Option("--monitor", help="Validation metric that selects the best epoch: loss or accuracy.")] = (
-        None
+    bin_steps: int | None = option("Number of time steps per sample of a data set; default: as the network.")
+    bin_time: float | None = option("Length of a time step, for recorded events.", metavar="SECONDS")
+    bin_duration: float | None = option("Length of all steps together, instead of --bin-time.", metavar="SECONDS")
+    downsample: int | None = option("Number of neighbouring channels, or of rows and columns, merged into one.")
+    polarity: str | None = option("Treatment of off and on events: as separate channels (channels, the default) or merged.")
+    encoder: str | None = option("Encoder of images: rate (default), latency or repeat.")
+    recipe: Path | None = option("A TOML file with training settings; options given here take precedence.")
+    epochs: int | None = option("Number of passes over the data (default 1).")
+    first_epoch: int | None = option("Number of epochs already trained with this data and seed; the order of samples continues from there.")
+    lr: str | None = option("Learning rate: a number or a schedule such as cosine:0.1,epochs=20; default: as compiled.")
+    gradient_window: str | None = option(
+        "Gradient window within the compiled one: numbers or schedules, such as exponential:-100,-0.1; default: as compiled.",
+        metavar="LOW[ to HIGH]",
     )
-    patience: Annotated[int | None, typer.Option("--patience", help="Stop after this many epochs in a row without improvement.")] = None
-    min_delta: Annotated[
-        float | None, typer.Option("--min-delta", help="With --patience: improvements of this size or less do not count.")
-    ] = None
-    best: Annotated[Path | None, typer.Option("--best", help="File for the weights of the best epoch.")] = None
-    restore_best: Annotated[
-        bool, typer.Option("--restore-best", help="End with the weights of the best epoch (stored in model/best.safetensors, or --best).")
-    ] = False
-    log: Annotated[Path | None, typer.Option("--log", help="CSV file with a row per epoch.")] = None
-    tensorboard: Annotated[Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's event files.")] = None
-    checkpoint_every: Annotated[
-        str | None,
-        typer.Option(
-            "--checkpoint-every",
-            metavar="TIME",
-            help="Time between two checkpoints within an epoch: 30s, 5m (default), 1h; 0 or none: only after epochs.",
-        ),
-    ] = None
-    resume: Annotated[
-        bool | None,
-        typer.Option(
-            "--resume/--no-resume",
-            help="Continue an interrupted run from its last checkpoint; --no-resume: start a new run from its weights.",
-        ),
-    ] = None
-    time_kernels: Annotated[
-        bool,
-        typer.Option("--time-kernels", help="On a GPU: time each kernel, for the report of the project; training is slower."),
-    ] = False
+    capacity: str | None = option(
+        "Maximum number of spikes that a source sends in a step, for projects compiled with --mode drop and --capacity: numbers, shares "
+        "or schedules, such as '5 %; hidden=linear:64,14,epochs=10'.",
+        metavar="SPIKES",
+    )
+    accumulate: int | None = option(
+        "Number of parts into which the batch of an update is split, to save memory; on machines, number of batches per update."
+    )
+    validation: str | None = option("Validation data, like --data.", "--validation", "--validation-data", metavar="FILE|KIND:PATH")
+    metrics: list[str] | None = option(
+        "Additional metric of the validation data: top_3, f1, per_class, confusion or spikes; may be repeated.", "--metric"
+    )
+    monitor: str | None = option("Validation metric that selects the best epoch: loss or accuracy.")
+    patience: int | None = option("Stop after this many epochs in a row without improvement.")
+    min_delta: float | None = option("With --patience: improvements of this size or less do not count.")
+    best: Path | None = option("File for the weights of the best epoch.")
+    restore_best: bool = option("End with the weights of the best epoch (stored in model/best.safetensors, or --best).", default=False)
+    log: Path | None = option("CSV file with a row per epoch.")
+    tensorboard: Path | None = option("Folder for TensorBoard's event files.")
+    checkpoint_every: str | None = option(
+        "Time between two checkpoints within an epoch: 30s, 5m (default), 1h; 0 or none: only after epochs.", metavar="TIME"
+    )
+    resume: bool | None = option(
+        "Continue an interrupted run from its last checkpoint; --no-resume: start a new run from its weights.", "--resume/--no-resume"
+    )
+    time_kernels: bool = option("On a GPU: time each kernel, for the report of the project; training is slower.", default=False)
     record: RecordOption = None
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed for the order of samples; default: as compiled.", min=0)] = None
+    seed: int | None = option("Seed for the order of samples; default: as compiled.", min=0)
     trust: TrustOption = False
     as_json: JsonOption = False
 
@@ -152,6 +92,7 @@ def train(context: typer.Context, given: TrainArguments) -> None:
     Example: snnc train build/ --data digits.npz --epochs 5
     """
     from snnc.backends.folders.folder_lock import locked
+    from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
     from snnc.backends.training.updates.ranks import leads
     from snnc.cli.train_data import WantedData, open_data
     from snnc.data.named import Reading
@@ -159,7 +100,8 @@ def train(context: typer.Context, given: TrainArguments) -> None:
     from snnc.project.resuming import SETTINGS, Settings, settings_for
 
     folder, chosen = given.folder, _settings(given)
-    every = _interval(chosen)
+    every = chosen.pop("checkpoint_every", EVERY)
+    seconds_of(every)  # an error before data and project are opened
     reading = Reading(given.bin_steps, given.bin_time, given.bin_duration, given.downsample, given.polarity, given.encoder)
     wanted = WantedData.of(chosen.pop("data", {}), given.data, given.validation or chosen.pop("validation", None), reading)
     samples, validation = open_data(wanted.train), None if wanted.validation is None else open_data(wanted.validation)
@@ -210,15 +152,6 @@ def _settings(given: TrainArguments) -> dict[str, Any]:
     return found
 
 
-def _interval(chosen: dict[str, Any]) -> str:
-    """Return the checked time between two checkpoints, removed from the settings."""
-    from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
-
-    every: str = chosen.pop("checkpoint_every", EVERY)
-    seconds_of(every)
-    return every
-
-
 def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
     """Open the project; unless it is resumed, warn of unusable trained weights, rename their file and use the compiled weights."""
     from snnc.backends.training.updates.ranks import leads
@@ -254,10 +187,10 @@ def _fit(
 
     accuracy: list[str] = []
     epochs = 1 if settings.epochs is None else settings.epochs
-    with reported_differences(session.program, note), Progress("training", epochs) as bar:
+    with reported_differences(session.program, note), progress("training", epochs) as show_progress:
 
         def show(stage: Stage) -> None:
-            bar.update(stage.epoch + stage.batch / stage.batches, f"loss {stage.loss:.4f}{''.join(accuracy)}")
+            show_progress(stage.epoch + stage.batch / stage.batches, f"loss {stage.loss:.4f}{''.join(accuracy)}")
 
         return session.fit(
             *samples,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
-from snnc.cli.common import DialectOption, DtOption, JsonOption, ModelArgument, TrustOption, permitted
-from snnc.cli.completing import targets as names_of_targets
+from snnc.cli.common import DialectOption, DtOption, JsonOption, ModelArgument, TrustOption, names_of_targets, permitted
 from snnc.cli.console import show, working
 
 DISAGREE: Final = 1
@@ -17,27 +16,22 @@ DISAGREE: Final = 1
 
 def verify(
     model: ModelArgument,
-    inputs: Annotated[Path | None, typer.Option("--inputs", help="An npz archive with an array for each input; random otherwise.")] = None,
-    samples: Annotated[int | None, typer.Option("--samples", help="Number of samples of random input (default 4).", min=1)] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Number of time steps of random input (default 20).", min=1)] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            help="cpu, cuda, reference, or a machine listed by snnc targets; default: the project's own target, else reference.",
-            autocompletion=names_of_targets,
-        ),
-    ] = None,
-    tolerance: Annotated[
-        float,
-        typer.Option(
-            "--tolerance", help="Largest allowed difference of values, relative to the larger of 1 and the largest value of the layer."
-        ),
-    ] = 1e-4,
-    per_step: Annotated[bool, typer.Option("--per-step", help="Show all layers step by step, not only layers with differences.")] = False,
+    inputs: Path | None = typer.Option(None, "--inputs", help="An npz archive with an array for each input; random otherwise."),
+    samples: int | None = typer.Option(None, "--samples", help="Number of samples of random input (default 4).", min=1),
+    steps: int | None = typer.Option(None, "--steps", help="Number of time steps of random input (default 20).", min=1),
+    target: str | None = typer.Option(
+        None,
+        "--target",
+        help="cpu, cuda, reference, or a machine listed by snnc targets; default: the project's own target, else reference.",
+        autocompletion=names_of_targets,
+    ),
+    tolerance: float = typer.Option(
+        1e-4, "--tolerance", help="Largest allowed difference of values, relative to the larger of 1 and the largest value of the layer."
+    ),
+    per_step: bool = typer.Option(False, "--per-step", help="Show all layers step by step, not only layers with differences."),
     dt: DtOption = None,
     dialect: DialectOption = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed for random input (default 0).", min=0)] = None,
+    seed: int | None = typer.Option(None, "--seed", help="Seed for random input (default 0).", min=0),
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:

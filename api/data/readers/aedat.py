@@ -2,7 +2,8 @@
 
 A header contains the type and the source (16 bits each), then the size of an event, the offset of its time, the clock overflow count,
 the capacity, the number of events and the number of valid events (32 bits each), all little-endian. A polarity event is one word of 32
-bits (valid, polarity, y of 15 bits, x of 15 bits) and 32 bits of microseconds; each clock overflow adds 2^31 microseconds.
+bits (from the lowest: valid, polarity, 15 bits of y, 15 bits of x) and 32 bits of microseconds; each clock overflow adds 2^31
+microseconds.
 The events of a file are sorted by time. Source: iniVation, "AEDAT file formats".
 """
 
@@ -35,14 +36,10 @@ _LINE: Final = 4_096
 
 @dataclass(frozen=True, eq=False)
 class AedatIndex:
-    """Positions and times of the polarity packets of a file.
+    """The polarity packets of a file, each array [packets].
 
-    Attributes
-    ----------
-    offsets, counts, overflows
-        [packets]: byte offset of the first event, number of events, and clock overflow count.
-    first, last
-        [packets]: microseconds of the first and last event.
+    `offsets` are the byte offsets of the first events, `counts` the numbers of events, `overflows` the clock overflow counts; `first` and
+    `last` are the times of the first and last events in microseconds.
     """
 
     offsets: Array
@@ -53,13 +50,7 @@ class AedatIndex:
 
 
 def index_of(path: Path) -> AedatIndex:
-    """Read the headers of all packets.
-
-    Raises
-    ------
-    DataFormatError
-        The file has a different format, or a packet is damaged or cut short.
-    """
+    """Read the headers of all packets; raise DataFormatError for a file of a different format, and for damaged packets."""
     rows: list[tuple[int, int, int, int, int]] = []
     with opened_file(path) as stream:
         end = os.fstat(stream.fileno()).st_size
@@ -81,12 +72,9 @@ def index_of(path: Path) -> AedatIndex:
 
 
 def read_between(path: Path, index: AedatIndex, start: int, end: int, height: int, width: int) -> Aer:
-    """Return the valid events with ``start <= time < end``; their times are relative to `start`.
+    """Return the valid events with ``start <= time < end``, with times relative to `start`.
 
-    Raises
-    ------
-    DataFormatError
-        An event lies outside the sensor.
+    Raise DataFormatError if an event lies outside the sensor.
     """
     parts: list[Any] = []
     with opened_file(path) as stream:

@@ -15,13 +15,7 @@ from snnc.errors import DataFileError, DataFormatError, MemoryShortError
 
 @contextmanager
 def opened_file(path: Path) -> Iterator[BufferedReader]:
-    """Open a file for reading.
-
-    Raises
-    ------
-    DataFileError
-        The file is missing or cannot be read.
-    """
+    """Open a file for reading; raise DataFileError if it is missing or cannot be read."""
     try:
         with path.open("rb") as stream:
             yield stream
@@ -30,15 +24,7 @@ def opened_file(path: Path) -> Iterator[BufferedReader]:
 
 
 def exactly(stream: IO[bytes], count: int, path: Path, what: str) -> bytes:
-    """Read `count` bytes.
-
-    Raises
-    ------
-    DataFormatError
-        The file ends earlier.
-    MemoryShortError
-        The bytes exceed the machine's memory.
-    """
+    """Read `count` bytes; raise DataFormatError if the file ends earlier, MemoryShortError if the bytes exceed the memory."""
     at = stream.tell()
     check_memory(count, path, what)
     remaining = os.fstat(stream.fileno()).st_size - at
@@ -48,31 +34,12 @@ def exactly(stream: IO[bytes], count: int, path: Path, what: str) -> bytes:
 
 
 def check_memory(count: int, path: Path, what: str) -> None:
-    """Refuse to read more bytes than the machine has memory.
-
-    Raises
-    ------
-    MemoryShortError
-        The bytes exceed the machine's memory.
-    """
+    """Raise MemoryShortError if `count` bytes exceed the machine's memory; `what` is the part of the file that needs them."""
     memory = machine_memory()
     if count > memory:
         raise MemoryShortError(f"{what} of {str(path)!r} needs {count:,} bytes, but this machine has {memory:,} bytes of memory.")
 
 
 def damaged(path: Path, at: int, reason: str) -> DataFormatError:
-    """Return the error for a damaged file, with the byte and the reason."""
+    """Return the error for a file that is damaged at byte `at`."""
     return DataFormatError(f"{str(path)!r} is damaged at byte {at:,}: {reason}; get the file again.")
-
-
-def folder_of(path: Path) -> Path:
-    """Return `path`, which must be a folder.
-
-    Raises
-    ------
-    DataFileError
-        The path is not a folder.
-    """
-    if not path.is_dir():
-        raise DataFileError(f"the data folder {str(path)!r} does not exist." if not path.exists() else f"{str(path)!r} is not a folder.")
-    return path

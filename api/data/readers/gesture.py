@@ -15,9 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.data.archive import Archive
+from snnc.data.checks import check_exists
 from snnc.data.data_set import DataSet, Reader
 from snnc.data.readers.aedat import AedatIndex, index_of, read_between
-from snnc.data.readers.files import damaged, folder_of, opened_file
+from snnc.data.readers.files import damaged, opened_file
 from snnc.data.readers.plain import NpyRows
 from snnc.data.sample import Aer, Sample
 from snnc.errors import DataFileError, DataFormatError
@@ -56,7 +57,7 @@ class Recordings:
 
 @dataclass(frozen=True)
 class CutFiles:
-    """Files with one sample each; see :class:`snnc.data.data_set.SampleSource`."""
+    """Files ``*.npy`` or ``*.npz`` with one sample each; see :class:`snnc.data.data_set.SampleSource`."""
 
     path: Path
     files: tuple[tuple[str, int], ...] = field(repr=False)
@@ -97,11 +98,12 @@ def dvs_gesture(path: str | Path, trials: str | Path | None = None) -> DataSet:
     Raises
     ------
     DataFileError
-        There is no such folder, or it has no such files.
+        There is no such folder, it has no such files, or a recording has no file of labels.
     DataFormatError
-        A list of labels or trials is damaged.
+        A file of labels is damaged.
     """
-    folder = folder_of(Path(path))
+    folder = Path(path)
+    check_exists(folder, "folder")
     names = sorted(f.name for f in folder.glob("*.aedat"))
     if trials is not None:
         names = [line.strip() for line in _text(Path(trials)).splitlines() if line.strip()]
@@ -154,7 +156,6 @@ def _npz_columns(file: Path) -> tuple[Any, Any, Any, Any]:
 
 
 def _of_columns(file: Path, x: Any, y: Any, polarity: Any, times: Any) -> Aer:
-    """Check the columns of a file's events, and combine them to a sample that starts at time 0."""
     if not x.shape == y.shape == polarity.shape == times.shape or x.ndim != 1:
         raise DataFormatError(f"{str(file)!r} contains columns of different lengths; get the file again.")
     wrong = ~((x >= 0) & (x < SIDE) & (y >= 0) & (y < SIDE) & (polarity >= 0) & (polarity <= 1) & (times >= 0))

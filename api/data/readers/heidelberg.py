@@ -10,21 +10,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from snnc.compiler.errors import SnncError
+from snnc.data.checks import check_exists
 from snnc.data.data_set import DataSet, Reader
 from snnc.data.readers.files import check_memory
 from snnc.data.readers.vlen_rows import UnplacedError, VlenRows, rows_of
 from snnc.data.sample import Aer, Array, Sample
-from snnc.errors import DataFileError, DataFormatError
+from snnc.errors import DataFormatError
 
 CHANNELS: Final = 700
 """Number of channels of the artificial cochlea."""
+_NAMES: Final = ("spikes/times", "spikes/units", "labels")
+"""Arrays of a file that are read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,7 @@ class HeidelbergFile:
     classes: int
     count: int
     timed: bool = True
+    _found: list[tuple[VlenRows, VlenRows] | None] = field(default_factory=list, init=False, repr=False)
 
     def __len__(self) -> int:
         return self.count
@@ -61,15 +65,13 @@ class HeidelbergFile:
 
     def _rows(self, file: Any) -> tuple[VlenRows, VlenRows] | None:
         """Return the file positions of times and units, found once; None if only the HDF5 library can read them."""
-        if "_found" not in self.__dict__:
+        if not self._found:
             with _descriptor(self.path) as descriptor:
                 try:
-                    found = rows_of(descriptor, file["spikes/times"]), rows_of(descriptor, file["spikes/units"])
+                    self._found.append((rows_of(descriptor, file["spikes/times"]), rows_of(descriptor, file["spikes/units"])))
                 except UnplacedError:
-                    found = None
-            object.__setattr__(self, "_found", found)
-        places: tuple[VlenRows, VlenRows] | None = self.__dict__["_found"]
-        return places
+                    self._found.append(None)
+        return self._found[0]
 
 
 def shd(path: str | Path) -> DataSet:
@@ -94,11 +96,11 @@ def ssc(path: str | Path) -> DataSet:
 
 def _file(path: Path, classes: int) -> HeidelbergFile:
     with _opened(path) as file:
-        for name in ("spikes/times", "spikes/units", "labels"):
+        for name in _NAMES:
             if name not in file or not hasattr(file[name], "shape") or len(file[name].shape) != 1:
                 raise DataFormatError(f"{str(path)!r} has no one-dimensional {name!r}, which SHD and SSC files have; get the file again.")
-        sizes = [len(file[name]) for name in ("spikes/times", "spikes/units", "labels")]
-        kinds = [_element(file[name]) for name in ("spikes/times", "spikes/units", "labels")]
+        sizes = [len(file[name]) for name in _NAMES]
+        kinds = [_element(file[name]) for name in _NAMES]
     if len(set(sizes)) > 1:
         raise DataFormatError(f"{str(path)!r} has {sizes[0]} rows of times, {sizes[1]} of units and {sizes[2]} labels; get the file again.")
     if kinds[0] != "f" or not {*kinds[1:]} <= {"i", "u"}:
@@ -118,8 +120,7 @@ def _element(data: Any) -> str:
 def _opened(path: Path) -> Iterator[Any]:
     import h5py
 
-    if not path.is_file():
-        raise DataFileError(f"the data file {str(path)!r} does not exist." if not path.exists() else f"{str(path)!r} is not a file.")
+    check_exists(path, "file")
     with _coded(path, None):
         file = h5py.File(path, "r")
     try:

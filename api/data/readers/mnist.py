@@ -45,13 +45,7 @@ def mnist(images: str | Path, labels: str | Path | None = None) -> DataSet:
 
 
 def read_idx(path: Path, axes: int) -> Array:
-    """Read an idx file of bytes with a given number of axes.
-
-    Raises
-    ------
-    DataFormatError
-        The file is damaged or has a different format.
-    """
+    """Read an idx file of bytes with `axes` axes; raise DataFormatError if it is damaged or has a different format."""
     head = 4 + 4 * axes
     with opened_file(path) as stream:
         gzipped = stream.read(2) == b"\x1f\x8b"

@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from snnc.data.checks import check_exists
 from snnc.data.data_set import DataSet, Reader
-from snnc.data.readers.files import damaged, exactly, folder_of, opened_file
+from snnc.data.readers.files import damaged, exactly, opened_file
 from snnc.data.sample import Aer, Sample
 from snnc.errors import DataFileError
 
@@ -61,7 +62,8 @@ def nmnist(path: str | Path) -> DataSet:
     DataFileError
         The folder does not exist or contains no such files.
     """
-    folder = folder_of(Path(path))
+    folder = Path(path)
+    check_exists(folder, "folder")
     found = [(f"{digit}/{file.name}", digit) for digit in range(10) for file in sorted((folder / str(digit)).glob("*.bin"))]
     if not found:
         raise DataFileError(f"{str(folder)!r} has no files 0/*.bin … 9/*.bin; give the folder Train or Test of N-MNIST.")
@@ -69,13 +71,7 @@ def nmnist(path: str | Path) -> DataSet:
 
 
 def read_atis(path: Path, height: int, width: int) -> Aer:
-    """Read a file of 40-bit events.
-
-    Raises
-    ------
-    DataFormatError
-        The file ends inside an event, or an event lies outside the sensor.
-    """
+    """Read a file of 40-bit events; raise DataFormatError if it ends inside an event, or an event lies outside the sensor."""
     with opened_file(path) as stream:
         size = stream.seek(0, 2)
         stream.seek(0)

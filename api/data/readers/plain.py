@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.runtime.arrays import array_of
 from snnc.compiler.ir.graph import Shape
-from snnc.data.archive import Archive, parsed
+from snnc.data.archive import Archive, parsed, pickled
+from snnc.data.arrays import pick
 from snnc.data.data_set import DataSet, Reader
 from snnc.data.readers.files import damaged, exactly, opened_file
 from snnc.data.sample import Array, Sample
-from snnc.errors import DataFormatError, MissingArrayError, PickledArrayError, SampleError
+from snnc.errors import DataFormatError, SampleError
 
 
 class OpenableRows(Protocol):
@@ -28,8 +29,8 @@ class OpenableRows(Protocol):
     def shape(self) -> Shape: ...  # noqa: D102
 
     @contextmanager
-    def opened(self) -> Iterator[Sequence[Array]]:
-        """Open the array for one pass; indexing returns rows."""
+    def opened(self) -> Iterator[Callable[[int], Array]]:
+        """Open the array for one pass; the returned function reads the row of a number."""
         ...
 
 
@@ -45,20 +46,14 @@ class ArrayRows:
         return self.array.shape
 
     @contextmanager
-    def opened(self) -> Iterator[Any]:
+    def opened(self) -> Iterator[Callable[[int], Array]]:
         """See :class:`OpenableRows`."""
-        yield self.array
+        yield self.array.__getitem__
 
 
 @dataclass(frozen=True)
 class NpyRows:
-    """An array in an npy file, read row by row on request.
-
-    Attributes
-    ----------
-    path, at, shape, dtype
-        The file, the byte offset of the data, and their shape and type.
-    """
+    """An array in an npy file, read row by row on request; its data start at byte `at`."""
 
     path: Path
     at: int
@@ -67,14 +62,9 @@ class NpyRows:
 
     @classmethod
     def of(cls, path: Path) -> NpyRows:
-        """Read the header of a file.
+        """Read the header of a file; raise PickledArrayError if it contains Python objects.
 
-        Raises
-        ------
-        DataFormatError
-            The file is not an npy file in row order, or its size differs from the declared size.
-        PickledArrayError
-            The file contains Python objects.
+        Raise DataFormatError unless it is an npy file in row order whose size is the declared size.
         """
         with opened_file(path) as stream:
             try:
@@ -84,7 +74,7 @@ class NpyRows:
             except Exception as error:  # numpy raises errors of any kind for a damaged header
                 raise damaged(path, stream.tell(), str(error).splitlines()[0][:200].rstrip(".")) from None
             if dtype.hasobject:
-                raise PickledArrayError(f"{str(path)!r} contains pickled Python objects, which snnc does not load; save plain arrays.")
+                raise pickled(path)
             at, end = stream.tell(), stream.seek(0, 2)
         if not shape or any(n < 0 for n in shape) or (by_columns and len(shape) > 1):
             raise DataFormatError(
@@ -92,18 +82,22 @@ class NpyRows:
             )
         needed = math.prod(shape) * dtype.itemsize
         if needed != end - at:
-            raise damaged(
-                path,
-                min(at + needed, end),
-                f"the array {list(shape)} of {dtype} needs {needed:,} bytes, but the file contains {end - at:,} bytes of data",
-            )
+            reason = f"the array {list(shape)} of {dtype} needs {needed:,} bytes, but the file contains {end - at:,} bytes of data"
+            raise damaged(path, min(at + needed, end), reason)
         return cls(path, at, shape, dtype)
 
     @contextmanager
-    def opened(self) -> Iterator[Any]:
+    def opened(self) -> Iterator[Callable[[int], Array]]:
         """See :class:`OpenableRows`."""
+        inner = self.shape[1:]
+        size = math.prod(inner) * self.dtype.itemsize
         with opened_file(self.path) as stream:
-            yield _Open(self, stream)
+
+            def read(number: int) -> Array:
+                stream.seek(self.at + number * size)
+                return np.frombuffer(exactly(stream, size, self.path, f"sample {number}"), self.dtype).reshape(inner)
+
+            yield read
 
     def all(self) -> Array:
         """Read the whole array."""
@@ -111,20 +105,6 @@ class NpyRows:
             stream.seek(self.at)
             raw = exactly(stream, math.prod(self.shape) * self.dtype.itemsize, self.path, "the array")
         return np.frombuffer(raw, self.dtype).reshape(self.shape)
-
-
-@dataclass(frozen=True)
-class _Open:
-    """An open npy file; indexing reads a row."""
-
-    rows: NpyRows
-    stream: IO[bytes]
-
-    def __getitem__(self, number: int) -> Array:
-        inner = self.rows.shape[1:]
-        size = math.prod(inner) * self.rows.dtype.itemsize
-        self.stream.seek(self.rows.at + number * size)
-        return np.frombuffer(exactly(self.stream, size, self.rows.path, f"sample {number}"), self.rows.dtype).reshape(inner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +117,7 @@ class RowSource:
     classes: int | None
     timed: bool
     scale: float | None = None
-    """Factor that scales the values to float32; None leaves them unchanged."""
+    """Factor of the values, which become float32; None leaves values and type unchanged."""
 
     def __len__(self) -> int:
         return self.x.shape[0]
@@ -149,8 +129,8 @@ class RowSource:
             x, y = stack.enter_context(self.x.opened()), stack.enter_context(self.y.opened())
 
             def read(number: int) -> tuple[Sample, Any]:
-                row = x[number]
-                return (row if self.scale is None else row.astype(np.float32) * np.float32(self.scale)), y[number]
+                row = x(number)
+                return (row if self.scale is None else row.astype(np.float32) * np.float32(self.scale)), y(number)
 
             yield read
 
@@ -194,10 +174,7 @@ def npz(path: str | Path, x: str = "x", y: str = "y", *, timed: bool = True) -> 
     file = Path(path)
     with opened_file(file):
         archive = Archive(file)
-    for name in (x, y):
-        if name not in archive:
-            raise MissingArrayError(f"{str(file)!r} has no array {name!r}; it contains {', '.join(sorted(archive)) or 'none'}.")
-    return row_set(str(file), ArrayRows(archive[x]), ArrayRows(archive[y]), timed)
+    return row_set(str(file), ArrayRows(pick(archive, x, file)), ArrayRows(pick(archive, y, file)), timed)
 
 
 def row_set(name: str, x: OpenableRows, y: OpenableRows, timed: bool, classes: int | None = None, scale: float | None = None) -> DataSet:

@@ -34,28 +34,14 @@ class UnplacedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class VlenRows:
-    """Rows at known positions in a file.
-
-    Attributes
-    ----------
-    kind
-        Type of the elements.
-    begin, size
-        [rows]: byte offset and size in bytes of each row.
-    """
+    """Rows of elements of type `kind` at known positions in a file; `begin` and `size`, each [rows], are in bytes."""
 
     kind: np.dtype[Any]
     begin: Array
     size: Array
 
     def read(self, file: int, number: int) -> Array:
-        """Read a row from an open file descriptor.
-
-        Raises
-        ------
-        EOFError
-            The file ends inside the row.
-        """
+        """Read a row from an open file descriptor; raise EOFError if the file ends inside the row."""
         begin, size = int(self.begin[number]), int(self.size[number])
         data = os.pread(file, size, begin)
         if len(data) != size:
@@ -66,10 +52,7 @@ class VlenRows:
 def rows_of(file: int, dataset: Any) -> VlenRows:
     """Find the variable-length rows of an ``h5py.Dataset``; `file` is a descriptor of its file.
 
-    Raises
-    ------
-    UnplacedError
-        The dataset is compressed, damaged, or has a different format.
+    Raise UnplacedError if the dataset is compressed, damaged, or has a different format.
     """
     import h5py  # type: ignore[import-untyped]
 
@@ -94,7 +77,6 @@ def rows_of(file: int, dataset: Any) -> VlenRows:
 
 
 def _references(file: int, dataset: Any) -> Array:
-    """Read the dataset's references to its rows."""
     rows = len(dataset)
     if dataset.chunks is None:
         offset = dataset.id.get_offset()

@@ -20,7 +20,7 @@ def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:
     """Encode integers losslessly, in the form that is likely to be the shortest.
 
     - ``{"runs": [value, times, …]}``: few runs of equal values.
-    - ``{"each": …, "times": …}``: many runs; values and lengths are encoded again.
+    - ``{"each": …, "times": …}``: many runs; their values and their lengths, each in one of the forms below.
     - ``{"of": [values], "u8": base64}``: indices into at most 256 values.
     - ``{"i32": base64}`` or ``{"f64": base64}``: all values.
     """
@@ -48,7 +48,10 @@ def pack_bytes(values: np.ndarray[Any, Any]) -> dict[str, str]:
 
 
 def pack_places(places: np.ndarray[Any, Any]) -> dict[str, str]:
-    """Encode ascending numbers by their gaps as ``{"gaps": base64}``: one byte per gap; each byte of 255 adds 255 to the next one."""
+    """Encode ascending numbers by their gaps as ``{"gaps": base64}``.
+
+    A gap of 255 q + r, with r below 255, is q bytes of 255 and a byte r.
+    """
     gaps = np.diff(places, prepend=0).astype(np.int64)
     long = gaps // 255
     found = np.full(int((long + 1).sum()), 255, dtype=np.uint8)

@@ -62,7 +62,7 @@ class Arrow:
 
 
 def draw_flow(subject: Subject) -> dict[str, Any]:
-    """Return the positions of boxes and arrows; hints show the bytes that a connection moves per step."""
+    """Return the positions of boxes and arrows; hints show the bytes that all connections between two boxes move together."""
     plan, nodes = subject.plan, _nodes(subject)
     columns = _columns(nodes)
     tall = max(len(column) for column in columns)
@@ -84,7 +84,9 @@ def draw_flow(subject: Subject) -> dict[str, Any]:
             source, target = boxes[buses[c.bus].source], boxes[c.target]
             label = known.get(c.id, {}).get("label", c.id)
             hint = f"{label}: {source.full} to {target.full}, {_moved(subject, buses[c.bus].source, c.target)}"
-            arrows.append(_arrow(source, target, f"delay {c.delay}" if c.delay else "", hint, c.delay > 0))
+            path, text_x, text_y = _path(source, target)
+            text = f"delay {c.delay}" if c.delay else ""
+            arrows.append(Arrow(path, round(text_x, 1), round(text_y, 1), text, hint, c.delay > 0, source.layer, target.layer))
     shown = min(across, len(columns))
     return {
         "boxes": list(boxes.values()),
@@ -139,13 +141,7 @@ def _moved(subject: Subject, source: str, target: str) -> str:
     return f"{amount(total)} a step (predicted, all connections between the two)"
 
 
-def _arrow(source: Box, target: Box, text: str, hint: str, delayed: bool) -> Arrow:
-    path, x, y = _path(source, target)
-    return Arrow(path, round(x, 1), round(y, 1), text, hint, delayed, source.layer, target.layer)
-
-
 def _path(source: Box, target: Box) -> tuple[str, float, float]:
-    """Return the path between two boxes, and the position of its label."""
     if source is target:
         x, y = source.x + WIDTH / 2, source.y
         return f"M {x + 26} {y} C {x + 40} {y - 34}, {x - 40} {y - 34}, {x - 26} {y - 3}", x, y - 29

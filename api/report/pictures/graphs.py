@@ -63,11 +63,9 @@ def dot(subject: Subject) -> str:
     graph = as_networkx(subject)
     lines = [f"digraph {quoted(graph.graph['name'])} {{", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];']
     for node, data in graph.nodes(data=True):
-        detail = (
-            f"input, {data['size']:,}"
-            if data["kind"] == "input"
-            else f"{data['model'] or 'neurons'} {data['size']:,}, {data['tiles']:,} tiles"
-        )
+        detail = f"input, {data['size']:,}"
+        if data["kind"] == "layer":
+            detail = f"{data['model'] or 'neurons'} {data['size']:,}, {data['tiles']:,} tiles"
         lines.append(f"  {quoted(node)} [{_attributes(data | {'label': data['label'] + chr(10) + detail})}];")
     for source, target, key, data in graph.edges(keys=True, data=True):
         style = {"style": "dashed"} if data["delay"] else {}

@@ -19,7 +19,7 @@ class Grid:
 
 
 def grid_of(target: Target) -> Grid:
-    """Return a grid in which a chip is about 1.4 times as wide as high: 46 x 32 for 1472 tiles."""
+    """Return a grid: 32 rows for the tiles of an IPU (46 x 32 for 1472 tiles); other chips are about 1.4 times as wide as high."""
     tiles = target.tiles_per_chip
     rows = 32 if tiles % 32 == 0 and tiles >= 1024 else max(1, round(math.sqrt(tiles / 1.4)))
     across = math.ceil(math.sqrt(target.chips))

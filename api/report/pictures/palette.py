@@ -32,7 +32,7 @@ def rgb(colour: str) -> tuple[int, int, int]:
 
 
 def ink_on(colour: str) -> str:
-    """Return the text colour, dark or white, with more contrast on `colour` (relative luminance as in WCAG 2.1, linear terms only)."""
+    """Return the text colour on the background `colour`: dark if its luminance (WCAG 2.1, but not linearised) exceeds 0.5, else white."""
     red, green, blue = (c / 255 for c in rgb(colour))
     return "#1c2530" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else "#ffffff"
 

@@ -30,13 +30,7 @@ NAMED: Final = 10
 
 
 def draw_png(subject: Subject) -> bytes:
-    """Draw four tile maps with legends.
-
-    Raises
-    ------
-    PictureToolError
-        Pillow is not installed.
-    """
+    """Draw four tile maps with legends; raise PictureToolError if Pillow is not installed."""
     try:
         from PIL import Image, ImageDraw, ImageFont
     except ImportError:
@@ -48,9 +42,8 @@ def draw_png(subject: Subject) -> bytes:
     pen = ImageDraw.Draw(image)
     fonts = {points: ImageFont.load_default(points) for points in (22, 15, 13)}
     plan = subject.plan
-    pen.text(
-        (EDGE, 18), _short(f"{plan.name} on {plan.target.name}: T = {plan.steps}, batch {plan.batch} (predicted)", 100), INK, fonts[22]
-    )
+    title = f"{plan.name} on {plan.target.name}: T = {plan.steps}, batch {plan.batch} (predicted)"
+    pen.text((EDGE, 18), _short(title, 100), INK, fonts[22])
     for number, limit in enumerate(subject.limits[:2]):
         pen.text((EDGE, 50 + 19 * number), _short(limit.sentence, 2 * wide // 7), SOFT, fonts[13])
     for number, (title, legend, pixels) in enumerate(maps):
@@ -73,12 +66,7 @@ def _maps(subject: Subject) -> list[tuple[str, list[tuple[str, str]], Pixels]]:
         values = plan.tile_cycles.get(kind, (0,) * plan.target.tiles)
         wanted.append((kind, values, max(values) or 1, "cycles per step"))
     for kind, values, top, unit in wanted:
-        legend = [
-            (EMPTY, "0"),
-            (RAMP[0], "little"),
-            (RAMP[len(RAMP) // 2], f"{top / 2:,.0f}"),
-            (RAMP[-1], f"{top:,.0f} {unit}"),
-        ]
+        legend = [(EMPTY, "0"), (RAMP[0], "little"), (RAMP[len(RAMP) // 2], f"{top / 2:,.0f}"), (RAMP[-1], f"{top:,.0f} {unit}")]
         found.append((f"{kind} (predicted)", legend, ramped(np.asarray(values), top)))
     return found
 
@@ -116,12 +104,10 @@ def _arranged(subject: Subject, pixels: Pixels) -> Pixels:
 
 
 def _enlarged(pixels: Pixels) -> Pixels:
-    """Enlarge every tile to a square, with a gap if there is room."""
     side = max(2, WIDE // pixels.shape[1])
     found = np.repeat(np.repeat(pixels, side, axis=0), side, axis=1)
     if side >= 5:
-        found[side - 1 :: side] = 255
-        found[:, side - 1 :: side] = 255
+        found[side - 1 :: side] = found[:, side - 1 :: side] = 255
     return found
 
 

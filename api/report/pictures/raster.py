@@ -2,61 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.plan import BusPlan, Plan
 from snnc.report.recording import Recording, Train
 
 MAX_ROWS, MAX_COLUMNS, MIN_ROWS = 128, 400, 16
 """Size limits of a raster in bins: rows, columns, and the smallest limit on rows if a page has many rasters."""
 MAX_BINS: Final = 1_000_000
-"""Maximum number of bins of all rasters on a page together."""
+"""Maximum number of bins of all rasters on a page together, unless even ``MIN_ROWS`` rows per raster exceed it."""
 MARGIN: Final = 0.1
 """Fraction by which the measured activity may exceed the plan's before a warning appears."""
 
 
-@dataclass(frozen=True)
-class LayerActivity:
-    """Activity of one layer.
+def activity(plan: Plan | None, recording: Recording) -> list[dict[str, Any]]:
+    """Return the activity of each layer as JSON types; docs/reference/inspect.md explains the keys.
 
-    Attributes
-    ----------
-    measured, assumed
-        Mean number of spikes per neuron (or element of an input) and step, in the recording, and as assumed by the plan (None without
-        a plan).
-    peak, capacity
-        Maximum number of spikes in one step of one sample, and capacity of one window (None if spikes are not sent in windows).
-    silent, constant
-        Number of neurons that never fired in any sample, and that fired in every step of every sample.
-    over_time
-        The same mean for each step, or for each bin of steps.
-    warning
-        Text on what exceeds the plan's assumptions; empty if nothing does.
+    Activity is the mean number of spikes per neuron (or element of an input) and step. Without a plan, ``assumed`` is None; without
+    windows, ``capacity``.
     """
-
-    buffer: str
-    owner: str
-    label: str
-    width: int
-    measured: float
-    assumed: float | None
-    peak: int
-    capacity: int | None
-    silent: int
-    constant: int
-    over_time: tuple[float, ...]
-    warning: str
+    return [_layer_activity(plan, recording, train) for train in recording.trains]
 
 
-def activity(plan: Plan | None, recording: Recording) -> tuple[LayerActivity, ...]:
-    """Return the activity of each layer, compared with the activity assumed by `plan`."""
-    return tuple(_layer_activity(plan, recording, train) for train in recording.trains)
-
-
-def _layer_activity(plan: Plan | None, recording: Recording, train: Train) -> LayerActivity:
+def _layer_activity(plan: Plan | None, recording: Recording, train: Train) -> dict[str, Any]:
     counts = recording.counts(train)
     spikes = np.bincount(train.ids, minlength=train.width)
     measured = len(train.ids) / (recording.steps * recording.samples * train.width)
@@ -65,20 +35,20 @@ def _layer_activity(plan: Plan | None, recording: Recording, train: Train) -> La
     bus = next((b for b in (() if plan is None else plan.buses) if b.buffer == train.buffer and b.kind == "events"), None)
     edges = np.linspace(0, recording.steps, min(recording.steps, MAX_COLUMNS) + 1).astype(int)
     curve = np.add.reduceat(counts.mean(axis=1), edges[:-1]) / np.diff(edges) / train.width
-    return LayerActivity(
-        train.buffer,
-        train.owner,
-        train.label,
-        train.width,
-        measured,
-        assumed,
-        peak,
-        None if bus is None else bus.capacity,
-        int((spikes == 0).sum()),
-        int((spikes == recording.steps * recording.samples).sum()),
-        tuple(round(float(value), 5) for value in curve),
-        _warning(measured, assumed, peak, bus.capacity if bus else None, bus.mode if bus else ""),
-    )
+    return {
+        "buffer": train.buffer,
+        "owner": train.owner,
+        "label": train.label,
+        "width": train.width,
+        "measured": measured,
+        "assumed": assumed,
+        "peak": peak,
+        "capacity": None if bus is None else bus.capacity,
+        "silent": int((spikes == 0).sum()),
+        "constant": int((spikes == recording.steps * recording.samples).sum()),
+        "over_time": tuple(round(float(value), 5) for value in curve),
+        "warning": _warning(measured, assumed, peak, bus),
+    }
 
 
 def recording_data(plan: Plan | None, recording: Recording | None) -> dict[str, Any] | None:
@@ -89,17 +59,18 @@ def recording_data(plan: Plan | None, recording: Recording | None) -> dict[str, 
         "source": recording.source,
         "steps": recording.steps,
         "samples": recording.samples,
-        "activity": [asdict(fired) for fired in activity(plan, recording)],
+        "activity": activity(plan, recording),
     }
 
 
-def _warning(measured: float, assumed: float | None, peak: int, capacity: int | None, mode: str) -> str:
+def _warning(measured: float, assumed: float | None, peak: int, bus: BusPlan | None) -> str:
+    """Return a text on what exceeds the plan's assumptions; empty if nothing does."""
     found = []
     if assumed is not None and measured > (1 + MARGIN) * assumed:
         found.append(f"fires {100 * measured:.3g} %, but the plan assumes {100 * assumed:.3g} %: predicted cycles are too low")
-    if capacity is not None and peak > capacity:
-        more = "the rest is dropped" if mode == "drop" else "further windows follow"
-        found.append(f"{peak:,} spikes in one step, but a window has room for {capacity:,}: {more}")
+    if bus is not None and peak > bus.capacity:
+        more = "the rest is dropped" if bus.mode == "drop" else "further windows follow"
+        found.append(f"{peak:,} spikes in one step, but a window has room for {bus.capacity:,}: {more}")
     return "; ".join(found)
 
 

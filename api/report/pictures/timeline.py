@@ -10,7 +10,7 @@ from typing import Final
 from snnc.compiler.ir.plan import Phase, Plan
 
 KINDS: Final = ("sync", "exchange", "compute")
-"""The stages of a superstep, in order."""
+"""Kinds of cycles of a superstep, in the order in which they pass."""
 Emulated = Mapping[str, Mapping[str, float]]
 """Cycles of all runs in one training step or forward pass, by phase name and kind."""
 
@@ -28,18 +28,9 @@ class Span:
 
 @dataclass(frozen=True)
 class TimelineRow:
-    """One time axis.
+    """One time axis, `cycles` long.
 
-    Attributes
-    ----------
-    title
-        Title of the axis.
-    heads
-        Parts of the step, or phases of an iteration.
-    spans
-        Sync, exchange and compute of the phases.
-    cycles
-        Length of the axis.
+    `heads` are parts of the step, or phases of an iteration; `spans`, the sync, exchange and compute of the phases.
     """
 
     title: str

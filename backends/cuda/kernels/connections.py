@@ -9,53 +9,31 @@ from typing import TypeAlias
 import numpy as np
 
 from snnc.backends.cuda.kernels.copies import Kind, WeightCopy
-from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, Table, by, choices_by_source, columns
+from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, by, choices_by_source, columns
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Wires, wires_of
 from snnc.backends.native.windows import windows_expression
-from snnc.compiler.ir.step_operations import (
-    AddOneToOne,
-    ConnectionOp,
-    Convolve,
-    ConvolveInputGradient,
-    OneToOneWeightGradient,
-    Rescale,
-    RescaleBiasGradient,
-    RescaleWeightGradient,
-    SparseProduct,
-    SparseWeightGradient,
-)
+from snnc.compiler.ir import step_operations as ops
 
-WiredGradient: TypeAlias = OneToOneWeightGradient | SparseWeightGradient | RescaleWeightGradient | RescaleBiasGradient
+WiredGradient: TypeAlias = ops.OneToOneWeightGradient | ops.SparseWeightGradient | ops.RescaleWeightGradient | ops.RescaleBiasGradient
 
 
 @dataclass(frozen=True)
 class SharedWeight:
-    """A matrix [rows][columns]; a thread block may keep the columns of its neurons in shared memory.
-
-    Attributes
-    ----------
-    name
-        Name of the member of type ``Near`` (weights in shared memory) in ``Net``.
-    matrix
-        C++ expression of the matrix in device memory.
-    phase
-        The population whose warps read it, one column per neuron.
-    rows, columns
-        Size of the matrix.
-    back
-        Whether it is read in the backward pass.
-    fragments
-        Whether it is a 16-bit copy, with one row of pairs per neuron.
-    """
+    """A matrix [rows][columns]; a thread block may keep the columns of its neurons in shared memory."""
 
     name: str
+    """Name of the member of type ``Near`` (weights in shared memory) in ``Net``."""
     matrix: str
+    """C++ expression of the matrix in device memory."""
     phase: str
+    """The population whose warps read it, one column per neuron."""
     rows: int
     columns: int
     back: bool
+    """Whether it is read in the backward pass."""
     fragments: bool = False
+    """Whether it is a 16-bit copy, with one row of pairs per neuron."""
 
     @property
     def fetch(self) -> str:
@@ -80,42 +58,18 @@ class SharedWeight:
 
 @dataclass(frozen=True)
 class ConnectionCode:
-    """C++ expressions of a connection's tables.
-
-    Attributes
-    ----------
-    by_target
-        The entries, sorted by target.
-    weight
-        The weights; empty: no weights.
-    bias_of
-        Table with the index of each target's bias; None: the connection has no such table.
-    """
+    """C++ expressions of a connection's tables."""
 
     by_target: str
+    """The entries, sorted by target."""
     weight: str = ""
+    """The weights; empty: no weights."""
     bias_of: str | None = None
+    """Table with the index of each target's bias; None: the connection has no such table."""
 
 
 class Connections:
-    """Collects the data of a program's connections; each table is added when it is first used.
-
-    Parameters
-    ----------
-    storage
-        Storage of the program's buffers.
-
-    Attributes
-    ----------
-    tables
-        Tables of the program.
-    fields, binding
-        Members of ``Net``, and the statements that initialise them.
-    copies
-        Copies of dense weights, by name.
-    shared_weights
-        Weights that blocks may keep in shared memory.
-    """
+    """Collects the data of a program's connections; each table is added when it is first used."""
 
     def __init__(self, storage: SequenceStorage) -> None:
         self.storage = storage
@@ -123,61 +77,64 @@ class Connections:
         self.tables = ProgramTables()
         self.fields: list[str] = []
         self.binding: list[str] = []
+        """Members of ``Net``, and the statements that initialise them."""
         self.copies: dict[str, WeightCopy] = {}
+        """Copies of dense weights, by name."""
         self.shared_weights: list[SharedWeight] = []
+        """Weights that blocks may keep in shared memory."""
         self._wires: dict[str, Wires] = {}
-        self._constants: set[str] = set()
 
-    def operation(self, connection: str) -> ConnectionOp:
+    def operation(self, connection: str) -> ops.ConnectionOp:
         """Return the forward operation of a connection."""
-        return next(op for op in self.program.forward if isinstance(op, ConnectionOp) and op.connection == connection)
+        return next(op for op in self.program.forward if isinstance(op, ops.ConnectionOp) and op.connection == connection)
 
-    def wires(self, op: ConnectionOp) -> Wires:
+    def wires(self, op: ops.ConnectionOp) -> Wires:
         """Return the entries of a connection."""
         if op.connection not in self._wires:
             self._wires[op.connection] = wires_of(op, self.storage)
         return self._wires[op.connection]
 
-    def by_target(self, op: ConnectionOp) -> ConnectionCode:
+    def by_target(self, op: ops.ConnectionOp) -> ConnectionCode:
         """Return the tables of a connection, sorted by target."""
         wires, name = self.wires(op), f"{op.connection}_by_target"
         if is_maximum(op):
-            self._bind_wires(name, lambda: f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}")
+            self._bind("Wires ", name, lambda: f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}")
             return ConnectionCode(f"net.{name}")
         source, target, weight = columns(wires)
-        self._bind_wires(name, lambda: self.tables.wires(by(target, self.storage.size(op.target), source, weight)))
+        self._bind("Wires ", name, lambda: self.tables.wires(by(target, self.storage.size(op.target), source, weight)))
         bias_of = None
-        if isinstance(op, Rescale) and op.bias is not None and wires.bias is not None:
-            bias_of = f"net.{op.connection}_bias_of"
-            self._bind_table(f"{op.connection}_bias_of", wires.bias)
+        if isinstance(op, ops.Rescale) and op.bias is not None and wires.bias is not None:
+            bias_of, table = f"net.{op.connection}_bias_of", wires.bias.reshape(-1, 1)
+            self._bind("const std::uint32_t *", f"{op.connection}_bias_of", lambda: self.tables.add(table))
         return ConnectionCode(f"net.{name}", self._weight(op), bias_of)
 
-    def by_source(self, op: ConnectionOp) -> str:
+    def by_source(self, op: ops.ConnectionOp) -> str:
         """Return the C++ expression of a connection's entries sorted by source; for a maximum, these are the targets of each source."""
-        wires, sources = self.wires(op), self.storage.size(op.source.buffer)
+        wires, sources, name = self.wires(op), self.storage.size(op.source.buffer), f"{op.connection}_by_source"
         if is_maximum(op):
-            return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(choices_by_source(wires, sources)))
+            return self._bind("Wires ", name, lambda: self.tables.wires(choices_by_source(wires, sources)))
         source, target, weight = columns(wires)
-        return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(by(source, sources, target, weight)))
+        return self._bind("Wires ", name, lambda: self.tables.wires(by(source, sources, target, weight)))
 
-    def windows_partition(self, op: ConnectionOp) -> tuple[bool, bool]:
+    def windows_partition(self, op: ops.ConnectionOp) -> tuple[bool, bool]:
         """Return whether the windows of a maximum do not overlap, and whether every source is in a window."""
         entries = self.wires(op).entries.ravel()
-        return len(np.unique(entries)) == len(entries), len(np.unique(entries)) == self.storage.size(op.source.buffer)
+        different = len(np.unique(entries))
+        return different == len(entries), different == self.storage.size(op.source.buffer)
 
     def by_parameter(self, op: WiredGradient) -> tuple[str, bool]:
         """Return the C++ expression of a connection's entries sorted by weight (or bias), and whether each has at most `FEW` entries."""
         wires, numbers = self.wires(self.operation(op.connection)), max(1, self.storage.size(op.gradient))
-        if isinstance(op, RescaleBiasGradient):
+        if isinstance(op, ops.RescaleBiasGradient):
             assert wires.bias is not None, "biases have a table"
             targets = np.arange(len(wires.bias), dtype=np.uint32)
             found, name = by(wires.bias, numbers, targets, targets), f"{op.connection}_by_bias"
         else:
-            ends = columns(wires)
-            found, name = by(ends[2], numbers, ends[0], ends[1]), f"{op.connection}_by_weight"
-        return self._bind_wires(name, lambda: self.tables.wires(found)), found.most <= FEW
+            source, target, weight = columns(wires)
+            found, name = by(weight, numbers, source, target), f"{op.connection}_by_weight"
+        return self._bind("Wires ", name, lambda: self.tables.wires(found)), found.most <= FEW
 
-    def windows(self, op: Convolve | ConvolveInputGradient) -> str:
+    def windows(self, op: ops.Convolve | ops.ConvolveInputGradient) -> str:
         """Return the C++ value ``Windows{…}`` of a convolution; the axis of a 1-D convolution becomes the second of two axes."""
         outputs = self.program.buffers[op.weight].shape[0]
         return windows_expression(op.windows, op.windows.output, op.windows.channels, outputs, op.groups)
@@ -189,20 +146,16 @@ class Connections:
         self.copies[copy.name] = copy
         return f"net.{copy.name}"
 
-    def _weight(self, op: ConnectionOp) -> str:
+    def _weight(self, op: ops.ConnectionOp) -> str:
         """Return the C++ expression of a connection's weights; constant ones are in a table."""
-        weight = op.weight if isinstance(op, SparseProduct | AddOneToOne | Rescale) else None
+        weight = op.weight if isinstance(op, ops.SparseProduct | ops.AddOneToOne | ops.Rescale) else None
         if weight is not None:
             return f"net.{weight}"
         constants = self.wires(op).constants
         assert constants is not None, "connections without a weight parameter have constants"
-        name = f"{op.connection}_constants"
-        if name not in self._constants:
-            self._constants.add(name)
-            self.fields.append(f"const float *{name};")
-            table = self.tables.add(constants.astype("<f4").view("<u4").reshape(-1, 1))
-            self.binding.append(f"net.{name} = reinterpret_cast<const float *>({table});")
-        return f"net.{name}"
+        table = constants.astype("<f4").view("<u4").reshape(-1, 1)
+        pointer = "const float *"
+        return self._bind(pointer, f"{op.connection}_constants", lambda: f"reinterpret_cast<{pointer}>({self.tables.add(table)})")
 
     def shared(self, weight: SharedWeight) -> str:
         """Return the C++ expression of the columns of a weight, which may be in shared memory."""
@@ -211,14 +164,9 @@ class Connections:
             self.fields.append(f"Near {weight.name};")
         return weight.expression
 
-    def _bind_wires(self, name: str, made: Callable[[], str]) -> str:
-        """Return the C++ expression of wires, which are bound at their first use."""
-        if f"Wires {name};" not in self.fields:
-            self.fields.append(f"Wires {name};")
+    def _bind(self, kind: str, name: str, made: Callable[[], str]) -> str:
+        """Return the C++ expression of a member of ``Net``, which is declared and initialised at its first use."""
+        if f"{kind}{name};" not in self.fields:
+            self.fields.append(f"{kind}{name};")
             self.binding.append(f"net.{name} = {made()};")
         return f"net.{name}"
-
-    def _bind_table(self, name: str, table: Table) -> None:
-        if f"const std::uint32_t *{name};" not in self.fields:
-            self.fields.append(f"const std::uint32_t *{name};")
-            self.binding.append(f"net.{name} = {self.tables.add(table.reshape(-1, 1))};")

@@ -19,20 +19,11 @@ _DEPTH: Final = 16
 
 @dataclass(frozen=True)
 class WeightCopy:
-    """A copy of a dense weight on the device, updated when the weight changes; the weight itself is stored as [inputs][outputs].
-
-    Attributes
-    ----------
-    weight
-        Name of the parameter.
-    kind
-        ``back``: float32, [outputs][inputs]; ``rows16``: [inputs][outputs]; ``forward16`` and ``backward16``: in tensor core fragments.
-    inputs, outputs
-        Number of inputs and number of outputs of the weight.
-    """
+    """A copy of a dense weight on the device, updated when the weight changes; the weight itself is stored as [inputs][outputs]."""
 
     weight: str
     kind: Kind
+    """``back``: float32, [outputs][inputs]; ``rows16``: [inputs][outputs]; ``forward16`` and ``backward16``: in tensor core fragments."""
     inputs: int
     outputs: int
 

@@ -1,4 +1,4 @@
-"""Equations of populations as code for a lane (one neuron of one sample), forward and backward."""
+"""Equations of populations as code for a lane (a thread of a warp, for one neuron of one sample), forward and backward."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Body:
-    """Statements for every lane (`lines`), and statements only for lanes with a neuron (`stores`)."""
+    """Statements for every lane (`lines`), and for lanes that have a neuron (`stores`): a population may fill only part of a warp."""
 
     lines: tuple[str, ...]
     stores: tuple[Statement, ...]
@@ -23,13 +23,8 @@ class Body:
 def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, past: Mapping[str, str]) -> Body:
     """Return the statements of a step of `info`: they read the sums of the ports as currents, and store states and outputs.
 
-    Parameters
-    ----------
-    program, info, op
-        The program, the population, and its step.
-    past
-        Maps the buffer of each state that the backward pass reads to the buffer of its 16-bit history, and the buffer of each saved value
-        to itself; empty if histories are float32.
+    `past` maps the buffer of each state that the backward pass reads to the buffer of its 16-bit history, and the buffer of each saved
+    value to itself; it is empty if histories are float32.
     """
     kernel = info.kernel
     results = [*kernel.states, *kernel.outputs, *kernel.saved]
@@ -54,12 +49,7 @@ def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, pas
 def backward_body(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, past: Mapping[str, str], rounded: Collection[str]) -> Body:
     """Return the statements of the adjoint of a step: they read the sums of the ports as adjoints of outputs, and sum gradients over time.
 
-    Parameters
-    ----------
-    program, info, op, past
-        As for :func:`forward_body`.
-    rounded
-        Currents whose deltas are stored in 16 bits.
+    `past` is that of :func:`forward_body`; `rounded` are the currents whose deltas are stored in 16 bits.
     """
     kernel = info.kernel
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
@@ -94,5 +84,5 @@ def _loads(places: Mapping[str, str], used: set[str]) -> list[str]:
 
 
 def _parameters(program: StepProgram, names: tuple[str, ...], buffers: tuple[str, ...], used: set[str]) -> list[str]:
-    index = {a: "0" if program.buffers[b].shape == () else "n" for a, b in zip(names, buffers, strict=True)}
-    return [f"const float {a} = net.{b}[{index[a]}];" for a, b in zip(names, buffers, strict=True) if a in used]
+    pairs = [(a, b, "n" if program.buffers[b].shape else "0") for a, b in zip(names, buffers, strict=True) if a in used]
+    return [f"const float {a} = net.{b}[{index}];" for a, b, index in pairs]

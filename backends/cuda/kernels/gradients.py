@@ -7,57 +7,35 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from snnc.backends.cuda.kernels.connections import WiredGradient
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.schedule.launches import Launches, timed
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
-from snnc.compiler.ir.step_operations import (
-    BiasGradient,
-    BufferValue,
-    Convolve,
-    ConvolveBiasGradient,
-    ConvolveWeightGradient,
-    NeuronAdjoint,
-    OneToOneWeightGradient,
-    RescaleBiasGradient,
-    RescaleWeightGradient,
-    SparseWeightGradient,
-)
+from snnc.compiler.ir import step_operations as ops
 
 
 @dataclass
 class Gradients:
-    """Collects the statements that compute gradients.
-
-    Attributes
-    ----------
-    sequence_calls
-        Builder of calls of kernels that do not depend on the network.
-    overlaps
-        Gradient -> label of the recurrent population whose backward kernel (*core*) runs at the same time.
-    calls
-        Host statements that follow the backward pass.
-    beside
-        Host statements that run during a core, by its label.
-    lines
-        Kernel statements.
-    layout
-        Statements that divide the rows (samples at all steps) into slices, each with its own partial sum.
-    sums
-        Buffers that sum gradients of population parameters over time -> number of neurons.
-    sum_timer
-        Statement that starts the timer of the kernel of :attr:`lines`.
-    """
+    """Collects the statements that compute gradients."""
 
     steps: Steps
     sequence_calls: SequenceCalls
+    """Builder of calls of kernels that do not depend on the network."""
     overlaps: Mapping[str, str] = field(default_factory=dict)
+    """Gradient -> label of the recurrent population whose backward kernel (*core*) runs at the same time."""
     calls: list[str] = field(default_factory=list)
+    """Host statements after the backward pass."""
     beside: dict[str, list[str]] = field(default_factory=dict)
+    """Label of a core -> host statements that run during it."""
     lines: list[str] = field(default_factory=list)
+    """Statements of the kernel that computes gradients for which there is no kernel that all networks share."""
     layout: list[str] = field(default_factory=list)
+    """Statements that divide the rows (samples at all steps) into slices, each with its own partial sum."""
     sums: dict[str, int] = field(default_factory=dict)
+    """Buffers that sum gradients of population parameters over time -> number of neurons."""
     sum_timer: str = "timed(OTHER_KERNELS);"
+    """Statement that starts the timer of the kernel of :attr:`lines`."""
 
     def add_all(self) -> None:
         """Add the statements of every operation of the backward pass."""
@@ -74,26 +52,25 @@ class Gradients:
                 self.layout.append(made[1])
                 continue
             match op:
-                case ConvolveWeightGradient() | ConvolveBiasGradient():
+                case ops.ConvolveWeightGradient() | ops.ConvolveBiasGradient():
                     self._convolution(op)
-                case SparseWeightGradient() | OneToOneWeightGradient() | RescaleWeightGradient() | RescaleBiasGradient():
+                case ops.SparseWeightGradient() | ops.OneToOneWeightGradient() | ops.RescaleWeightGradient() | ops.RescaleBiasGradient():
                     self._wired(op)
-                case BiasGradient(target, gradient):
+                case ops.BiasGradient(target, gradient):
                     size = self._size(target)
                     self._slice(gradient, -(-size // LANES))
                     self.lines.append(f"column_sums(net.d_{target}.matrix(), {size}, rows, {_slices(gradient)}, warp);")
-                case NeuronAdjoint():
+                case ops.NeuronAdjoint():
                     self._neurons(op)
         if described.sums() is not None:
             self.sum_timer = timed("gradient", number)
 
-    def _convolution(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> None:
-        """Add the call that computes slices of the gradient of a convolution's weight or bias."""
+    def _convolution(self, op: ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) -> None:
         forward = self.steps.connections.operation(op.connection)
-        assert isinstance(forward, Convolve)
+        assert isinstance(forward, ops.Convolve)
         shape = self.steps.program.buffers[forward.weight].shape
         expression = self.steps.connections.windows(forward)
-        if isinstance(op, ConvolveBiasGradient):
+        if isinstance(op, ops.ConvolveBiasGradient):
             self._slice(op.gradient, shape[0])
             self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp);")
             return
@@ -102,37 +79,34 @@ class Gradients:
         arguments = f"{source}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
         self.lines.append(f"window_gradient({expression}, {arguments});")
 
-    def _wired(self, op: SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient | RescaleBiasGradient) -> None:
+    def _wired(self, op: WiredGradient) -> None:
         numbers = max(1, self._size(op.gradient))
         table, few = self.steps.connections.by_parameter(op)
         source, lead = "Ones()", "0"
-        if not isinstance(op, RescaleBiasGradient):
+        if not isinstance(op, ops.RescaleBiasGradient):
             source, lead = f"net.{self.steps.limits.received(op.source.buffer)}", self._lead(op.source)
         self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
         arguments = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
         self.lines.append(f"wired_gradient<{'true' if few else 'false'}>({arguments});")
 
-    def _neurons(self, op: NeuronAdjoint) -> None:
+    def _neurons(self, op: ops.NeuronAdjoint) -> None:
         for gradient in op.gradients:
-            size = self._size(op.currents[0] if op.currents else op.states[0])
+            size = self._size((op.currents or op.states)[0])
             self.sums[f"{gradient}_sums"] = size
             scalar = self.steps.program.buffers[gradient].shape == ()
             summed = f"whole_sum(net.{gradient}_sums.data" if scalar else f"column_sums(net.{gradient}_sums.matrix()"
-            self._slice(gradient, 1 if scalar else -(-size // LANES), "batch")
+            self._slice(gradient, 1 if scalar else -(-size // LANES), "static_cast<std::size_t>(batch)")
             self.lines.append(f"{summed}, {size}, run.batch, {_slices(gradient)}.whole(), warp);")
 
     def _slice(self, gradient: str, items: int, rows: str = "rows") -> None:
-        count = "static_cast<std::size_t>(batch)" if rows == "batch" else rows
-        self.layout.append(f"{gradient.removeprefix('d_')}.slice({items}, {count}, NOMINAL_WARPS);")
+        self.layout.append(f"{gradient.removeprefix('d_')}.slice({items}, {rows}, NOMINAL_WARPS);")
 
     def _size(self, buffer: str) -> int:
         return self.steps.storage.size(buffer)
 
-    def _past(self, buffer: str) -> int:
-        return self.steps.storage.stored(buffer).past
-
-    def _lead(self, source: BufferValue) -> str:
-        before = self._past(source.buffer) - source.delay
+    def _lead(self, source: ops.BufferValue) -> str:
+        """Return the number of stored rows before the row that is read at step 0 of the first sample."""
+        before = self.steps.storage.stored(source.buffer).past - source.delay
         return f"{before} * run.batch" if before else "0"
 
 

@@ -28,24 +28,13 @@ def limit_name(buffer: str) -> str:
 
 
 class Limits:
-    """C++ for the spike limits of a program.
-
-    Parameters
-    ----------
-    program
-        The step program.
-
-    Attributes
-    ----------
-    sources
-        Buffers of the limited sources -> names of their parameters.
-    masked
-        Sources for which dense connections return no gradient to dropped spikes.
-    """
+    """C++ for the spike limits of a program."""
 
     def __init__(self, program: StepProgram) -> None:
         self.sources = limited_sources(program)
+        """Buffers of the limited sources -> names of their parameters."""
         self.masked = without_returns(program)
+        """Sources for which dense connections return no gradient to dropped spikes."""
         self._program = program
 
     def received(self, buffer: str) -> str:
@@ -57,15 +46,15 @@ class Limits:
         return LimitPhase(limit_name(buffer), buffer, self._words(buffer))
 
     def fields(self) -> list[str]:
-        """Return the members of ``Net``."""
+        """Return the declarations of the limits, which are members of ``Net``."""
         return [f"SpikeLimit {limit_name(b)};" for b in self.sources]
 
     def binding(self) -> list[str]:
-        """Return the statements that set these members."""
+        """Return the statements that set the members of :meth:`fields`."""
         return [f"net.{limit_name(b)} = {{{s.capacity}.value.data(), {s.key}.value.data()}};" for b, s in self.sources.items()]
 
     def setup(self) -> list[str]:
-        """Return the statements that register the buffers and the counter."""
+        """Return the statements that register the buffers of sent spikes and the counter of dropped ones."""
         return [*(f"add_sent({self.received(b)}, {b});" for b in self.sources), *(["add_dropped();"] if self.sources else [])]
 
     def choose(self, buffer: str) -> str:
@@ -78,10 +67,10 @@ class Limits:
         rows = f"net.{adjoint}.row(0, 0), net.{buffer}.row(0, 0), net.{self.received(buffer)}.row(0, 0)"
         return f"kernels::forget_dropped({rows}, rows, {self._size(buffer)});"
 
-    def dropped(self, buffer: str, step: str, sample: str, neuron: str) -> str:
-        """Return a C++ expression that is true if a spike was dropped."""
-        place = f"row({step}, {sample})"
-        return f"is_dropped(net.{buffer}.{place}, net.{self.received(buffer)}.{place}, {neuron})"
+    def dropped(self, buffer: str) -> str:
+        """Return a C++ expression that is true if a spike was dropped, for sample ``s`` of a tile at step ``t``."""
+        row = "row(t, item.sample + s)"
+        return f"is_dropped(net.{buffer}.{row}, net.{self.received(buffer)}.{row}, item.column)"
 
     def row_bytes(self, buffer: str) -> int:
         """Return the bytes per step and sample that a choice reads and writes."""

@@ -15,63 +15,51 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Sum:
-    """The input of a port from outside the recurrence of its population.
-
-    Attributes
-    ----------
-    buffer
-        Buffer with one row of values per step; None if the port has no such input.
-    delay
-        Number of steps from the current step to the one that is read; after the end of the sequence, 0.0 is read.
-    constant
-        C++ expression of an input that is the same at all steps; None if the port has none.
-    """
+    """The input of a port (an input of a neuron; in the backward pass, an output) from outside the recurrence of its population."""
 
     buffer: str | None = None
+    """Buffer with one row of values per step; None if the port has no such input."""
     delay: int = 0
+    """Number of steps from the current step to the one that is read; after the end of the sequence, 0.0 is read."""
     constant: str | None = None
+    """C++ expression of an input that is the same at all steps; None if the port has none."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class NeuronStruct:
-    """The parts of a struct, as data of ``neuron.cu.jinja``."""
+    """The parts of a struct, as data of ``neuron.cu.jinja``; :func:`forward_struct` and :func:`backward_struct` fill its lists."""
 
     name: str
     comment: str
     size: int
+    """Number of neurons."""
     ports: int
+    """Number of summed inputs per neuron."""
     outputs: int
-    given: tuple[str, ...]
+    given: list[str] = field(default_factory=list)
     """Names of the values that a step reads from memory."""
-    members: tuple[str, ...]
+    members: list[str] = field(default_factory=list)
     """Declarations of the values that a thread keeps between steps."""
-    begin: tuple[str, ...]
+    begin: list[str] = field(default_factory=list)
     """Statements before the first step."""
-    read: tuple[str, ...]
+    read: list[str] = field(default_factory=list)
     """Statements that read the values `given` before a step."""
-    step: tuple[Statement, ...]
-    """Statements of a step."""
-    end: tuple[Statement, ...]
+    step: list[Statement] = field(default_factory=list)
+    end: list[Statement] = field(default_factory=list)
     """Statements after the last step."""
-    words: tuple[tuple[int, str], ...] = ()
+    words: list[tuple[int, str]] = field(default_factory=list)
     """Index and buffer of each spike output."""
+
+    @classmethod
+    def of(cls, info: PopulationInfo, way: str, size: int, ports: int, outputs: int) -> NeuronStruct:
+        """Return the struct of a population, ``<id>_<way>``, without statements."""
+        comment = f"Population {comment_text(info.label)}: {comment_text(info.model.name)}"
+        return cls(f"{info.id}_{way}", comment, size, max(1, ports), max(1, outputs))
 
     @property
     def spikes(self) -> str:
         """C++ expression that is true if ``output`` is a spike output."""
         return " || ".join(f"output == {place}" for place, _ in self.words) or "output < 0"
-
-
-@dataclass
-class _Parts:
-    """Collects the parts of a :class:`NeuronStruct`."""
-
-    given: list[str] = field(default_factory=list)
-    members: list[str] = field(default_factory=list)
-    begin: list[str] = field(default_factory=list)
-    read: list[str] = field(default_factory=list)
-    step: list[Statement] = field(default_factory=list)
-    end: list[Statement] = field(default_factory=list)
 
     def declare(self, name: str, first: str) -> None:
         """Declare a value that is kept between steps, initialised with the expression `first`."""
@@ -107,29 +95,10 @@ class _Parts:
             self.step.append(f"const float {name} = {' + '.join(terms)};")
 
     def parameters(self, program: StepProgram, names: Sequence[str], buffers: Sequence[str], used: Collection[str]) -> None:
+        """Declare the parameters that are in `used`."""
         for name, buffer in zip(names, buffers, strict=True):
             if name in used:
                 self.declare(name, f"net.{buffer}[{'0' if program.buffers[buffer].shape == () else 'n'}]")
-
-    def struct(
-        self, name: str, info: PopulationInfo, size: int, ports: int, outputs: int, words: Sequence[tuple[int, str]] = ()
-    ) -> NeuronStruct:
-        """Return the struct of a population with the members and statements added so far."""
-        comment = f"Population {comment_text(info.label)}: {comment_text(info.model.name)}"
-        return NeuronStruct(
-            name,
-            comment,
-            size,
-            max(1, ports),
-            max(1, outputs),
-            given=tuple(self.given),
-            members=tuple(self.members),
-            begin=tuple(self.begin),
-            read=tuple(self.read),
-            step=tuple(self.step),
-            end=tuple(self.end),
-            words=tuple(words),
-        )
 
 
 def forward_struct(
@@ -137,19 +106,10 @@ def forward_struct(
 ) -> NeuronStruct:
     """Return the struct of one forward step of the population `info`.
 
-    Parameters
-    ----------
-    program, info, op
-        The program, the population, and its step.
-    past
-        Maps the buffer of each state that the backward pass reads to the buffer of its 16-bit history, and the buffer of each saved value
-        to itself; empty if histories are float32.
-    sums
-        Input of each port from outside the recurrence.
-    size
-        Number of neurons.
+    `past` is that of :func:`~snnc.backends.cuda.kernels.equations.forward_body`, `sums` the input of each port from outside the recurrence,
+    and `size` the number of neurons.
     """
-    kernel, parts = info.kernel, _Parts()
+    kernel, parts = info.kernel, NeuronStruct.of(info, "forward", size, len(op.currents), len(op.outputs))
     body = live(kernel.forward, [*kernel.states, *kernel.outputs, *kernel.saved])
     used = reads(body, [*kernel.states, *kernel.outputs, *kernel.saved])
     parts.sums(kernel.inputs, sums, used)
@@ -172,14 +132,13 @@ def forward_struct(
     for name, buffer in zip(kernel.saved, op.saved, strict=True):
         put = f"{parts.at(buffer, short=True)}.put({name});" if buffer in past else f"{parts.at(buffer)} = {name};"
         parts.step.append(Guarded(f"net.{buffer}.slots.slots > 1 || net.length == 1", put))
-    words: list[tuple[int, str]] = []
     for place, (name, buffer) in enumerate(zip(kernel.outputs, op.outputs, strict=True)):
         parts.step.append(f"outputs[{place}] = {name};")
         if program.buffers[buffer].kind == "spikes":
-            words.append((place, buffer))
+            parts.words.append((place, buffer))
         else:
             parts.step.append(f"{parts.at(buffer)} = {name};")
-    return parts.struct(f"{info.id}_forward", info, size, len(op.currents), len(op.outputs), words)
+    return parts
 
 
 def backward_struct(
@@ -193,14 +152,9 @@ def backward_struct(
 ) -> NeuronStruct:
     """Return the struct of one backward step: its ports are the adjoints of outputs, its outputs are the adjoints of currents.
 
-    Parameters
-    ----------
-    program, info, op, past, sums, size
-        As for :func:`forward_struct`.
-    short
-        Currents whose deltas are stored in 16 bits.
+    `short` are the currents whose deltas are stored in 16 bits; the other arguments are those of :func:`forward_struct`.
     """
-    kernel, parts = info.kernel, _Parts()
+    kernel, parts = info.kernel, NeuronStruct.of(info, "back", size, len(op.outputs), len(op.currents))
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
     body = live(kernel.backward, results)
     used = reads(body, results)
@@ -240,4 +194,4 @@ def backward_struct(
         parts.declare(f"sum_{name}", f"net.{gradient}_sums.row(0, b)[n]")
         parts.step.append(f"sum_{name} += d_{name};")
         parts.end.append(f"net.{gradient}_sums.row(0, b)[n] = sum_{name};")
-    return parts.struct(f"{info.id}_back", info, size, len(op.outputs), len(op.currents))
+    return parts

@@ -6,7 +6,6 @@ A *component* is a population, or several that depend on each other (:mod:`snnc.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snnc.backends.codegen.names import comment_text
@@ -18,21 +17,8 @@ from snnc.backends.cuda.kernels.neurons import NeuronStruct, Sum, backward_struc
 from snnc.backends.cuda.kernels.sums import AddEach, AddLargest, AddProduct, Begin, FromLater, SumCall, Term, ToSent, step_expression
 from snnc.backends.cuda.schedule.schedule import Feedback, KernelOrder
 from snnc.backends.native.storage import SequenceStorage, is_maximum
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.plan import Precision
-from snnc.compiler.ir.step_operations import (
-    ConnectionOp,
-    Convolve,
-    ConvolveInputGradient,
-    DenseInputGradient,
-    DenseProduct,
-    Fill,
-    InputGradient,
-    NeuronAdjoint,
-    NeuronStep,
-    Record,
-    RecordAdjoint,
-    Rescale,
-)
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.statistics import watched
 
@@ -50,38 +36,23 @@ class StepPhase:
 
 @dataclass(frozen=True)
 class OutsideSum:
-    """The kernel that sums the input of a port from outside its component, for all steps at once.
-
-    Attributes
-    ----------
-    name
-        Name of the kernel.
-    comment, size
-        Comment that names the population, and the population's number of neurons.
-    to
-        Buffer that it fills.
-    terms
-        Terms of the sum, for a tile of samples at step ``t``.
-    """
+    """The kernel that sums the input of a port from outside its component, for all steps at once."""
 
     name: str
     comment: str
     size: int
+    """Number of neurons of the population."""
     to: str
+    """Buffer that the kernel fills."""
     terms: tuple[Term, ...]
+    """Terms of the sum, for a tile of samples at step ``t``."""
 
 
 class Steps:
     """Generates the phases and kernels of a program's populations.
 
-    Parameters
-    ----------
-    storage
-        Storage of the program's buffers.
-    precision
-        ``"tf32"``: the weights of forward products of spikes outside the time loop are rounded to 11 significant bits. ``"bfloat16"``: the
-        factors of dense backward products and the deltas have 16 bits; ``"float16"``: also the factors of forward products and the
-        histories.
+    Precision ``"tf32"`` rounds the weights of forward products of spikes outside the time loop to 11 significant bits. ``"bfloat16"``
+    stores deltas and the factors of dense backward products in 16 bits; ``"float16"`` also histories and the factors of forward products.
     """
 
     def __init__(self, storage: SequenceStorage, precision: Precision = "float32") -> None:
@@ -91,7 +62,7 @@ class Steps:
         self.spike_parts = 1 if precision in ("tf32", "float16") else 2
         """Number of 16-bit values into which a weight of a forward product of spikes outside the time loop is split."""
         self.rounds_forward = precision == "float16"
-        """Whether forward products and histories are also rounded; with the 8 bits of bfloat16, different neurons would fire."""
+        """Whether forward products and histories are also rounded; with the 8 significant bits of bfloat16, other neurons would fire."""
         self.program = storage.program
         self.schedule = KernelOrder(storage.program)
         self.connections = Connections(storage)
@@ -99,13 +70,13 @@ class Steps:
 
     # ---- forward -----------------------------------------------------------------------------------------------------
 
-    def neuron_step(self, population: str) -> NeuronStep:
+    def neuron_step(self, population: str) -> ops.NeuronStep:
         """Return the forward operation of a population."""
-        return next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == population)
+        return next(op for op in self.program.forward if isinstance(op, ops.NeuronStep) and op.population == population)
 
-    def neuron_adjoint(self, population: str) -> NeuronAdjoint:
+    def neuron_adjoint(self, population: str) -> ops.NeuronAdjoint:
         """Return the backward operation of a population."""
-        return next(op for op in self.program.backward if isinstance(op, NeuronAdjoint) and op.population == population)
+        return next(op for op in self.program.backward if isinstance(op, ops.NeuronAdjoint) and op.population == population)
 
     def forward_struct(self, population: str) -> NeuronStruct:
         """Return the struct of a population that is not in a feedback loop."""
@@ -120,32 +91,23 @@ class Steps:
         biases = self.biases(current)
         return Sum(constant=" + ".join(f"net.{bias}[n]" for bias in biases) if biases else None)
 
-    def incoming(self, current: str, *, outside: bool) -> list[ConnectionOp]:
+    def incoming(self, current: str, *, outside: bool) -> list[ops.ConnectionOp]:
         """Return the operations that add to a current, from outside its component or from within."""
-        operations = [op for op in self.program.forward if isinstance(op, ConnectionOp) and op.target == current]
+        operations = [op for op in self.program.forward if isinstance(op, ops.ConnectionOp) and op.target == current]
         return [op for op in operations if self.schedule.outside(op) == outside]
 
     def outside_sum(
-        self, name: str, population: str, to: str, op: ConnectionOp | RecordAdjoint | InputGradient, *, first: bool
+        self, name: str, population: str, to: str, op: ops.ConnectionOp | ops.RecordAdjoint | ops.InputGradient, *, first: bool
     ) -> OutsideSum:
-        """Return a network-specific kernel that adds an input from outside, for all steps at once.
+        """Return the kernel `name`, which adds an input or a gradient from outside to the member `to` of ``Net``, for all steps at once.
 
-        Parameters
-        ----------
-        name
-            Name of the kernel.
-        population, to
-            The target population, and the member of ``Net`` for the sum.
-        op
-            The input, or the gradient.
-        first
-            Whether this is the first input, which initialises the sum.
+        The `first` input initialises the sum.
         """
         info = self.population(population)
         begin = Begin(0, f"net.{to}.row(t, item.sample + s)[item.column]", existing=True)
         if first:
-            begin = self._start(op.target) if isinstance(op, ConnectionOp) else Begin(0, "0.0f")
-        term = self._input(op, 0) if isinstance(op, ConnectionOp) else self._gradient(op, 0)
+            begin = self._start(op.target) if isinstance(op, ops.ConnectionOp) else Begin(0, "0.0f")
+        term = self._input(op, 0) if isinstance(op, ops.ConnectionOp) else self._gradient(op, 0)
         return OutsideSum(name, self._comment(info), self.neurons(info.id), to, (begin, term))
 
     def feedback_forward(self, component: Feedback) -> list[StepPhase]:
@@ -154,12 +116,13 @@ class Steps:
         for population in component.populations:
             op, info = self.neuron_step(population), self.population(population)
             sums = [term for port, current in enumerate(op.currents) for term in self._inputs(port, current)]
-            found.append(self._phase(info, sums, forward_body(self.program, info, op, self.past(op))))
+            body = forward_body(self.program, info, op, self.past(op))
+            found.append(StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body))
         return found
 
     def biases(self, current: str) -> tuple[str, ...]:
         """Return the biases with which a current is initialised."""
-        return next((op.biases for op in self.program.forward if isinstance(op, Fill) and op.target == current), ())
+        return next((op.biases for op in self.program.forward if isinstance(op, ops.Fill) and op.target == current), ())
 
     def _start(self, current: str, port: int = 0) -> Begin:
         return Begin(port, " + ".join(f"net.{bias}[item.column]" for bias in self.biases(current)) or "0.0f")
@@ -171,21 +134,20 @@ class Steps:
             begin = Begin(port, f"net.c_{current}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
         return [begin, *(self._input(op, port) for op in self.incoming(current, outside=False))]
 
-    def _input(self, op: ConnectionOp, port: int) -> Term:
-        """Return the term that a connection adds to a current."""
+    def _input(self, op: ops.ConnectionOp, port: int) -> Term:
         row = f"net.{self.limits.received(op.source.buffer)}.values({step_expression(op.source, back=False)}, item.sample + s)"
-        if isinstance(op, DenseProduct):
+        if isinstance(op, ops.DenseProduct):
             return self._dense(op, port)
-        if isinstance(op, Convolve):
+        if isinstance(op, ops.Convolve):
             bias = f" + net.{op.bias}[item.column / {math.prod(op.windows.output)}]" if op.bias is not None else ""
             return AddEach(port, f"window_sum({self.connections.windows(op)}, item.column, {row}, net.{op.weight}){bias}")
         tables = self.connections.by_target(op)
         if is_maximum(op):
             return AddLargest(port, row, tables.by_target)
-        bias = f" + net.{op.bias}[{tables.bias_of}[item.column]]" if isinstance(op, Rescale) and tables.bias_of is not None else ""
+        bias = f" + net.{op.bias}[{tables.bias_of}[item.column]]" if isinstance(op, ops.Rescale) and tables.bias_of is not None else ""
         return AddEach(port, f"wired_sum({tables.by_target}, item.column, {row}, {tables.weight}){bias}")
 
-    def _dense(self, op: DenseProduct, port: int) -> Term:
+    def _dense(self, op: ops.DenseProduct, port: int) -> Term:
         """Return the term that a dense connection adds to a current, in float32 or from 16-bit copies of its weights."""
         outputs, inputs = self.program.buffers[op.weight].shape
         step = step_expression(op.source, back=False)
@@ -211,27 +173,23 @@ class Steps:
         sums = [self._outside_adjoint(output) for output in op.outputs]
         return backward_struct(self.program, info, op, self.past(op), self._rounded_deltas(op), sums, self.neurons(info.id))
 
-    def gradients(self, output: str, *, outside: bool) -> list[RecordAdjoint | InputGradient]:
+    def gradients(self, output: str, *, outside: bool) -> list[ops.RecordAdjoint | ops.InputGradient]:
         """Return the operations that add to the adjoint of an output, from outside its component or from within."""
-        coming = [op for op in self.program.backward if isinstance(op, RecordAdjoint | InputGradient) and op.source.buffer == output]
-        return [op for op in coming if (isinstance(op, RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
+        adding = [op for op in self.program.backward if isinstance(op, ops.RecordAdjoint | ops.InputGradient)]
+        coming = [op for op in adding if op.source.buffer == output]
+        return [op for op in coming if (isinstance(op, ops.RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
 
     def _outside_adjoint(self, output: str) -> Sum:
-        """Return the gradient that an output receives from outside its component.
-
-        The adjoint of a single record is read in place; other gradients are first summed in a buffer.
-        """
-        coming = self.gradients(output, outside=True)
-        if not coming:
-            return Sum()
-        if len(coming) > 1 or not isinstance(coming[0], RecordAdjoint):
+        """Return the gradient that an output receives from outside its component; the adjoint of a single record is read in place."""
+        if self.summed_adjoint(output):
             return Sum(f"a_{output}")
-        return Sum(f"d_{coming[0].target}", coming[0].source.delay)
+        coming = self.gradients(output, outside=True)
+        return Sum(f"d_{coming[0].target}", coming[0].source.delay) if coming else Sum()
 
     def summed_adjoint(self, output: str) -> bool:
         """Return whether the gradients from outside the component are summed in a separate buffer."""
         coming = self.gradients(output, outside=True)
-        return len(coming) > 1 or any(not isinstance(op, RecordAdjoint) for op in coming)
+        return len(coming) > 1 or any(not isinstance(op, ops.RecordAdjoint) for op in coming)
 
     def feedback_backward(self, component: Feedback) -> list[StepPhase]:
         """Return the phases of the populations of a feedback loop that have an adjoint."""
@@ -241,10 +199,11 @@ class Steps:
                 continue
             op, info = self.neuron_adjoint(population), self.population(population)
             sums = [term for port, output in enumerate(op.outputs) for term in self._gradients(port, output)]
-            found.append(self._phase(info, sums, backward_body(self.program, info, op, self.past(op), self._rounded_deltas(op))))
+            body = backward_body(self.program, info, op, self.past(op), self._rounded_deltas(op))
+            found.append(StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body))
         return found
 
-    def _rounded_deltas(self, op: NeuronAdjoint) -> set[str]:
+    def _rounded_deltas(self, op: ops.NeuronAdjoint) -> set[str]:
         return {current for current in op.currents if self.rounds_delta(current)}
 
     def _gradients(self, port: int, output: str) -> list[Term]:
@@ -256,27 +215,27 @@ class Steps:
             operations = [*self.gradients(output, outside=True), *operations]
         return [begin, *(self._gradient(op, port) for op in operations)]
 
-    def _gradient(self, op: RecordAdjoint | InputGradient, port: int) -> Term:
+    def _gradient(self, op: ops.RecordAdjoint | ops.InputGradient, port: int) -> Term:
         """Return the term of a gradient at a step; after the end of the sequence, it is 0."""
         term = self._gradient_at(op, port)
-        if isinstance(op, DenseInputGradient) and op.source.buffer in self.limits.masked:
-            term = ToSent(port, self.limits.dropped(op.source.buffer, "t", "item.sample + s", "item.column"), term)
+        if isinstance(op, ops.DenseInputGradient) and op.source.buffer in self.limits.masked:
+            term = ToSent(port, self.limits.dropped(op.source.buffer), term)
         return FromLater(op.source.delay, term) if op.source.delay else term
 
-    def _gradient_at(self, op: RecordAdjoint | InputGradient, port: int) -> Term:
+    def _gradient_at(self, op: ops.RecordAdjoint | ops.InputGradient, port: int) -> Term:
         """Return the term that a record or a connection adds to the gradient of its source."""
         step = step_expression(op.source, back=True)
         delta = f"net.d_{op.target}.row({step}, item.sample + s)"
-        if isinstance(op, RecordAdjoint):
+        if isinstance(op, ops.RecordAdjoint):
             return AddEach(port, f"{delta}[item.column]")
-        if isinstance(op, DenseInputGradient):
+        if isinstance(op, ops.DenseInputGradient):
             outputs, inputs = self.program.buffers[op.weight].shape
             columns = self._transposed_columns(op, outputs, inputs)
             if self.half is not None:
                 left = f"net.d_{op.target}.samples({step}, item.sample)"
                 return SumCall(f"add_half_product<Half, TILE>(item, {port}, {left}, {outputs}, {columns});")
             return AddProduct(port, f"{{net.d_{op.target}.row({step}, item.sample), {outputs}, 1}}", outputs, columns)
-        if isinstance(op, ConvolveInputGradient):
+        if isinstance(op, ops.ConvolveInputGradient):
             return AddEach(port, f"window_back({self.connections.windows(op)}, item.column, {delta}, net.{op.weight})")
         forward = self.connections.operation(op.connection)
         tables, by_source = self.connections.by_target(forward), self.connections.by_source(forward)
@@ -287,13 +246,13 @@ class Steps:
 
     # ---- shared ------------------------------------------------------------------------------------------------------
 
-    def past(self, op: NeuronStep | NeuronAdjoint) -> dict[str, str]:
+    def past(self, op: ops.NeuronStep | ops.NeuronAdjoint) -> dict[str, str]:
         """Map each state buffer that the backward pass reads to its 16-bit history, and each saved buffer to itself.
 
-        The result is empty if histories are float32.
+        Empty if histories are float32.
         """
         kernel = self.population(op.population).kernel
-        adjoints = {o.population for o in self.program.backward if isinstance(o, NeuronAdjoint)}
+        adjoints = {o.population for o in self.program.backward if isinstance(o, ops.NeuronAdjoint)}
         if not self.rounds_forward or self.program.optimizer is None or op.population not in adjoints:
             return {}
         kept = {name: f"{name}_past" for state, name in zip(kernel.states, op.states, strict=True) if state in kernel.history}
@@ -301,7 +260,7 @@ class Steps:
 
     def rounds_delta(self, current: str) -> bool:
         """Return whether the deltas of a current are stored as bfloat16; deltas that a caller reads are float32."""
-        owner = next(op.population for op in self.program.forward if isinstance(op, NeuronStep) and current in op.currents)
+        owner = next(op.population for op in self.program.forward if isinstance(op, ops.NeuronStep) and current in op.currents)
         return self.half is not None and self.population(owner).label not in watched(self.program)
 
     def population(self, id_: str) -> PopulationInfo:
@@ -316,35 +275,30 @@ class Steps:
         """Return the template data of the kernels that write the records, for all steps."""
         found: list[dict[str, object]] = []
         for op in self.program.forward:
-            if isinstance(op, Record):
-                label = next(o.label for o in self.program.outputs if o.record == op.target)
+            if isinstance(op, ops.Record):
+                comment = f"Output {comment_text(next(o.label for o in self.program.outputs if o.record == op.target))}."
                 line = f"net.{op.target}.row(t, item.sample)[item.column] = "
                 line += f"net.{op.source.buffer}.values({step_expression(op.source, back=False)}, item.sample)[item.column];"
-                found.append(
-                    {"name": op.target, "comment": f"Output {comment_text(label)}.", "size": self.storage.size(op.target), "line": line}
-                )
+                found.append({"name": op.target, "comment": comment, "size": self.storage.size(op.target), "line": line})
         return found
 
-    def _columns(self, op: DenseProduct, inputs: int, outputs: int) -> str:
+    def _columns(self, op: ops.DenseProduct, inputs: int, outputs: int) -> str:
         """Return the C++ expression of the columns of a weight [inputs][outputs], inside the time loop possibly in shared memory."""
         if self.schedule.outside(op):
             return f"Columns{{net.{op.weight}, {outputs}, item.column}}"
-        reader = next(o.population for o in self.program.forward if isinstance(o, NeuronStep) and op.target in o.currents)
+        reader = next(o.population for o in self.program.forward if isinstance(o, ops.NeuronStep) and op.target in o.currents)
         weight = SharedWeight(f"{op.connection}_near", f"net.{op.weight}", reader, inputs, outputs, back=False)
         return self.connections.shared(weight)
 
-    def _transposed_columns(self, op: DenseInputGradient, outputs: int, inputs: int) -> str:
+    def _transposed_columns(self, op: ops.DenseInputGradient, outputs: int, inputs: int) -> str:
         """Return the C++ expression of the columns of the copy [outputs][inputs], inside the time loop possibly in shared memory."""
-        reader = next(o.population for o in self.program.backward if isinstance(o, NeuronAdjoint) and op.source.buffer in o.outputs)
+        reader = next(o.population for o in self.program.backward if isinstance(o, ops.NeuronAdjoint) and op.source.buffer in o.outputs)
         half = self.half is not None
         matrix = self.connections.copy(op.weight, "backward16" if half else "back")
         if self.schedule.returns_from_outside(op):
             return f"fragments_of(Near(), {matrix}, half_pairs({outputs}), item)" if half else f"Columns{{{matrix}, {inputs}, item.column}}"
         weight = SharedWeight(f"{op.connection}_near_back", matrix, reader, outputs, inputs, back=True, fragments=half)
         return self.connections.shared(weight)
-
-    def _phase(self, info: PopulationInfo, sums: Sequence[Term], body: Body) -> StepPhase:
-        return StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body)
 
     def _comment(self, info: PopulationInfo) -> str:
         return f"Population {comment_text(info.label)}: {comment_text(info.model.name)}"

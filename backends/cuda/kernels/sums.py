@@ -1,4 +1,8 @@
-"""Terms of the sums for a tile of samples: initial values of ports and contributions of connections; ``sums.jinja`` prints the loops."""
+"""Terms of the sums of currents or gradients: initial values, and contributions of connections. ``sums.jinja`` prints the loops.
+
+A block of threads computes the sums for a *tile*: the samples for which it reads each weight once. A *port* is an input of a neuron or, in
+the backward pass, an output.
+"""
 
 from __future__ import annotations
 

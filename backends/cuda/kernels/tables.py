@@ -1,4 +1,4 @@
-"""Kernel tables of connections that are not dense: by target (forward), by source (backward), and by weight (gradients)."""
+"""Tables of connections that are not dense, sorted for kernels: by target (forward), source (backward) and weight (gradients)."""
 
 from __future__ import annotations
 
@@ -33,30 +33,22 @@ class ProgramTables:
 
 @dataclass(frozen=True, eq=False)
 class Sorted:
-    """Entries of a connection, sorted by a key.
-
-    Attributes
-    ----------
-    begin
-        [keys + 1]: index of the first entry of each key; the last element is the number of entries.
-    entries
-        [entries, values]: the values of each entry.
-    """
+    """Entries of a connection, sorted by a key."""
 
     begin: Table
+    """[keys + 1]: index of the first entry of each key; the last element is the number of entries."""
     entries: Table
+    """[entries, values]: the values of each entry."""
 
     @property
     def most(self) -> int:
         """Maximum number of entries per key."""
-        return int(_counts(self.begin).max(initial=0))
+        return int(np.diff(self.begin).max(initial=0))
 
 
 def columns(wires: Wires) -> tuple[Table, Table, Table]:
     """Return source, target and weight index of each entry of wires that are sorted by source."""
-    counts = _counts(wires.begin)
-    source = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
-    return source, wires.entries[:, 0], wires.entries[:, 1]
+    return _keys(wires), wires.entries[:, 0], wires.entries[:, 1]
 
 
 def by(key: Table, count: int, *others: Table) -> Sorted:
@@ -68,12 +60,10 @@ def by(key: Table, count: int, *others: Table) -> Sorted:
 
 def choices_by_source(wires: Wires, sources: int) -> Sorted:
     """Return the targets of each source of a maximum over windows; `wires` are sorted by target."""
-    counts = _counts(wires.begin)
-    target = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
-    return by(wires.entries[:, 0], sources, target)
+    return by(wires.entries[:, 0], sources, _keys(wires))
 
 
-def _counts(begin: Table) -> npt.NDArray[np.int64]:
-    """Return the number of entries of each key."""
-    first = begin.astype(np.int64)
-    return first[1:] - first[:-1]
+def _keys(wires: Wires) -> Table:
+    """Return the key of each entry of `wires`: the source or target by which they are sorted."""
+    counts = np.diff(wires.begin)
+    return np.repeat(np.arange(len(counts), dtype=np.uint32), counts)

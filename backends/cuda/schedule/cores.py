@@ -13,7 +13,7 @@ from typing import Final
 _SHARED = 232448
 """Bytes of shared memory that blocks of a multiprocessor can use."""
 CLOCK: Final = 1.66e9
-"""Cycles per second of the device."""
+"""Cycles per second that the model assumes."""
 COUNT: Final = 1840
 """Cycles of a barrier over blocks by a counter in memory, with three barriers within the block."""
 MEMORY_BYTES: Final = 30
@@ -44,35 +44,21 @@ MAX_NEURONS = 2048
 
 @dataclass(frozen=True)
 class CoreShape:
-    """Thread blocks that run a core for some samples.
-
-    Attributes
-    ----------
-    blocks, warps
-        Number of blocks, and number of warps in a block.
-    groups
-        Number of groups of 8 samples, which are multiplied on tensor cores; 0: a single sample, multiplied in float32.
-    over_memory
-        Whether blocks exchange data through memory instead of forming a cluster.
-    """
+    """Thread blocks that run a core for some samples."""
 
     blocks: int
     groups: int
+    """Number of groups of 8 samples, which are multiplied on tensor cores; 0: a single sample, multiplied in float32."""
     warps: int
+    """Number of warps in a block."""
     over_memory: bool = False
+    """Whether blocks exchange data through global memory instead of the shared memory of a CUDA cluster."""
 
 
 def core_seconds(neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
-    """Return the predicted seconds of a core with its fastest shape.
+    """Return the predicted seconds of a core with its fastest shape, in the forward pass or `back`.
 
-    Parameters
-    ----------
-    neurons, batch, steps
-        Number of neurons, batch size, and number of steps.
-    back
-        Whether this is the backward pass.
-    parts
-        Number of 16-bit parts into which a weight is split.
+    `parts` is the number of 16-bit parts into which a weight is split.
     """
     return min(shape_seconds(shape, neurons, batch, steps, back=back, parts=parts) for shape in _shapes(neurons, parts))
 
@@ -102,32 +88,25 @@ def _shapes(neurons: int, parts: int) -> Iterator[CoreShape]:
 
 @dataclass(frozen=True)
 class _BlockWork:
-    """Work of a thread block in one step.
-
-    Attributes
-    ----------
-    inputs
-        Number of inputs of a neuron, with padding.
-    products
-        Cycles of the multiplications.
-    words, shared
-        Number of words of shared memory that are read and written, and bytes of shared memory that are allocated.
-    latency
-        Cycles that do not depend on the number of products.
-    """
+    """Work of a thread block in one step."""
 
     inputs: int
+    """Number of inputs of a neuron, with padding."""
     products: float
+    """Cycles of the multiplications."""
     words: float
+    """Number of words of shared memory that are read and written."""
     shared: float
+    """Bytes of shared memory that are allocated."""
     latency: int
+    """Cycles that do not depend on the number of products."""
 
 
 def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
     """Return the predicted seconds of a core with a given shape; see :func:`core_seconds`.
 
-    The blocks that process the same samples are called a *cluster*, even if they exchange data through memory. If not all clusters of a
-    batch fit on the device, they run in several rounds.
+    The code calls the blocks that process the same samples a *cluster*, even if they exchange data through global memory and are no CUDA
+    cluster. If not all clusters of a batch fit on the device, they run in several rounds.
     """
     chunks, samples = _chunks(shape, neurons), 8 * shape.groups or 1
     block = _on_tensor_cores(shape, neurons, back, parts) if shape.groups else _in_float32(shape, neurons, back)

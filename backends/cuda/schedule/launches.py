@@ -10,28 +10,20 @@ from typing import Any, Final, Literal, get_args
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.native.storage import is_maximum
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.ir.arrays.windows import Windows
-from snnc.compiler.ir.step_operations import (
-    BiasGradient,
-    ConnectionOp,
-    Convolve,
-    ConvolveBiasGradient,
-    ConvolveInputGradient,
-    ConvolveWeightGradient,
-    DenseInputGradient,
-    DenseProduct,
-    DenseWeightGradient,
-    InputGradient,
-    RecordAdjoint,
-)
 
 Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update", "prepare", "clear", "sum"]
+"""A product, a convolution or a table of wires computes what a connection adds to currents or gradients at all steps; a product or a
+convolution also computes the gradient of a weight, and a table also adds the adjoint of a record. A walk, a core and a feedback run all
+steps of populations: of one without recurrence, of one with a dense recurrence, and of any other loop. The other kernels pack spikes as
+bits or drop those beyond a limit, clear buffers, prepare copies of weights, sum the deltas of biases, compute the loss and update the
+parameters."""
 Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
 """Exclusive upper bound of the numbers in a launch that :func:`read_launches` accepts."""
 _ADDED: Final[Mapping[str, object]] = {"during": ""}
-"""Fields that the launches of older projects lack, with the values that describe those projects: no gradient ran during a core."""
+"""Fields that the launches of older projects lack, with the values that describe those projects."""
 TILE: Final = 128
 """Number of rows, and of columns, in the tile of a product that a block computes."""
 NARROW: Final = 32
@@ -48,71 +40,50 @@ _DEPTH: Final = 32
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel of a training step.
-
-    Attributes
-    ----------
-    kind, way
-        Kind of the kernel, and its phase. A ``"walk"``, a ``"core"`` and a ``"feedback"`` run all steps: of a population without
-        recurrence, of a population with one recurrence, and of any other loop of populations.
-    of
-        Label of the population or connection, or a description of the data, such as ``"inputs"``.
-    row_bytes, fixed_bytes
-        Bytes read and written per row (one step of one sample), and bytes that do not depend on the number of rows.
-    depth, width
-        For a product: number of summands per result, and number of results per row. For a convolution: number of summands per result, and
-        number of results per position, both rounded up to whole fragments. For prepared weights, ``depth``: number of weights that a block
-        splits, and ``width``: number of weights that it reads before, to find the ranges of its columns.
-    positions
-        For a convolution: number of positions per row; otherwise 1.
-    parts
-        Number of 16-bit products that replace a float32 product.
-    neurons, levels
-        For a walk, a core or a feedback loop: number of neurons; for a feedback loop: number of barriers per step.
-    weights, listed
-        For a feedback loop: number of weights that a step always reads, and number of weights that it reads only for neurons that spiked.
-        ``depth`` is then the largest number of weights of a neuron that are always read.
-        For prepared weights, ``weights``: number of all weights that are split.
-    during
-        For a gradient: label of the recurrent core that runs backward at the same time; "" if none does.
-    """
+    """A kernel of a training step."""
 
     kind: Kind
     way: Way
     of: str
+    """Label of the population or connection, or a description of the data, such as ``"inputs"``."""
     row_bytes: int = 0
+    """Bytes read and written per row: one step of one sample."""
     fixed_bytes: int = 0
+    """Bytes read and written that do not depend on the number of rows."""
     depth: int = 0
     width: int = 0
+    """Of a product: number of summands per result, and number of results per row. Of a convolution: number of summands per result, and
+    number of results per position, both rounded up to whole fragments. Of the gradient of a weight: as in the forward pass. Of prepared
+    weights: number of weights that a block splits, and number of weights that it reads before, to find the ranges of its columns. `depth`
+    of a feedback loop: the largest number of weights of a neuron that are always read."""
     positions: int = 1
+    """Of a convolution: number of positions per row; otherwise 1."""
     parts: int = 1
+    """Number of 16-bit products that replace a float32 product."""
     neurons: int = 0
+    """Of a walk, a core or a feedback loop: number of neurons."""
     levels: int = 0
+    """Of a feedback loop: number of barriers per step."""
     weights: int = 0
+    """Of a feedback loop: number of weights that a step always reads. Of prepared weights: number of all weights that are split."""
     listed: int = 0
+    """Of a feedback loop: number of weights that a step reads only for neurons that spiked."""
     during: str = ""
+    """Of a gradient: label of the recurrent core that runs backward at the same time; "" if none does."""
 
     def to_data(self) -> dict[str, Any]:
         """Return the launch as JSON types."""
         return asdict(self)
 
-    @staticmethod
-    def from_data(data: Mapping[str, Any]) -> Launch:
-        """Return the inverse of :meth:`to_data`."""
-        return Launch(**data)
-
 
 def read_launches(data: object) -> list[Launch] | None:
-    """Return the launches in the description of a project; None if they are missing or invalid.
-
-    Fields that an older project lacks have the values of :data:`_ADDED`.
-    """
+    """Return the launches in ``project.json``; None if they are missing, empty or invalid."""
     if not isinstance(data, list):
         return None
     found = [dict(_ADDED) | one if isinstance(one, dict) else one for one in data]
     if not all(_is_launch(one) for one in found):
         return None
-    return [Launch.from_data(one) for one in found] or None
+    return [Launch(**one) for one in found] or None
 
 
 def _is_launch(data: object) -> bool:
@@ -157,57 +128,53 @@ def timed(way: Way, number: int) -> str:
 
 
 class Launches:
-    """Describes operations as launches.
-
-    Parameters
-    ----------
-    steps
-        Kernels of the program.
-    """
+    """Describes operations of a program as launches."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
 
-    def coming(self, op: ConnectionOp | InputGradient | RecordAdjoint, label: str) -> Launch:
+    def coming(self, op: ops.ConnectionOp | ops.InputGradient | ops.RecordAdjoint, label: str) -> Launch:
         """Return the launch that adds an operation's contribution to the sum that the population `label` receives from outside.
 
-        The sum is the one of a current or, for an operation of the backward pass, the one of an output's gradients.
+        Forward, this is the sum of a current; backward, it is the sum of an output's gradients.
         """
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
-        if isinstance(op, DenseProduct):
+        if isinstance(op, ops.DenseProduct):
             parts = self._steps.spike_parts if self._steps.spikes(op.source.buffer) else 6
             return self._product(op.weight, label, "forward", source + target, parts)
         values = FLOAT * self._steps.storage.size(op.source.buffer)
-        if isinstance(op, DenseInputGradient):
+        if isinstance(op, ops.DenseInputGradient):
             return self._product(op.weight, label, "backward", values + target, 1 if self._steps.half else 3)
-        if isinstance(op, Convolve):
-            return self._convolution(op, op.windows, op.groups, label, "forward", source + target, 2)
-        if isinstance(op, ConvolveInputGradient):
-            return self._convolution(op, op.windows, op.groups, label, "backward", values + target, 3)
-        way: Way = "forward" if isinstance(op, ConnectionOp) else "backward"
+        if isinstance(op, ops.Convolve):
+            return self._convolution(op, label, "forward", source + target, 2)
+        if isinstance(op, ops.ConvolveInputGradient):
+            return self._convolution(op, label, "backward", values + target, 3)
+        way: Way = "forward" if isinstance(op, ops.ConnectionOp) else "backward"
         # In the backward pass, a maximum reads its candidates again.
-        again = values if way == "backward" and not isinstance(op, RecordAdjoint) and is_maximum(op) else 0
+        again = values if way == "backward" and not isinstance(op, ops.RecordAdjoint) and is_maximum(op) else 0
         return Launch("table", way, label, (source if way == "forward" else values) + target + again)
 
     def gradient(self, op: object) -> Launch | None:
-        """Return the launch of the gradient of a dense weight, or of a convolution's weight or bias; None for others, which are small."""
-        if isinstance(op, DenseWeightGradient):
+        """Return the launch of the gradient of a dense weight, or of a convolution's weight or bias; None for other gradients.
+
+        :meth:`sums` describes the gradients of biases of dense layers; the rest are small and not described.
+        """
+        if isinstance(op, ops.DenseWeightGradient):
             inputs, outputs = self._steps.storage.size(op.source.buffer), self._steps.storage.size(op.target)
             row = self._row_bytes(op.source.buffer) + FLOAT * outputs
             parts = SPIKE_PARTS if self._steps.spikes(op.source.buffer) else 3
-            return Launch(
-                "product", "gradient", self._connection(op.connection), row, FLOAT * inputs * outputs, inputs, outputs, parts=parts
-            )
-        if isinstance(op, ConvolveWeightGradient):
+            label = self._connection(op.connection)
+            return Launch("product", "gradient", label, row, FLOAT * inputs * outputs, inputs, outputs, parts=parts)
+        if isinstance(op, ops.ConvolveWeightGradient):
             row = self._row_bytes(op.source.buffer) + FLOAT * self._steps.storage.size(op.target)
-            return self._convolution(op, op.windows, op.groups, self._connection(op.connection), "gradient", row, 2)
-        if isinstance(op, ConvolveBiasGradient):
+            return self._convolution(op, self._connection(op.connection), "gradient", row, 2)
+        if isinstance(op, ops.ConvolveBiasGradient):
             return Launch("sum", "gradient", self._connection(op.connection), self._deltas(op.target))
         return None
 
     def sums(self) -> Launch | None:
         """Return the launch that sums the deltas of all biases of dense layers; None if there are none."""
-        biases = [op.target for op in self._steps.program.backward if isinstance(op, BiasGradient)]
+        biases = [op.target for op in self._steps.program.backward if isinstance(op, ops.BiasGradient)]
         return Launch("sum", "gradient", "biases", sum(map(self._deltas, biases))) if biases else None
 
     def _product(self, weight: str, label: str, way: Way, row: int, parts: int) -> Launch:
@@ -216,27 +183,18 @@ class Launches:
         return Launch("product", way, label, row, FLOAT * inputs * outputs, depth, width, parts=parts)
 
     def _convolution(
-        self,
-        op: Convolve | ConvolveInputGradient | ConvolveWeightGradient,
-        windows: Windows,
-        groups: int,
-        label: str,
-        way: Way,
-        row: int,
-        parts: int,
+        self, op: ops.Convolve | ops.ConvolveInputGradient | ops.ConvolveWeightGradient, label: str, way: Way, row: int, parts: int
     ) -> Launch:
         """Return the launch of a pass of a convolution, as a matrix product with sizes that are multiples of a tensor core's."""
         forward = self._steps.connections.operation(op.connection)
-        assert isinstance(forward, Convolve)
+        assert isinstance(forward, ops.Convolve)
         outputs = self._steps.program.buffers[forward.weight].shape[0]
-        taps, inputs = math.prod(windows.kernel), windows.channels // groups
+        taps, inputs = math.prod(op.windows.kernel), op.windows.channels // op.groups
         if way == "backward":
-            depth, width, positions = outputs // groups * taps, inputs, math.prod(windows.size)
+            depth, width, positions = outputs // op.groups * taps, filled(inputs, 16), math.prod(op.windows.size)
         else:
-            depth, width, positions = inputs * taps, outputs // groups, math.prod(windows.output)
-        return Launch(
-            "convolution", way, label, row, 0, filled(depth, 16), groups * filled(width, 16 if way == "backward" else 32), positions, parts
-        )
+            depth, width, positions = inputs * taps, filled(outputs // op.groups, 32), math.prod(op.windows.output)
+        return Launch("convolution", way, label, row, 0, filled(depth, 16), op.groups * width, positions, parts)
 
     def _row_bytes(self, buffer: str) -> int:
         size = self._steps.storage.size(buffer)

@@ -15,41 +15,25 @@ from snnc.compiler.ir.step_operations import DenseWeightGradient
 from snnc.compiler.ir.step_program import StepProgram
 
 LARGEST_CLUSTER: Final = 1024
-"""Maximum number of neurons of a core whose blocks form clusters; larger cores occupy all multiprocessors."""
+"""Maximum number of neurons of a core whose blocks form clusters; larger cores are expected to occupy all multiprocessors."""
 
 
 @dataclass(frozen=True)
 class BackwardCore:
-    """A recurrent core of the backward pass.
-
-    Attributes
-    ----------
-    label
-        Label of its population.
-    first
-        Index of its first host statement in the backward pass.
-    complete
-        Currents whose deltas are complete before it starts.
-    """
+    """A recurrent core of the backward pass."""
 
     label: str
     first: int
+    """Index of its first host statement in the backward pass."""
     complete: frozenset[str]
+    """Currents whose deltas are complete before it starts."""
 
 
 def overlapping(program: StepProgram, cores: Sequence[BackwardCore], sizes: Mapping[str, int]) -> dict[str, str]:
     """Return gradient -> label of the core during which it is computed: the first one that starts after its deltas are complete.
 
-    Gradients of narrow layers are left out: their kernels take less time than two more dependencies between streams.
-
-    Parameters
-    ----------
-    program
-        The program with its backward pass.
-    cores
-        The cores in the order of the backward pass.
-    sizes
-        Number of neurons of each current.
+    Gradients of narrow layers are left out: their kernels take less time than two more dependencies between streams. `cores` are in the
+    order of the backward pass; `sizes` has the number of neurons of each current.
     """
     found = {}
     for op in program.backward:
@@ -61,16 +45,10 @@ def overlapping(program: StepProgram, cores: Sequence[BackwardCore], sizes: Mapp
 
 
 def interleave(backward: Sequence[str], cores: Sequence[BackwardCore], beside: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the statements of the backward pass, with the :func:`overlapping` gradients in a second stream.
+    """Return the host statements of the backward pass, with the :func:`overlapping` gradients in a second stream.
 
-    Parameters
-    ----------
-    backward
-        Host statements; a core has two: one starts its timer, the other launches it.
-    cores
-        The cores among them.
-    beside
-        Statements of gradients by the label of the core.
+    In `backward`, each of `cores` has two statements: one starts its timer, the other launches it. `beside` has the statements of gradients
+    by the label of the core.
     """
     found = list(backward)
     for core in sorted(cores, key=lambda core: -core.first):

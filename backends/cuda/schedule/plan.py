@@ -30,80 +30,59 @@ SharedWeights = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class FeedbackKernels:
-    """The kernels of a feedback loop, as template data.
-
-    Attributes
-    ----------
-    name
-        Prefix of the names of the kernels.
-    forward_phases, backward_phases
-        Each population's part of a step.
-    limits
-        Phases that choose the spikes of limited sources.
-    forward_turns, backward_turns
-        Order of the phases, with barriers.
-    sizes
-        Number of neurons of each forward phase; for a phase that chooses spikes: 32, because one warp processes a sample.
-    near
-        Statements that load weights into shared memory, and allocations of the weights, by pass.
-    work
-        Work of a step, with the fields of ``Work`` in ``sharing.hpp``.
-    forward_sums, backward_sums
-        Maximum number of sums per neuron: its currents forward, its outputs backward.
-    """
+    """The kernels of a feedback loop, as template data."""
 
     name: str
+    """Prefix of the names of the kernels."""
     forward_phases: tuple[StepPhase, ...]
     backward_phases: tuple[StepPhase, ...]
+    """Each population's part of a step."""
     limits: tuple[LimitPhase, ...]
+    """Phases that choose the spikes of limited sources."""
     forward_turns: Wavefront
     backward_turns: Wavefront
+    """Order of the phases, with barriers."""
     sizes: dict[str, int]
+    """Number of neurons of each forward phase; for a phase that chooses spikes: 32, because one warp processes a sample."""
     near: SharedWeights
+    """Statements that load weights into shared memory, and allocations of the weights, by pass."""
     work: dict[str, int]
+    """Work of a step, with the fields of ``Work`` in ``sharing.hpp``."""
     forward_sums: int
     backward_sums: int
+    """Maximum number of sums per neuron: its currents forward, its outputs backward."""
 
 
 @dataclass(frozen=True)
 class RecurrentCore:
-    """A population whose weights stay on chip for all steps, as template data.
-
-    Attributes
-    ----------
-    name
-        The population.
-    size, port, output, delay
-        Number of neurons; index of the current that the recurrence adds to and of the output that it reads; delay of the recurrence.
-    weight, spikes, delta
-        Members of ``Net``: weights, spikes of the output, adjoint of the current.
-    forward_parts, backward_parts
-        Number of 16-bit values into which a weight is split.
-    goes_back
-        Whether gradients flow through the recurrence.
-    feedback
-        The kernels that run if the weights do not fit.
-    limit, source
-        Name of the spike limit (empty if all spikes are sent), and buffer of all spikes, before any are dropped.
-    masked
-        Whether dropped spikes receive no gradient.
-    """
+    """A population whose weights stay on chip for all steps, as template data."""
 
     name: str
     size: int
+    """Number of neurons."""
     port: int
+    """Index of the current to which the recurrence adds."""
     output: int
+    """Index of the output that the recurrence reads."""
     delay: int
+    """Delay of the recurrence, in steps."""
     weight: str
     spikes: str
     delta: str
+    """Members of ``Net``: the recurrent weight, the spikes of the output, and the adjoint of the current."""
     forward_parts: int
     backward_parts: int
+    """Number of 16-bit values into which a weight is split."""
     goes_back: bool
+    """Whether gradients flow through the recurrence."""
     feedback: str
+    """The kernels that run if the weights do not fit."""
     limit: str = ""
+    """Name of the spike limit; empty if all spikes are sent."""
     source: str = ""
+    """Buffer of all spikes, before any are dropped."""
     masked: bool = False
+    """Whether dropped spikes receive no gradient."""
 
 
 @dataclass(frozen=True)
@@ -117,53 +96,30 @@ class Scratch:
 class LaunchPlan:
     """The kernels of a program, in launch order.
 
-    Parameters
-    ----------
-    steps
-        Kernels of the time steps.
-    sequence_calls
-        Builder of calls of network-independent kernels.
-    trains
-        Whether the program has a backward pass.
-
-    Attributes
-    ----------
-    neurons
-        Structs of populations that are not in a feedback loop.
-    walks
-        Names of the structs that walks run.
-    sums
-        Kernels that sum inputs from outside a component.
-    feedbacks
-        Kernels of feedback components, which use barriers.
-    cores
-        Populations whose recurrence stays on chip.
-    forward, backward
-        Host statements that launch all kernels.
-    backward_cores
-        The cores of the backward pass whose blocks form clusters, in order.
-    launches
-        The launches as data.
-    spare_copies
-        C++ conditions; if all are true, no kernel reads the copies of weights. Empty: some kernel always reads them.
-    fields, binding
-        Buffers of outside sums: members of ``Net``, and statements that set their addresses.
+    `steps` builds kernels for single steps, and `sequence_calls` calls of kernels for whole sequences.
     """
 
     def __init__(self, steps: Steps, sequence_calls: SequenceCalls, trains: bool) -> None:
         self._steps = steps
         self._sequence_calls = sequence_calls
         self.neurons: list[NeuronStruct] = []
+        """Structs of populations that are not in a feedback loop."""
         self.walks: list[str] = []
+        """Names of the structs that walks run."""
         self.sums: list[OutsideSum] = []
+        """Kernels that sum inputs from outside a component."""
         self.feedbacks: list[FeedbackKernels] = []
         self.cores: list[RecurrentCore] = []
         self.forward: list[str] = []
         self.backward: list[str] = []
+        """Host statements that launch all kernels of a pass."""
         self.fields: list[str] = []
         self.binding: list[str] = []
+        """Buffers of outside sums: members of ``Net``, and statements that set their addresses."""
         self.backward_cores: list[BackwardCore] = []
-        self._complete: set[str] = set()  # currents whose adjoints are computed for all steps
+        """The cores of the backward pass whose blocks form clusters, in order."""
+        self._complete: set[str] = set()
+        """Currents whose adjoints have been computed for all steps."""
         self.launches: list[Launch] = []
         self._described = Launches(steps)
         needed: Counter[str] = Counter()
@@ -180,6 +136,7 @@ class LaunchPlan:
         self.scratch = Scratch(needed["training"], needed["inference"])
         spared = not used_outside and len(self.feedbacks) == len(self.cores) and all(core.goes_back for core in self.cores)
         self.spare_copies = [f"{core.name}_{way}.is_on_chip()" for core in self.cores for way in ("ahead", "back")] if spared else []
+        """C++ conditions; if all are true, no kernel reads the copies of weights. Empty: some kernel always reads them."""
 
     @property
     def prepared(self) -> list[PreparedWeight]:
@@ -188,9 +145,8 @@ class LaunchPlan:
 
     def _forward(self, component: Component, needed: Counter[str], trains: bool) -> None:
         """Add the forward launches of a component: sums of the currents from outside, then the neurons."""
-        currents = {
-            c: p for p in component.populations for c in self._steps.neuron_step(p).currents if self._steps.incoming(c, outside=True)
-        }
+        owners = {c: p for p in component.populations for c in self._steps.neuron_step(p).currents}
+        currents = {c: p for c, p in owners.items() if self._steps.incoming(c, outside=True)}
         if isinstance(component, Walk) and self._passes_on(component.population):
             # The population passes its input on unchanged, so the sum is written directly to its output.
             (current,) = currents
@@ -202,11 +158,7 @@ class LaunchPlan:
             self._sum(self.forward, current, population, f"c_{current}")
         match component:
             case Walk(population):
-                struct = self._steps.forward_struct(population)
-                self.neurons.append(struct)
-                self.walks.append(struct.name)
-                call = f"launch_walk({struct.name}_walk(), {struct.size}, batch, net, run_of);"
-                self._add(call, self._walk(population, "forward"))
+                self._walk(self._steps.forward_struct(population), population, "forward")
             case RecurrentLoop(population, recurrence, feedback):
                 self.neurons.append(self._steps.forward_struct(population))
                 self.cores.append(self._core(component, recurrence, feedback, trains))
@@ -245,11 +197,7 @@ class LaunchPlan:
                     self.backward_cores.append(BackwardCore(loop.of, len(self.backward), frozenset(self._complete)))
                 self._add(f"{population}_back.run(net, run_of);", loop)
             case Walk(population) | RecurrentLoop(population):
-                struct = self._steps.backward_struct(population)
-                self.neurons.append(struct)
-                self.walks.append(struct.name)
-                call = f"launch_walk({struct.name}_walk(), {struct.size}, batch, net, run_of);"
-                self._add(call, self._walk(population, "backward"))
+                self._walk(self._steps.backward_struct(population), population, "backward")
             case Feedback(name):
                 self._add(f"{name}.backward(net, run_of);", self._teams(component, "backward"))
         self._complete.update(current for p in learning for current in self._steps.neuron_step(p).currents)
@@ -289,23 +237,31 @@ class LaunchPlan:
                 label, moved = self._steps.population(population).label, self._steps.limits.row_bytes(port) + FLOAT * self._size(port)
                 self._add(self._steps.limits.forget(port, to), Launch("pack", "backward", label, moved))
 
-    def _walk(self, population: str, way: Way) -> Launch:
-        return Launch(
-            "walk", way, self._steps.population(population).label, self._walked_bytes(population), neurons=self._steps.neurons(population)
-        )
+    def _walk(self, struct: NeuronStruct, population: str, way: Way) -> None:
+        """Add a walk and its struct."""
+        self.neurons.append(struct)
+        self.walks.append(struct.name)
+        label = self._steps.population(population).label
+        launch = Launch("walk", way, label, self._walked_bytes(population), neurons=struct.size)
+        self._add(f"launch_walk({struct.name}_walk(), {struct.size}, batch, net, run_of);", launch)
 
     def _loop(self, population: str, way: Way, parts: int) -> Launch:
         label, bytes_ = self._steps.population(population).label, self._walked_bytes(population)
         return Launch("core", way, label, bytes_, neurons=self._steps.neurons(population), parts=parts)
 
     def _teams(self, feedback: Feedback, way: Way) -> Launch:
-        work, labels = self._work(feedback), [self._steps.population(p).label for p in feedback.populations]
+        work = self._work(feedback)
         kind, listed = ("valued", work["listed"]) if way == "forward" else ("back", 0)
-        bytes_ = sum(self._walked_bytes(p) for p in feedback.populations)
-        neurons = sum(self._steps.neurons(p) for p in feedback.populations)
-        depth, weights, levels = work[f"{kind}_rows"], work[kind], work["levels"]
         return Launch(
-            "feedback", way, ", ".join(labels), bytes_, depth=depth, neurons=neurons, levels=levels, weights=weights, listed=listed
+            "feedback",
+            way,
+            ", ".join(self._steps.population(p).label for p in feedback.populations),
+            sum(self._walked_bytes(p) for p in feedback.populations),
+            depth=work[f"{kind}_rows"],
+            neurons=sum(self._steps.neurons(p) for p in feedback.populations),
+            levels=work["levels"],
+            weights=work[kind],
+            listed=listed,
         )
 
     def _walked_bytes(self, population: str) -> int:
@@ -314,7 +270,6 @@ class LaunchPlan:
         return FLOAT * self._steps.neurons(population) * (len(kernel.inputs) + max(1, len(kernel.history)))
 
     def _core(self, loop: RecurrentLoop, recurrence: DenseProduct, feedback: Feedback, trains: bool) -> RecurrentCore:
-        """Return the data of the kernels of a population with one dense recurrence."""
         op = self._steps.neuron_step(loop.population)
         source, limits = recurrence.source.buffer, self._steps.limits
         returning = [b for b in self._steps.program.backward if isinstance(b, DenseInputGradient) and b.connection == recurrence.connection]
@@ -328,7 +283,7 @@ class LaunchPlan:
             limits.received(source),
             f"d_{recurrence.target}",
             1 if self._steps.rounds_forward else 2,
-            # A float16 weight does not fit in one bfloat16 value.
+            # A weight in float32 or float16 does not fit in one bfloat16 value.
             1 if self._steps.half == "BFloat16" else 2,
             trains and bool(returning),
             feedback.name,
@@ -379,7 +334,6 @@ class LaunchPlan:
         return self._steps.storage.size(buffer)
 
     def _feedback(self, feedback: Feedback, trains: bool) -> FeedbackKernels:
-        """Return the data of the kernels of populations whose connections form cycles."""
         steps = self._steps
         forward = steps.feedback_forward(feedback)
         backward = steps.feedback_backward(feedback) if trains else []
@@ -405,17 +359,11 @@ class LaunchPlan:
     def _work(self, feedback: Feedback) -> dict[str, int]:
         """Return the work of a step, with the fields of ``Work`` in ``sharing.hpp``."""
         steps, program = self._steps, self._steps.program
-        currents = {c for p in feedback.populations for c in steps.neuron_step(p).currents}
-        inside = {
-            op.connection
-            for op in program.forward
-            if isinstance(op, ConnectionOp) and op.target in currents and not steps.schedule.outside(op)
-        }
-        dense = [
-            (op, program.parameters[op.weight].value.size)
-            for op in program.forward
-            if isinstance(op, DenseProduct) and op.connection in inside
-        ]
+        ops = [steps.neuron_step(p) for p in feedback.populations]
+        currents = {c for op in ops for c in op.currents}
+        inside = {op.connection for c in currents for op in steps.incoming(c, outside=False)}
+        products = [op for op in program.forward if isinstance(op, DenseProduct) and op.connection in inside]
+        dense = [(op, program.parameters[op.weight].value.size) for op in products]
         listed = sum(size for op, size in dense if steps.spikes(op.source.buffer))
         back = [op for op in program.backward if isinstance(op, DenseInputGradient) and op.connection in inside]
         rows, rows_back = Counter[str](), Counter[str]()
@@ -425,10 +373,7 @@ class LaunchPlan:
             rows_back[one.source.buffer] += program.buffers[one.weight].shape[0]
         return {
             "levels": len(feedback.forward.stretches),
-            "chunks": sum(
-                -(-self._size(steps.neuron_step(p).states[0] if steps.neuron_step(p).states else steps.neuron_step(p).outputs[0]) // LANES)
-                for p in feedback.populations
-            ),
+            "chunks": sum(-(-self._size((op.states or op.outputs)[0]) // LANES) for op in ops),
             "listed": listed,
             "valued": sum(size for _, size in dense) - listed,
             "back": sum(program.parameters[op.weight].value.size for op in back),
@@ -442,8 +387,9 @@ def _shared_weights(weights: Sequence[SharedWeight], sizes: dict[str, int], feed
     found: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
     for weight in sorted(weights, key=lambda one: -one.rows):
         way, turns = ("backward", feedback.backward) if weight.back else ("forward", feedback.forward)
-        stretch = next(s for s in turns.stretches if any(turn.name == weight.phase for turn in s))
-        before = [turn.name for turn in stretch][: [turn.name for turn in stretch].index(weight.phase)]
+        stretches = ([turn.name for turn in stretch] for stretch in turns.stretches)
+        names = next(names for names in stretches if weight.phase in names)
+        before = names[: names.index(weight.phase)]
         items = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
         found[way].append(f"{weight.fetch}, team, {items});")
         found[f"{way}_places"].append(weight.place)

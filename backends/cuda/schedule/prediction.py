@@ -16,57 +16,44 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 
 @dataclass(frozen=True)
 class Card:
-    """Measured rates of a GPU.
-
-    Attributes
-    ----------
-    name
-        Name, as the driver reports it.
-    processors, clock
-        Number of multiprocessors, and their cycles per second.
-    memory
-        Bytes per second that kernels read and write in total.
-    product, group_product, convolution, convolution_gradient
-        Multiplications on tensor cores that kernels reach, per second and multiprocessor; ``group_product``: by warpgroups
-        (four warps that multiply together).
-    turn, tile
-        Seconds that a product by warpgroups takes in addition to its multiplications: per barrier, after each part of the depth; and per
-        tile, for the first copies and the results.
-    split, rows
-        Weights per second that a block splits into 16-bit parts, and bytes per second of rows of 128 bytes that it reads from L2.
-    gathered
-        Values per second that all multiprocessors gather into the fragments of a convolution.
-    table
-        Bytes per second that connections with tables read and write.
-    launch, step
-        Seconds to start and end a kernel inside a graph, and seconds per step of a walk, which runs a population without recurrence.
-    host
-        Seconds of a training step in which the device waits for the host.
-    """
+    """Measured rates of a GPU."""
 
     name: str
+    """Name, as the driver reports it."""
     processors: int
-    clock: float
+    """Number of multiprocessors."""
     memory: float
+    """Bytes per second that kernels read and write in total."""
     product: float
+    """Multiplications on tensor cores by single warps, per second and multiprocessor."""
     group_product: float
+    """The same by warpgroups (four warps that multiply together)."""
     turn: float
+    """Additional seconds of a product by warpgroups per barrier; a barrier follows each part of the depth."""
     tile: float
+    """Additional seconds of a product by warpgroups per tile, to copy its first factors and to write its results."""
     split: float
+    """Weights per second that a block splits into 16-bit parts."""
     rows: float
+    """Bytes per second of rows of 128 bytes that a block reads from L2."""
     convolution: float
     convolution_gradient: float
+    """Multiplications on tensor cores in convolutions and in their gradients, per second and multiprocessor."""
     gathered: float
+    """Values per second that all multiprocessors gather into the fragments of a convolution."""
     table: float
+    """Bytes per second that connections with tables read and write."""
     launch: float
+    """Seconds to start and end a kernel inside a graph."""
     step: float
+    """Seconds per step of a walk, which runs a population without recurrence."""
     host: float
+    """Seconds of a training step in which the device waits for the host."""
 
 
 H100: Final = Card(
     "NVIDIA H100 SXM",
     processors=132,
-    clock=1.755e9,
     memory=3.1e12,
     product=0.5 * 1213 * 1.755e9,
     group_product=3.5e12,
@@ -95,25 +82,17 @@ _THREADS: Final = 2048
 
 @dataclass(frozen=True)
 class Predicted:
-    """A launch with its predicted time.
-
-    Attributes
-    ----------
-    launch, seconds
-        The launch, and its seconds if no other kernel runs at the same time.
-    by
-        Resource that limits it, such as ``"memory"``.
-    bytes
-        Bytes that it reads and writes.
-    idle
-        Number of multiprocessors that it leaves idle, if it is a core with at most `LARGEST_CLUSTER` neurons; otherwise 0.
-    """
+    """A launch with its predicted time."""
 
     launch: Launch
     seconds: float
+    """Duration if no other kernel runs at the same time."""
     by: str
+    """Resource that limits it, such as ``"memory"``."""
     bytes: int
+    """Bytes read and written."""
     idle: int = 0
+    """Number of multiprocessors that it leaves idle, if it is a core with at most `LARGEST_CLUSTER` neurons; otherwise 0."""
 
     def to_data(self) -> dict[str, Any]:
         """Return the prediction as JSON types."""
@@ -124,7 +103,8 @@ class Predicted:
 def predict(launches: Sequence[Launch], steps: int, batch: int, card: Card = H100) -> list[Predicted]:
     """Return the seconds of each launch for `steps` steps of `batch` samples."""
     # The update also reads the slices of weight gradients, and sums them.
-    sliced = sum(FLOAT * _slices(one, steps * batch) * one.depth * one.width for one in launches if _has_slices(one))
+    products = [one for one in launches if one.kind == "product" and one.way == "gradient"]
+    sliced = sum(FLOAT * _slices(one, steps * batch) * one.depth * one.width for one in products)
     given = [replace(one, fixed_bytes=one.fixed_bytes + sliced) if one.kind == "update" else one for one in launches]
     return [replace(_predicted(one, steps, batch, card), launch=launch) for one, launch in zip(given, launches, strict=True)]
 
@@ -145,16 +125,7 @@ def _overlapped(found: Sequence[Predicted], card: Card) -> float:
 
 
 def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card: Card = H100) -> dict[str, Any] | None:
-    """Return the predicted step of a project on a card, as JSON types.
-
-    Parameters
-    ----------
-    description
-        ``project.json`` of the project.
-    steps, batch
-        Number of steps of the sequence, and batch size.
-    card
-        Rates of the card.
+    """Return the predicted step of the project with a description (``project.json``), as JSON types.
 
     Returns
     -------
@@ -216,17 +187,13 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
     return Predicted(launch, card.launch + bounds[by], by, moved, idle)
 
 
-def _has_slices(launch: Launch) -> bool:
-    return launch.kind == "product" and launch.way == "gradient"
-
-
 def _slices(launch: Launch, rows: int) -> int:
     """Return the number of partial sums of a weight gradient."""
     return math.ceil(rows / slice_rows(rows, launch.depth, launch.width))
 
 
 def _product(launch: Launch, rows: int, card: Card) -> float:
-    """Return the seconds of the tiles of a product; one tile runs on each multiprocessor at a time. Gradients have tiles per slice."""
+    """Return the seconds of the tiles of a product; one tile runs on each multiprocessor at a time. A gradient has its tiles per slice."""
     across = columns_of_tile(launch.width)
     # If the source of a gradient is not spikes, parts of both factors are in shared memory, and single warps multiply.
     groups = across > NARROW and (launch.way != "gradient" or launch.parts == SPIKE_PARTS)

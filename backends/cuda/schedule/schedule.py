@@ -1,7 +1,7 @@
 """Divides a program into components with their own kernels; only recurrent components run in a time loop with barriers.
 
-The graph of populations is condensed to its strongly connected components (Tarjan). A component's inputs from outside
-are computed for all steps and samples at once; then its own time loop runs.
+A component is a strongly connected component of the graph of populations. Its inputs from outside are computed for all steps and samples at
+once; then its own time loop runs.
 """
 
 from __future__ import annotations
@@ -20,25 +20,17 @@ from snnc.compiler.lowering.spike_limits import limited_sources
 
 @dataclass(frozen=True)
 class Feedback:
-    """Populations in a feedback loop of any form: teams of thread blocks run the steps, with barriers between them.
-
-    Attributes
-    ----------
-    name
-        Prefix of kernel names.
-    populations
-        Populations of the component, in the order of the program.
-    forward, backward
-        Schedule of each pass; in the forward pass, the spike choice of a limited source is scheduled like a population.
-    limits
-        Sources in the component with a spike limit.
-    """
+    """Populations in a feedback loop of any form: teams of thread blocks run the steps, with barriers between them."""
 
     name: str
+    """Prefix of kernel names."""
     populations: tuple[str, ...]
+    """Populations of the component, in the order of the program."""
     forward: Wavefront
     backward: Wavefront
+    """Schedules; in the forward pass, the spike choice of a limited source is scheduled like a population."""
     limits: tuple[str, ...] = ()
+    """Sources with a spike limit that populations of the component read from within it."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +47,12 @@ class Walk:
 
 @dataclass(frozen=True)
 class RecurrentLoop:
-    """A population with one dense recurrence of its own spikes, whose weights stay on chip if they fit.
-
-    Attributes
-    ----------
-    population
-        Id of the population.
-    recurrence
-        The recurrent connection.
-    otherwise
-        Alternative if the weights do not fit on chip.
-    """
+    """A population with one dense recurrence of its own spikes, whose weights stay on chip if they fit."""
 
     population: str
     recurrence: DenseProduct
     otherwise: Feedback
+    """Alternative if the weights do not fit on chip."""
 
     @property
     def populations(self) -> tuple[str, ...]:
@@ -81,18 +64,7 @@ Component = Walk | RecurrentLoop | Feedback
 
 
 class KernelOrder:
-    """The components of a program, in topological order.
-
-    Parameters
-    ----------
-    program
-        The step program.
-
-    Attributes
-    ----------
-    components
-        Components in the order of the forward pass.
-    """
+    """The components of a program."""
 
     def __init__(self, program: StepProgram) -> None:
         self._program = program
@@ -110,6 +82,7 @@ class KernelOrder:
         order = nx.lexicographical_topological_sort(condensed, key=first.__getitem__)
         members = [tuple(sorted(condensed.nodes[c]["members"], key=place.__getitem__)) for c in order]
         self.components = tuple(self._component(m, number) for number, m in enumerate(members))
+        """Components in the order of the forward pass, which is topological."""
         self._component_of = {p: c for c in self.components for p in c.populations}
 
     def outside(self, op: ConnectionOp) -> bool:
@@ -126,7 +99,6 @@ class KernelOrder:
         return population in self._adjoints
 
     def _component(self, members: tuple[str, ...], number: int) -> Component:
-        """Return the component of populations that depend on each other."""
         edges = self._edges(members)
         if not edges:
             return Walk(members[0])
@@ -159,6 +131,5 @@ class KernelOrder:
     def _edges(self, members: Collection[str]) -> list[Edge]:
         """Return the connections among some populations, with delays."""
         connections = [op for op in self._program.forward if isinstance(op, ConnectionOp)]
-        return [
-            (self._owner[op.source.buffer], self._reader[op.target], op.source.delay) for op in connections if self._is_within(op, members)
-        ]
+        within = [op for op in connections if self._is_within(op, members)]
+        return [(self._owner[op.source.buffer], self._reader[op.target], op.source.delay) for op in within]

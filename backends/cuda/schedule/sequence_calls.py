@@ -11,22 +11,9 @@ from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.schedule.launches import TILE, Launch, filled
 from snnc.backends.native.storage import is_maximum
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Precision
-from snnc.compiler.ir.step_operations import (
-    BufferValue,
-    ConnectionOp,
-    Convolve,
-    ConvolveBiasGradient,
-    ConvolveInputGradient,
-    ConvolveWeightGradient,
-    DenseInputGradient,
-    DenseProduct,
-    DenseWeightGradient,
-    InputGradient,
-    Rescale,
-    RescaleBiasGradient,
-)
 
 Use = Literal["SPIKES", "NUMBERS", "BACK"]
 _FORWARD: Final[dict[tuple[Use, Precision], str]] = {
@@ -34,7 +21,7 @@ _FORWARD: Final[dict[tuple[Use, Precision], str]] = {
     ("SPIKES", "float16"): "ROUNDED",
     ("NUMBERS", "float16"): "HALF_WEIGHTS",
 }
-"""Form of the factors of forward products, by precision; in other cases, factors are split into several 16-bit parts (``SPLIT``)."""
+"""Form of the factors of forward products, by use and precision; in other cases, factors are split into 16-bit parts (``SPLIT``)."""
 _BACKWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "tf32": "SPLIT", "bfloat16": "ROUNDED", "float16": "HALF_WEIGHTS"}
 """Form of the factors of products that return gradients to sources, by precision."""
 
@@ -45,19 +32,13 @@ _WARPS: Final = 16
 
 @dataclass(frozen=True)
 class PreparedWeight:
-    """A dense weight in the layout that a product reads.
-
-    Attributes
-    ----------
-    weight, use, factors
-        The parameter, the product, and the form of the factors (``whole_products.hpp``).
-    inputs, outputs
-        Number of inputs and number of outputs of the weight.
-    """
+    """A dense weight in the layout that a product reads."""
 
     weight: str
     use: Use
+    """The product that reads the weight."""
     factors: str
+    """Form of the factors (``whole_products.hpp``)."""
     inputs: int
     outputs: int
 
@@ -114,51 +95,34 @@ def preparation_launch(prepared: Sequence[PreparedWeight]) -> Launch:
 
 @dataclass
 class SequenceCalls:
-    """Creates calls, and collects the weights and temporary memory that they need.
-
-    Attributes
-    ----------
-    steps
-        Kernels of the time steps.
-    precision
-        Precision of factors.
-    prepared
-        Prepared weights that products read, by name.
-    work
-        C++ expressions of the temporary memory of each call, in values; ``rows`` is the number of rows (samples at each step) of a
-        segment.
-    """
+    """Creates calls, and collects the weights and temporary memory that they need."""
 
     steps: Steps
     precision: Precision
     prepared: dict[str, PreparedWeight] = field(default_factory=dict)
+    """Prepared weights that products read, by name."""
     work: dict[str, None] = field(default_factory=dict)
+    """C++ expressions of the temporary memory of each call, in values; ``rows`` is the number of rows (samples at each step) of a
+    segment."""
 
-    def forward_call(self, op: ConnectionOp, to: str, *, first: bool) -> str | None:
-        """Return the call that adds the inputs to the rows of `to`; None if a network-specific kernel is needed.
+    def forward_call(self, op: ops.ConnectionOp, to: str, *, first: bool) -> str | None:
+        """Return the call that adds the inputs of `op` from outside to the member `to` of ``Net``; None: no such call exists.
 
-        Parameters
-        ----------
-        op
-            The operation, whose source is outside the component of its target.
-        to
-            Member of ``Net`` for the sum.
-        first
-            Whether this is the first call that writes the rows: it stores sums and biases instead of adding.
+        The `first` call that writes `to` stores sums and biases instead of adding.
         """
         biases = self.steps.biases(op.target) if first else ()
         if len(biases) > 1:
             return None
         start = f"net.{biases[0]}" if biases else "nullptr"
         add = "false" if first else "true"
-        if isinstance(op, DenseProduct):
+        if isinstance(op, ops.DenseProduct):
             outputs, inputs = self.steps.program.buffers[op.weight].shape
             use: Use = "SPIKES" if self.steps.spikes(op.source.buffer) else "NUMBERS"
             weights = self._prepared(op.weight, use, _FORWARD.get((use, self.precision), "SPLIT"), inputs, outputs)
             return f"whole_forward({self._first(op.source)}, rows, {weights}, {{net.{to}.row(0, 0), {start}, {add}}});"
         source = self._rows(op.source)
         sums = f"{{net.{to}.row(0, 0), rows, {add}, %s, {start}}}"
-        if isinstance(op, Convolve):
+        if isinstance(op, ops.Convolve):
             windows = self.steps.connections.windows(op)
             self.work[f"convolution_scratch({windows}, rows)"] = None
             bias = f"net.{op.bias}" if op.bias is not None else "nullptr"
@@ -166,23 +130,23 @@ class SequenceCalls:
         ends, tables = self._ends(op), self.steps.connections.by_target(op)
         if is_maximum(op):
             return f"gather_largest({ends}, {tables.by_target}, {source}, {sums % 'nullptr'});"
-        bias = f"net.{op.bias}" if isinstance(op, Rescale) and tables.bias_of is not None else "nullptr"
+        bias = f"net.{op.bias}" if isinstance(op, ops.Rescale) and tables.bias_of is not None else "nullptr"
         return f"gather_wired({ends}, {tables.by_target}, {source}, {tables.weight}, {tables.bias_of or 'nullptr'}, {sums % bias});"
 
-    def backward_call(self, op: InputGradient, to: str, *, first: bool) -> str | None:
+    def backward_call(self, op: ops.InputGradient, to: str, *, first: bool) -> str | None:
         """Return the call that adds gradients to the rows of `to`; None if a network-specific kernel is needed."""
-        short, delay = self.steps.rounds_delta(op.target), op.source.delay
+        delay = op.source.delay
         add = "false" if first else "true"
         reach = f"{f'{delay} * batch' if delay else '0'}, net.left * batch"
         deltas = f"net.d_{op.target}.row(0, 0)"
-        if isinstance(op, DenseInputGradient):
+        if isinstance(op, ops.DenseInputGradient):
             outputs, inputs = self.steps.program.buffers[op.weight].shape
             weights = self._prepared(op.weight, "BACK", _BACKWARD[self.precision], inputs, outputs)
             return f"whole_back({deltas}, rows, {reach}, {weights}, {{net.{to}.row(0, 0), nullptr, {add}}});"
-        if short:
+        if self.steps.rounds_delta(op.target):
             return None
         sums = f"{{net.{to}.row(0, 0), rows, {add}, nullptr, nullptr}}"
-        if isinstance(op, ConvolveInputGradient):
+        if isinstance(op, ops.ConvolveInputGradient):
             windows = self.steps.connections.windows(op)
             self.work[f"convolution_scratch({windows}, rows)"] = None
             return f"convolve_back({windows}, {deltas}, {reach}, net.{op.weight}, {sums}, work.data());"
@@ -190,7 +154,7 @@ class SequenceCalls:
         ends, tables = self._ends(forward), self.steps.connections.by_target(forward)
         if is_maximum(op):
             # The maximum is found again from the values of the forward pass.
-            read, (disjoint, complete) = self._rows(BufferValue(op.source.buffer)), self.steps.connections.windows_partition(forward)
+            read, (disjoint, complete) = self._rows(ops.BufferValue(op.source.buffer)), self.steps.connections.windows_partition(forward)
             if disjoint:
                 size = self.steps.storage.size(op.source.buffer)
                 clear = f"device::clear(net.{to}.row(0, 0), sizeof(float) * {size} * static_cast<std::size_t>(rows)); "
@@ -202,33 +166,27 @@ class SequenceCalls:
         return f"gather_wired_back({ends}, {by_source}, {deltas}, {reach}, {tables.weight}, {sums});"
 
     def gradient(self, op: object) -> tuple[str, str] | None:
-        """Return the call for a gradient and the statement that allocates its slices (partial sums).
-
-        None if the gradient needs a network-specific kernel.
-        """
-        if isinstance(op, DenseWeightGradient):
+        """Return the call for a gradient and the statement that allocates its slices (partial sums); None for a network-specific kernel."""
+        if isinstance(op, ops.DenseWeightGradient):
             outputs, inputs = self.steps.storage.size(op.target), self.steps.storage.size(op.source.buffer)
             parameter = op.gradient.removeprefix("d_")
-            call = (
-                f"whole_gradient({self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, "
-                f"Factors::SPLIT, {_slices(op.gradient)});"
-            )
-            return call, f"{parameter}.slice_by(whole_slice_rows(static_cast<int>(rows), {inputs}, {outputs}), rows);"
-        if isinstance(op, ConvolveWeightGradient | ConvolveBiasGradient) and not self.steps.rounds_delta(op.target):
+            given = f"{self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, Factors::SPLIT"
+            slices = f"whole_slice_rows(static_cast<int>(rows), {inputs}, {outputs})"
+            return f"whole_gradient({given}, {_slices(op.gradient)});", f"{parameter}.slice_by({slices}, rows);"
+        if isinstance(op, ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) and not self.steps.rounds_delta(op.target):
             return self._convolution_gradient(op)
         if isinstance(op, WiredGradient) and not self.steps.rounds_delta(op.target):
             return self._wired_gradient(op)
         return None
 
-    def _convolution_gradient(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> tuple[str, str]:
-        """Return the call for the gradient of a convolution's weight or bias at all steps, and the statement that allocates its slices."""
+    def _convolution_gradient(self, op: ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) -> tuple[str, str]:
         forward = self.steps.connections.operation(op.connection)
-        assert isinstance(forward, Convolve)
+        assert isinstance(forward, ops.Convolve)
         windows = self.steps.connections.windows(forward)
         self.work[f"convolution_scratch({windows}, rows)"] = None
         layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
         deltas = f"net.d_{op.target}.row(0, 0)"
-        if isinstance(op, ConvolveBiasGradient):
+        if isinstance(op, ops.ConvolveBiasGradient):
             return f"convolve_bias_gradient({windows}, {deltas}, rows, {_slices(op.gradient)}, work.data());", layout
         given = f"{self._rows(op.source)}, {deltas}, rows, {_slices(op.gradient)}, Slices{{}}, work.data()"
         return f"convolve_gradient({windows}, {given});", layout
@@ -236,7 +194,7 @@ class SequenceCalls:
     def _wired_gradient(self, op: WiredGradient) -> tuple[str, str]:
         numbers = max(1, self.steps.storage.size(op.gradient))
         table, few = self.steps.connections.by_parameter(op)
-        source = "{nullptr, nullptr, 0}" if isinstance(op, RescaleBiasGradient) else self._rows(op.source)
+        source = "{nullptr, nullptr, 0}" if isinstance(op, ops.RescaleBiasGradient) else self._rows(op.source)
         self.work[f"wired_scratch({numbers}, rows)"] = None
         ends = self._ends(self.steps.connections.operation(op.connection))
         given = f"{source}, net.d_{op.target}.row(0, 0), rows, {_slices(op.gradient)}, work.data()"
@@ -248,15 +206,15 @@ class SequenceCalls:
         self.prepared[made.name] = made
         return made.given
 
-    def _first(self, source: BufferValue) -> str:
+    def _first(self, source: ops.BufferValue) -> str:
         """Return the C++ expression of the row that is read at step 0 of the first sample."""
         return f"net.{self.steps.limits.received(source.buffer)}.row({-source.delay}, 0)"
 
-    def _rows(self, source: BufferValue) -> str:
+    def _rows(self, source: ops.BufferValue) -> str:
         first = self._first(source)
         return f"{{{first}, nullptr, 0}}" if self.steps.spikes(source.buffer) else f"{{nullptr, {first}, 0}}"
 
-    def _ends(self, op: ConnectionOp) -> str:
+    def _ends(self, op: ops.ConnectionOp) -> str:
         return f"{{{self.steps.storage.size(op.source.buffer)}, {self.steps.storage.size(op.target)}}}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _CLOCK: Final = 1.98e9
-"""Cycles per second of the device."""
+"""Cycles per second that the model assumes."""
 _BLOCKS: Final = 132
 """Number of blocks that run at once, one per multiprocessor."""
 _WARPS: Final = 16
@@ -24,25 +24,18 @@ _LISTS: Final = 7000.0
 
 @dataclass(frozen=True)
 class TeamWork:
-    """Work of one step of a feedback loop, forward or backward.
-
-    Attributes
-    ----------
-    levels
-        Number of barriers per step.
-    neurons
-        Number of neurons of all populations together.
-    listed, dense
-        Number of weights that a step reads only for neurons that spiked, and number of weights that it always reads.
-    rows
-        Number of rows of dense weights that a warp reads for 32 neurons.
-    """
+    """Work of one step of a feedback loop, forward or backward."""
 
     levels: int
+    """Number of barriers per step."""
     neurons: int
+    """Number of neurons of all populations together."""
     listed: int
+    """Number of weights that a step reads only for neurons that spiked."""
     dense: int
+    """Number of weights that a step always reads."""
     rows: int
+    """Number of rows of dense weights that a warp reads for 32 neurons."""
 
 
 def team_seconds(work: TeamWork, batch: int, steps: int) -> float:

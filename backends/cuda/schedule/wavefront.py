@@ -32,15 +32,8 @@ def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
     """Return the schedule with the fewest barriers per time step, with each population in its earliest possible stretch.
 
     With M barriers per step, population p runs time step t in stretch M t + f(p). A value read from q with delay d must be at
-    least a barrier old: f(p) >= f(q) - M d + 1. Such an f exists if no cycle has more connections than M times its delays (Leiserson and
-    Saxe, "Retiming synchronous circuitry", Algorithmica 6, 1991).
-
-    Parameters
-    ----------
-    names
-        All populations.
-    edges
-        The connections between populations; every cycle has a delay.
+    least a barrier old: f(p) >= f(q) - M d + 1. Such an f exists if no cycle has more connections than M times the sum of its delays
+    (Leiserson and Saxe, "Retiming synchronous circuitry", Algorithmica 6, 1991).
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Variables and vertices of parameters: the optimiser, gradient norms, copies of weights."""
+"""Emitted code of parameters: variables, optimiser, gradient norms, copies of weights."""

@@ -1,6 +1,7 @@
 """Emitted code that clips gradients by their joint norm, and skips updates if a gradient is not finite.
 
-Gradients are squared where they are summed. The squares are summed by tile and by chip, and the total determines the clipping factor.
+Gradients are squared where they are summed. The squares are summed by tile and, if there are several chips, by chip; the clipping factor is
+computed from the total.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Final
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.updates import printed_rule
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parameters.updates import FACTOR, accumulates, clips, scaled, update_vertices, updated, width
-from snnc.backends.poplar.parts import ONCE, Assembly, Body, CodeletField, class_name, connected
+from snnc.backends.poplar.parameters.updates import FACTOR, accumulates, clips, scaled, sum_before_updates, width
+from snnc.backends.poplar.parts import ONCE, Assembly, Body, VertexLoop, class_name, connected
 from snnc.compiler.losses.update_rules import NORM_EPSILON
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
 from snnc.compiler.tiles.vertices.parameter_vertices import clip, judge_update, squares
@@ -38,37 +39,28 @@ def norm_sets(net: PoplarNetwork) -> dict[str, str]:
 
 
 def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add vertices that sum gradients and their squares before the existing updates, which then read only the sums."""
+    """Add vertices that sum gradients and their squares; the existing updates, which follow, then read only the sums."""
     if not clips(net):
         return
     assembly.variable(
         "std::unique_ptr<SquareSums>", "square_sums", "std::make_unique<SquareSums>(graph)", "sums of squares of the gradients"
     )
     assembly.on_tile("FLOAT", FACTOR.removesuffix("[0]"), "factor that clips all gradients")
-    loops, vertex = assembly.loops.get("update", []), squares(net.costs, accumulates=accumulates(net), scaled=scaled(net))
-    squared = []
-    updates = {class_name(vertex) for vertex in (updated(net), *update_vertices(net))}
-    for index, loop in enumerate(loops):
-        if loop.codelet not in updates:
-            continue
-        given = {f.name: f.value for f in loop.fields}
+    vertex = squares(net.costs, accumulates=accumulates(net), scaled=scaled(net))
+
+    def squared(update: VertexLoop) -> VertexLoop:
+        given = {f.name: f.value for f in update.fields}
         values = {f.name: given[f.name] for f in vertex.fields if f.name in given}
-        sums = f"square_sums->add({loop.tile}, {net.plan.target.workers})"
+        sums = f"square_sums->add({update.tile}, {net.plan.target.workers})"
         fields = connected(vertex, {**values, "sums": given["gradient"], "squares": sums})
-        squared.append(replace(loop, compute_set=_SQUARES, codelet=class_name(vertex), fields=fields))
-        loops[index] = replace(loop, fields=tuple(_without_parts(f, given["rates"]) for f in loop.fields if f.name != "kept"))
-    assembly.loops["update"] = [*loops, *squared]
+        return replace(update, compute_set=_SQUARES, codelet=class_name(vertex), fields=fields)
+
+    sum_before_updates(net, assembly, squared, without="kept")
     _add_sums(net, assembly)
 
 
-def _without_parts(field: CodeletField, rates: str) -> CodeletField:
-    """Return a field of an update that reads the summed gradient instead of its parts."""
-    value = {"others": rates, "parts": "1"}.get(field.name)
-    return field if value is None else replace(field, value=value)
-
-
 def _add_sums(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the vertices that sum the squares, compute the clipping factor and adapt the loss scale."""
+    """Add the vertices that sum the squares, compute the clipping factor, and adapt the loss scale."""
     target, of = net.plan.target, {"losses": "s.parts", "total": "s.sum[0]", "count": "s.parts.numElements()"}
     levels = {"tiles": "square_sums->of_tiles()"}
     if target.chips > 1:
@@ -87,7 +79,7 @@ def _add_sums(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def norm_codelets(net: PoplarNetwork) -> list[Body]:
-    """Return the template data of the codelets for the squares and the clipping factor."""
+    """Return the template data of the codelets for squares and clipping factor."""
     optimizer = net.program.optimizer
     if optimizer is None or not clips(net):
         return []

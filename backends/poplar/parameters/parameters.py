@@ -1,4 +1,4 @@
-"""Variables of parameters, their copies, gradients and moments, and the vertices that update them.
+"""Emitted code for parameters: variables, copies, gradients and moments, and the vertices that update them.
 
 docs/reference/terms.md explains the terms of tile machines: block, column group, replica, private gradient.
 """
@@ -11,8 +11,16 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parameters.passes import repeats, set_in_passes
-from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, keeps_remainder, optimizer_arrays, rates_of
+from snnc.backends.poplar.parameters.updates import (
+    FACTOR,
+    clips,
+    connected_update,
+    keeps_remainder,
+    optimizer_arrays,
+    rates_of,
+    repeats,
+    set_in_passes,
+)
 from snnc.backends.poplar.parts import Assembly, Values
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
@@ -28,35 +36,35 @@ PACKED_ROWS: Final = "weight_rows_packed"
 class PlacedParameter:
     """A parameter, and the population on whose blocks it is stored.
 
-    `form` is "dense" ([inputs][neurons]), "wide" (one value per neuron) or "shared" (one value for all). `order` is the C++ expression for
-    the positions of its elements in the host's array, `rows` for the number of its rows.
+    `form` is "dense" ([inputs][neurons]), "wide" (one value per neuron) or "shared" (one value for all). `shape`, `order`, `rows` and
+    `first` are C++: the shape of the host's array, the positions of the stored elements in it, the number of rows, and the position of a
+    group's first column.
     """
 
     name: str
     population: str
     form: str
-    shape: tuple[int, ...]
+    shape: str
     order: str
     rows: str
     learned: bool
     label: str
     half: bool
     first: str = "g.first"
-    """C++ expression of the position of a group's first column in the host's array."""
 
     @property
     def layout_function(self) -> str:
-        """Name of the function of ``Layout`` that creates its variables."""
+        """Name of the C++ function that creates its variables."""
         return "half_weights" if self.half else self.summed
 
     @property
     def summed(self) -> str:
-        """Name of the function of ``Layout`` for the sums of its gradient: float32, and padded like the weights if these are float16."""
+        """End of the name of the C++ function that creates the sums of its gradient, which have the padding of its variables."""
         return "weights" if self.form == "dense" or self.half else "rows"
 
 
 def placed_parameters(net: PoplarNetwork) -> Iterator[PlacedParameter]:
-    """Yield each parameter that the program uses once, except weights and biases of indexed connections."""
+    """Yield once each parameter that the program uses, except weights and biases of indexed connections."""
     learned = {op.parameter for op in net.program.update} if net.training else set()
     seen: set[str] = set()
     for population in net.program.populations:
@@ -75,8 +83,8 @@ def placed_parameters(net: PoplarNetwork) -> Iterator[PlacedParameter]:
 
 
 def _placed(net: PoplarNetwork, name: str, population: str, form: str, order: str, rows: str, learned: bool) -> PlacedParameter:
-    parameter, shape = net.program.parameters[name], net.program.buffers[name].shape or (1,)
-    return PlacedParameter(name, population, form, shape, order, rows, learned, parameter.label, parameter.half)
+    parameter = net.program.parameters[name]
+    return PlacedParameter(name, population, form, net.cpp_shape(name), order, rows, learned, parameter.label, parameter.half)
 
 
 def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: bool) -> PlacedParameter:
@@ -108,16 +116,11 @@ def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
     for connection in net.program.connections:
         if connection in net.copied_rows:
             _source_rows(net, assembly, connection)
-        elif connection.weight and connection.kind != "dense" and connection.id not in net.indexed and net.input_gradient(connection.id):
+        elif connection.weight and connection.kind != "dense" and connection.id not in net.indexed and connection.id in net.input_gradients:
             _source_numbers(net, assembly, connection, connection.weight)
 
 
-def _shape(placed: PlacedParameter) -> str:
-    return "{" + ", ".join(map(str, placed.shape)) + "}"
-
-
 def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> None:
-    """Declare a parameter, the copies for its readers, and the tensor that the host sees."""
     name, p = placed.name, placed.population
     comment = f"parameter {placed.label}"
     if placed.form == "shared":
@@ -131,11 +134,11 @@ def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, 
             assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
         whole = f"{name}.all"
     if not copied:
-        assembly.tensors.append(f'parameter_of_blocks("{name}", {_shape(placed)}, {whole}, {placed.order});')
+        assembly.tensors.append(f'parameter_of_blocks("{name}", {placed.shape}, {whole}, {placed.order});')
     elif placed.half:
-        assembly.tensors.append(f'half_parameter("{name}", {_shape(placed)}, {whole}, {placed.order});')
+        assembly.tensors.append(f'half_parameter("{name}", {placed.shape}, {whole}, {placed.order});')
     else:
-        assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {_shape(placed)}, {whole}, {placed.order}, true);')
+        assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {placed.shape}, {whole}, {placed.order}, true);')
 
 
 def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> None:
@@ -145,16 +148,15 @@ def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -
         sums = assembly.variable("Parts", f"d_{name}", f'layout.block_numbers({p}, "d_{name}")', f"private gradients of {placed.label}")
         total = f"{sums}.range(0, 1)"
     else:
-        sums = assembly.variable(
-            "Sums", f"d_{name}", f'layout.block_{placed.summed}({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
-        )
+        made = f'layout.block_{placed.summed}({p}, "d_{name}", {placed.rows})'
+        sums = assembly.variable("Sums", f"d_{name}", made, f"private gradients of {placed.label}")
         assembly.forget("backward", f"{sums}.others")
         total, order = f"totals({p}, {sums})", f"first_replica({p}, {order})"
         values = {"sums": f"{sums}.first[g.index]", "others": f"{sums}.of_others(g)"}
         values |= {"count": f"{sums}.first.size(g.index)", "parts": "g.end - g.begin"}
         groups = ("Group", "g", f"with_private_sums({p})")
         assembly.add("update", placed.label, groups, "sum_private_gradients", sum_private(net.costs), values)
-    assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {order}, false);')
+    assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {placed.shape}, {total}, {order}, false);')
 
 
 def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> None:
@@ -167,7 +169,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
         "rates": rates_of(net, name),
         "value": name if shared else f"own_share({p}, {name}, g)",
         "gradient": f"d_{name}[0]" if shared else f"summed_share({p}, d_{name}, g)",
-        # Every field must be connected: with only one gradient, `others` is connected to the rates, which the vertex reads anyway.
+        # Every field must be connected. If there are no other gradients, `others` is connected to the rates, which the vertex reads anyway.
         "others": f"{parts} > 1 ? {others} : rates",
         "count": 1 if shared else f"own_share({p}, {name}, g).numElements()",
         "parts": parts,
@@ -181,7 +183,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
         whole = kept if shared else f"all_shares({p}, {kept})"
         order = placed.order if shared else f"first_replica({p}, {placed.order})"
         role = "SETTING" if moment == "kept" else "MOMENT"
-        assembly.tensors.append(f'tensor("{kept}", SNNC_{role}, {_shape(placed)}, {whole}, {order}, true);')
+        assembly.tensors.append(f'tensor("{kept}", SNNC_{role}, {placed.shape}, {whole}, {order}, true);')
         values[moment] = kept if shared else f"{kept}[g.index]"
     tile, groups = ("g.tile", f"with_share({p}, {name})") if not shared else (f"{p}.groups[0].tile", "")
     values |= {"clip": FACTOR} if clips(net) else {}
@@ -191,7 +193,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
 
 
 def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
-    """Return the fields that locate weights in the host's array, for stochastic rounding."""
+    """Return the fields for stochastic rounding, whose random numbers depend on the position of a weight in the host's array."""
     if net.program.rounding is None or net.program.rounding.kind != "stochastic":
         return {}
     number = [op.parameter for op in net.program.update].index(placed.name)
@@ -206,7 +208,7 @@ def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
 
 
 def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
-    """Copy the weights of a one-to-one connection to the tiles of the source, where the input gradient is computed."""
+    """Add a copy of the weights of a one-to-one connection on the tiles of its source, which compute the input gradient."""
     source, target, rows = connection.source, connection.target, f"{weight}_rows"
     half = net.program.parameters[weight].half
     if net.size(weight) == 1:
@@ -220,7 +222,7 @@ def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: Connecti
 
 
 def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> None:
-    """Add vertices that collect the weight rows of each source tile from all column groups, directly or packed, and order them."""
+    """Add vertices with which source tiles collect their rows of the weights from all column groups, directly or packed."""
     source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
     inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
     half = net.program.parameters[connection.weight or ""].half
@@ -240,7 +242,7 @@ def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionI
 
 
 def _packed_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> str:
-    """Add vertices with which target tiles pack the rows of their bundle; return the C++ of the pieces that a source tile reads."""
+    """Add vertices with which target tiles pack rows of the weights; return the C++ for the pieces that a source tile reads."""
     inputs, bundles = net.size(connection.source_buffer), net.packed_rows[connection.id]
     weight, name = connection.weight, f"{connection.weight}_packing"
     value = f"Packing({connection.source}, {connection.target}, {inputs}, {bundles})"

@@ -1,17 +1,20 @@
-"""Emitted code of the optimiser: updates of parameters, and the rates (learning rate and other factors) of each group of parameters."""
+"""Emitted code of the optimiser: the updates of parameters, and the rates (learning rate and other factors) of groups of parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from snnc.backends.codegen.printing import c_assignments, c_literal
 from snnc.backends.codegen.updates import group_numbers, groups_of, needed_rates, printed_rule
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parts import Assembly, Body, Values
+from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, class_name
+from snnc.backends.poplar.vertices.external import only_sums
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.losses.update_rules import moments, rule_of
-from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, update, update_half
+from snnc.compiler.neurons.library.batch_norm import MEAN, SHIFT, SLOPE, VARIANCE, is_batch_norm
+from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, sum_private, update, update_half
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FACTOR: Final = "clip_factor[0]"
@@ -28,7 +31,7 @@ def accumulates(net: PoplarNetwork) -> bool:
 def clips(net: PoplarNetwork) -> bool:
     """Return whether the norm of all gradients is computed, to clip them or to skip updates if some are not finite."""
     optimizer = net.program.optimizer
-    return net.training and not net.external and optimizer is not None and (optimizer.clip_norm is not None or scaled(net))
+    return scaled(net) or (net.training and not net.external and optimizer is not None and optimizer.clip_norm is not None)
 
 
 def scaled(net: PoplarNetwork) -> bool:
@@ -37,12 +40,12 @@ def scaled(net: PoplarNetwork) -> bool:
 
 
 def keeps_remainder(net: PoplarNetwork) -> bool:
-    """Return whether the remainders of rounding float16 weights are stored as float32."""
+    """Return whether the rounding errors of float16 weights are stored."""
     return net.program.rounding is not None and net.program.rounding.kind == "master"
 
 
 def updated(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
-    """Return the vertex that updates float32 parameters or, with `half`, float16 weights, whose positions may be in a table (`placed`)."""
+    """Return the vertex that updates float32 parameters or, with `half`, float16 weights (`placed`: with a table of their positions)."""
     number, rounding = len(moments(net.program.optimizer)), net.program.rounding
     if half and rounding is not None:
         kept = {"accumulates": accumulates(net), "clips": clips(net)}
@@ -65,8 +68,26 @@ def update_vertices(net: PoplarNetwork) -> list[VertexSpec]:
     return [found[name] for name in sorted(found)]
 
 
+def sum_before_updates(
+    net: PoplarNetwork, assembly: Assembly, summed: Callable[[VertexLoop], VertexLoop], *, without: str | None = None
+) -> None:
+    """For each loop of update vertices, add ``summed(loop)``, vertices that sum gradients; the updates then read only the sums.
+
+    Their field `without` is removed.
+    """
+    updates = {class_name(vertex) for vertex in (updated(net), *update_vertices(net))}
+    loops, sums = assembly.loops.get("update", []), []
+    for index, loop in enumerate(loops):
+        if loop.codelet in updates:
+            sums.append(summed(loop))
+            alone = {"others": next(f.value for f in loop.fields if f.name == "rates"), "parts": "1"}
+            fields = tuple(replace(f, value=alone.get(f.name, f.value)) for f in loop.fields if f.name != without)
+            loops[index] = replace(loop, fields=fields)
+    assembly.loops["update"] = [*loops, *sums]
+
+
 def connected_update(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
-    """Return the update vertex; if gradients are accumulated and clipped, add the field with their sum, which the norm vertices read."""
+    """Return the update vertex; if gradients are accumulated and clipped, with the field for their sum, which the norm vertices read."""
     found = updated(net, half=half, placed=placed)
     return replace(found, fields=(*found.fields, KEPT)) if accumulates(net) and clips(net) else found
 
@@ -82,17 +103,14 @@ def optimizer_arrays(net: PoplarNetwork) -> list[str]:
 
 
 def width(net: PoplarNetwork) -> int:
-    """Return the length of a group's rates.
-
-    If the program needs them, the last elements are the factor that unscales gradients, and the share of a batch in a mean over batches.
-    """
+    """Return the number of rates of a group: those of the optimiser, the factor that unscales gradients, and the share of a batch."""
     if net.program.optimizer is None:
         return _LEAST
     return max(_LEAST, len(rule_of(net.program.optimizer).rate_names)) + scaled(net) + accumulates(net)
 
 
 def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
-    """Add the setting that selects whether the gradients of a batch are stored; return the fields of the vertex that reads it."""
+    """Add the setting that selects whether the gradients of a batch are stored, if they may be; return the fields for it."""
     if not accumulates(net):
         return {}
     assembly.on_tile("INT", "batches", "earlier batches whose gradients are stored")
@@ -102,7 +120,7 @@ def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
 
 
 def rate_numbers(net: PoplarNetwork) -> int:
-    """Return the length of the rates of all groups."""
+    """Return the number of rates of all groups."""
     return width(net) * max(1, len(groups_of(net.program)))
 
 
@@ -113,8 +131,8 @@ def rates_of(net: PoplarNetwork, parameter: str) -> str:
 
 
 def update_code(net: PoplarNetwork) -> Body:
-    """Return the template data of the codelets that update parameters and compute the rates."""
-    gradient = unscaled(net, "gradient[i]")
+    """Return the template data of the codelets that update parameters and compute rates."""
+    gradient = "(gradient[i] * unscale)" if scaled(net) else "gradient[i]"
     rule = printed_rule(net.program.optimizer or SGD(), gradient=gradient)
     kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}
     kept |= {"halves": update_vertices(net), "scaled": scaled(net)}
@@ -125,13 +143,8 @@ def update_code(net: PoplarNetwork) -> Body:
     return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
 
 
-def unscaled(net: PoplarNetwork, gradient: str) -> str:
-    """Return the C++ of a gradient without the loss scale."""
-    return f"({gradient} * unscale)" if scaled(net) else gradient
-
-
 def _shared(net: PoplarNetwork) -> list[Body]:
-    """Return the code that computes the rates of each group: assignments, elements that stay 0, and the share of a batch in a mean."""
+    """Return the template data for the rates of each group: assignments, rates that stay 0, and positions of the last two rates."""
     rule, size = rule_of(net.program.optimizer or SGD()), width(net)
     shares = {name: f"share_after(updates, {c_literal(1 - beta)})" for name, beta in rule.shares.items()}
     found: list[Body] = []
@@ -149,3 +162,27 @@ def _shared(net: PoplarNetwork) -> list[Body]:
             }
         )
     return found
+
+
+def repeats(net: PoplarNetwork) -> bool:
+    """Return whether the backward pass runs several times before an update, as batch normalisations need.
+
+    Gradients and update are then separate programs (:mod:`snnc.backends.training.updates.normalising`).
+    """
+    return net.described.passes > 0
+
+
+def separate_sums(net: PoplarNetwork, assembly: Assembly) -> None:
+    """Add vertices that sum the gradients of each parameter; the existing updates then read only the sums."""
+    if repeats(net):
+        sum_before_updates(net, assembly, lambda update: only_sums(update, sum_private(net.costs)))
+
+
+def set_in_passes(net: PoplarNetwork) -> frozenset[str]:
+    """Return the parameters that the host sets between the passes of an update: statistics of batch normalisations."""
+    found = set()
+    for population in net.program.populations:
+        if repeats(net) and is_batch_norm(population.model):
+            names = dict(zip(population.kernel.parameters, net.step(population.id).parameters, strict=True))
+            found |= {name for of, name in names.items() if population.kernel.labels[of] in (MEAN, VARIANCE, SHIFT, SLOPE)}
+    return frozenset(found)

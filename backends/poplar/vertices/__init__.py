@@ -1,1 +1,1 @@
-"""The vertices of the emitted Poplar program, one kind per file."""
+"""Emitted code that adds vertices, one kind per module."""

@@ -1,4 +1,4 @@
-"""Vertices of the backward pass: adjoint of a step, weight gradients from further windows, gradients of sources.
+"""Emitted vertices of the backward pass: the adjoint of a step, gradients of sources, and weight gradients from further windows.
 
 docs/decisions/0001-poplar-program.md describes the supersteps; docs/reference/terms.md explains block, window and private gradient.
 """
@@ -34,13 +34,13 @@ from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 
 def ring_size(net: PoplarNetwork, buffer: str) -> int:
-    """Return the number of steps for which gradients of an output are pending at once; 0 if these gradients are not computed."""
-    lags = [net.buses[c.id].lag for c in net.program.connections if c.source_buffer == buffer and net.input_gradient(c.id)]
+    """Return for how many steps gradients of an output are stored at once; 0 if they are not computed."""
+    lags = [net.buses[c.id].lag for c in net.program.connections if c.source_buffer == buffer and c.id in net.input_gradients]
     return 1 + (max(lags) - 1) // net.plan.interval if lags else 0
 
 
 def add_backward(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
-    """Add the variables of one population, and its vertices for supersteps B1 (source gradients), B2 (neurons) and BG (further windows)."""
+    """Add a population's variables, and its vertices for the supersteps B1 (source gradients), B2 (neurons) and BG (further windows)."""
     step = net.adjoint(population.id)
     if step is None:
         return
@@ -51,7 +51,6 @@ def add_backward(net: PoplarNetwork, assembly: Assembly, population: PopulationI
 
 
 def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    """Add the vertices that compute a backward step of a population's blocks."""
     layer, every = net.layers[population.id], incoming(net, population.id)
     links = [link for link in every if link.read_backward or link.returned]
     read = [link for link in links if link.read_backward]
@@ -62,7 +61,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
     vertex = backward(net.costs[f"backward.{population.id}"], layer, every, code, sources)
     values = clock_values(net, population.id, forward=False) | window_values(net, links, backward=True)
     values |= weight_gradient_values(read) | weight_values(back) | partial_values(net, back)
-    zeros: list[Body] = [_zero_of(net, link.index, link.connection) for link in read if link.link.weight_gradient]
+    zeros = [_zero_of(net, link.index, link.connection) for link in read if link.link.weight_gradient]
     places: dict[str, str] = {}
     stores = _state_adjoints(assembly, population, step, code, values, places, zeros)
     sums = _parameter_sums(code, values, zeros)
@@ -94,13 +93,13 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
         "sums": sums,
         "incoming": [link.adjoint_body(loops) for link in read],
     }
-    add_to_blocks(net, assembly, population, vertex, values, body, "backward_neurons")
+    add_to_blocks(assembly, population, vertex, values, body, "backward_neurons")
 
 
 def _deltas(
     assembly: Assembly, population: PopulationInfo, links: Sequence[Incoming], code: BackwardCode, values: Values, stores: list[Body]
 ) -> list[Body]:
-    """Add the gradients of currents, for the block itself and for its sources; return the template data that stores the latter."""
+    """Add the gradients of currents, for the block and for its sources; return the template data that stores those for the sources."""
     sent: list[Body] = []
     for port in code.ports:
         current = population.ports[port]
@@ -110,9 +109,8 @@ def _deltas(
         if sends_deltas(links, port):
             half = sends_halves(links, port)
             made = f'layout.{"half_" if half else ""}matrix({population.id}, "d_{current}")'
-            values[f"sent{port}"] = (
-                f"Layout::own({assembly.variable('Matrix', f'd_{current}', made, 'gradient of a current, for the sources')}, b)"
-            )
+            matrix = assembly.variable("Matrix", f"d_{current}", made, "gradient of a current, for the sources")
+            values[f"sent{port}"] = f"Layout::own({matrix}, b)"
             sent.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
     return sent
 
@@ -128,13 +126,14 @@ def _shown(assembly: Assembly, population: PopulationInfo, neurons: int, code: B
 
 
 def _zero_of(net: PoplarNetwork, index: int, connection: ConnectionInfo) -> Body:
+    """Return the template data that sets a private gradient to zero."""
     if connection.id in net.indexed:
-        return {"name": f"gradient{index}", "size": f"size{index}"}
-    if connection.kind == "dense":
-        rows = f"{'inputs' if net.buses[connection.id].kind == 'events' else 'width'}{index}"
-        return {"name": f"gradient{index}", "size": f"padded({rows}, count)"}
-    shared = connection.weight is not None and net.size(connection.weight) == 1
-    return {"name": f"gradient{index}", "size": "1" if shared else "count"}
+        size = f"size{index}"
+    elif connection.kind == "dense":
+        size = f"padded({'inputs' if net.buses[connection.id].kind == 'events' else 'width'}{index}, count)"
+    else:
+        size = "1" if connection.weight is not None and net.size(connection.weight) == 1 else "count"
+    return {"name": f"gradient{index}", "size": size}
 
 
 def _state_adjoints(
@@ -146,7 +145,7 @@ def _state_adjoints(
     places: dict[str, str],
     zeros: list[Body],
 ) -> list[Body]:
-    """Add the adjoints of states, which are passed from step to step; return the template data that stores them."""
+    """Add the adjoints of states; return the template data that stores them for the next step."""
     stores: list[Body] = []
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         if state not in code.states:
@@ -173,48 +172,49 @@ def _parameter_sums(code: BackwardCode, values: Values, zeros: list[Body]) -> li
 def _stored(
     net: PoplarNetwork, population: PopulationInfo, step: NeuronAdjoint, values: Values, places: dict[str, str], code: BlockCode
 ) -> tuple[list[Body], list[Body]]:
-    """Add the states and saved values that the adjoint reads; return their positions at this step, and the loads of float16 values."""
+    """Add the states and saved values that the adjoint reads; return pointers to those of this step, and the loads of float16 values."""
     pointers: list[Body] = []
     past: list[Body] = []
     halves = half_states(net.layers[population.id])
-    for half in halves:
-        values[f"past{half.index}"] = f"{step.states[half.index]}_past[b.index]"
-        names = ((half.before, "before", f"{half.name}_prev"), (half.after, "after", half.name))
+    for rounded in halves:
+        values[f"past{rounded.index}"] = f"{step.states[rounded.index]}_past[b.index]"
+        names = ((rounded.before, "before", f"{rounded.name}_prev"), (rounded.after, "after", rounded.name))
         for (read, place, name), slot in zip(names, half_slots(net), strict=True):
             if read:
-                pointers.append(pointer("const half", f"past_{place}{half.index}", f"past{half.index}[{slot}]"))
-                past.append({"name": name, "value": recall(f"past_{place}{half.index}[m]", half.offset)})
+                pointers.append(pointer("const half", f"past_{place}{rounded.index}", f"past{rounded.index}[{slot}]"))
+                past.append({"name": name, "value": recall(f"past_{place}{rounded.index}[m]", rounded.offset)})
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
-        if state in [half.name for half in halves]:
+        if state in [rounded.name for rounded in halves]:
             continue
         if code.reads & {state, f"{state}_prev"}:
             values[f"state{index}"] = f"{buffer}[b.index]"
         for name, place, slot in zip((f"{state}_prev", state), ("before", "after"), state_slots(net, population, index), strict=True):
             if name not in code.reads:
                 continue
-            if is_half(population, index):
-                pointers.append(pointer("const half", f"{place}{index}", f"state{index}[{slot}]"))
+            half = is_half(population, index)
+            pointers.append(pointer(f"const {'half' if half else 'float'}", f"{place}{index}", f"state{index}[{slot}]"))
+            if half:
                 past.append({"name": name, "value": load_half(f"{place}{index}[m]")})
             else:
-                pointers.append(pointer("const float", f"{place}{index}", f"state{index}[{slot}]"))
                 places[name] = f"{place}{index}[n]"
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
+        if name not in code.reads:
+            continue
+        values[f"saved{index}"] = f"{buffer}[b.index]"
         offset = population.kernel.rounded.get(name)
-        if name in code.reads and offset is not None:
-            values[f"saved{index}"] = f"{buffer}[b.index]"
-            pointers.append(pointer("const half", f"kept{index}", f"saved{index}[{saved_slot(net, 'halves')}]"))
-            past.append({"name": name, "value": recall(f"kept{index}[m]", offset)})
-        elif name in code.reads:
-            values[f"saved{index}"] = f"{buffer}[b.index]"
-            pointers.append(pointer("const float", f"kept{index}", f"saved{index}[{saved_slot(net)}]"))
+        kind, size = ("float", "size") if offset is None else ("half", "halves")
+        pointers.append(pointer(f"const {kind}", f"kept{index}", f"saved{index}[{saved_slot(net, size)}]"))
+        if offset is None:
             places[name] = f"kept{index}[n]"
+        else:
+            past.append({"name": name, "value": recall(f"kept{index}[m]", offset)})
     return pointers, past
 
 
 def _outputs(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint, values: Values, code: BlockCode
 ) -> list[Body]:
-    """Declare the gradients of outputs that source gradients write, and return the template data of all outputs that the code reads."""
+    """Declare the gradients of outputs that connections add to; return the template data of those that the code reads."""
     outputs: list[Body] = []
     for index, buffer in enumerate(step.outputs):
         ring = ring_size(net, buffer)
@@ -234,12 +234,11 @@ def _outputs(
 def _record_delays(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, buffer: str, index: int, values: Values
 ) -> list[int]:
-    """Add the adjoints of the records of an output, if the loss reads it; return the delays of the records in steps."""
+    """Add the adjoints of the records of an output that the loss reads; return the delays of these records in steps."""
     delays = []
     for op in net.program.backward:
         if isinstance(op, RecordAdjoint) and op.source.buffer == buffer and op.output == net.program.loss_output:
-            name = f"d_{op.target.removeprefix('d_')}"
-            cells = assembly.cells(population.id, name, "STEPS", f"adjoint of a record of {population.label}")
+            cells = assembly.cells(population.id, f"d_{op.target}", "STEPS", f"adjoint of a record of {population.label}")
             values[f"d_record{index}"] = f"{cells}[b.index]"
             delays.append(op.source.delay)
     return delays
@@ -288,11 +287,11 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
     loops = LoopsByPlace(vertex.loops)
     outgoing = [body | _source_counts(loops, body) for body in outgoing]
     body: Body = {"counts": counted(loops[None]), "rings": outputs, "outgoing": outgoing}
-    add_to_blocks(net, assembly, population, vertex, values, body, "relay_backward")
+    add_to_blocks(assembly, population, vertex, values, body, "relay_backward")
 
 
 def _source_counts(loops: LoopsByPlace, body: Body) -> Body:
-    """Return the statements that count the cycles of an outgoing connection; ``counts_alone`` is for replicas with a single sample."""
+    """Return the statements that count the cycles of an outgoing connection, also for replicas with a single sample (``counts_alone``)."""
     index = body["index"]
     texts = {**BLOCK, **TRIPS, "outputs": f"outputs{index}", "unaligned": "(aligned ? 0u : 1u)"}
     if body["template"] == "maximum":
@@ -301,7 +300,6 @@ def _source_counts(loops: LoopsByPlace, body: Body) -> Body:
 
 
 def _outgoing_values(net: PoplarNetwork, index: int, connection: ConnectionInfo, link: Link, form: TableForm | None) -> Values:
-    """Return the fields with which a block reads the deltas of a target and the weights to it."""
     target = net.population(connection.target)
     delta = f"d_{target.ports[connection.port]}"
     values: Values = {f"stage{index}": net.stages[target.id], f"delay{index}": connection.delay}
@@ -321,7 +319,7 @@ def _outgoing_values(net: PoplarNetwork, index: int, connection: ConnectionInfo,
 
 
 def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    """Add the vertex for a further window: weight gradients, partial products, and the gradients that return for the previous window."""
+    """Add the vertices for a further window: weight gradients, partial products, and gradients that return for the previous window."""
     layer = net.layers[population.id]
     links = [link for link in incoming(net, population.id) if link.limited_back and (link.read_backward or link.returned)]
     buses = returning_buses(net, layer, backward_code(layer), limited=True)
@@ -345,4 +343,4 @@ def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: Popula
         "incoming": [link.body() | {"counts": link.counts(loops, backward=True)} for link in read],
         "partials": [link.partials_body(loops) for link in back],
     }
-    add_to_blocks(net, assembly, population, vertex, values, body, "backward_rounds")
+    add_to_blocks(assembly, population, vertex, values, body, "backward_rounds")

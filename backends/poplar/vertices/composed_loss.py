@@ -13,7 +13,7 @@ from snnc.compiler.tiles.mapped.losses import LossShape, ScoreSlot
 
 
 def composed_context(loss: Composed, shape: LossShape, batch: int, steps: int, workers: int) -> Body:
-    """Return the template data of a lowered loss, with numbers as C++ literals."""
+    """Return the template data of a loss; numbers are C++ literals."""
     return {
         "title": loss.name,
         "batch": c_literal(float(batch)),
@@ -30,7 +30,6 @@ def composed_context(loss: Composed, shape: LossShape, batch: int, steps: int, w
 
 
 def _slot(slot: ScoreSlot) -> Body:
-    """Return the template data of one stored score."""
     return {
         "first": slot.first,
         "place": slot.place,
@@ -44,7 +43,7 @@ def _slot(slot: ScoreSlot) -> Body:
 
 
 def _term(loss: Composed, shape: LossShape, term: Term, first: int, stop: int, steps: int) -> Body:
-    """Return the template data of a term of the loss for outputs `first` … `stop` - 1."""
+    """Return the template data of a term of the loss, for the outputs `first` … `stop` - 1."""
     compares, numbers = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
     inverse, time = term.inverse == "reciprocal", term.statistic == "first_spike"
     known = loss.targets == "step_values" and term.reads_targets
@@ -77,7 +76,7 @@ def _term(loss: Composed, shape: LossShape, term: Term, first: int, stop: int, s
 
 
 def _of_classes(loss: Composed, term: Term, first: int, steps: int) -> str:
-    """Return the C++ of the target of output i; the C++ variable ``right`` is the class of the sample or step."""
+    """Return the C++ for the target of output i; the C++ variable ``right`` is the class of the sample or step."""
     on, off = (c_literal(number) for number in (term.on, term.off))
     if term.squares_counts:
         on, off = (_spikes(number, loss.group, steps, loss.lengths) for number in (term.on, term.off))
@@ -85,9 +84,9 @@ def _of_classes(loss: Composed, term: Term, first: int, steps: int) -> str:
 
 
 def _spikes(rate: float, group: int, steps: int, lengths: bool) -> str:
-    """Return C++ for the target number of spikes of a class, ``int(length * rate * group)``.
+    """Return the C++ for the target number of spikes of a class, ``int(length * rate * group)``.
 
-    If float32 arithmetic gives a different number for some lengths, the expression lists these lengths with their numbers.
+    Lengths for which float32 arithmetic gives another number are listed in the expression.
     """
     if not lengths:
         return c_literal(float(int(steps * rate * group)))

@@ -1,4 +1,4 @@
-"""Statements with which a codelet counts its cycles, generated from the loops in its description."""
+"""Statements with which a codelet counts its cycles: one for each loop in the description of its vertex."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ TRIPS: Final[Texts] = {
 
 
 def counted(loops: Iterable[Loop], texts: Texts = BLOCK) -> list[str]:
-    """Return C++ statements that add the cycles of loops; `texts` are the expressions of trip counts."""
+    """Return C++ statements that add the cycles of loops; `texts` contains C++ for their trip counts."""
     return [f"cycles += {loop.total.text(texts)};  // {loop.name}" for loop in loops]
 
 
 def counts(vertex: VertexSpec, place: Place | None = None, **texts: str) -> list[str]:
-    """Return the result of :func:`counted` for the loops of `vertex` at `place`; a filter for templates, which pass `texts` by name."""
+    """Return :func:`counted` for the loops of `vertex` at `place`: a filter for templates."""
     return counted(vertex.by_place[place], texts)

@@ -1,6 +1,6 @@
-"""Equations of kernels as C++ expressions on one neuron or on two at once, and the loads that they need.
+"""Equations of kernels as C++ expressions, and the loads that they need.
 
-The expressions use the type `Real`, which is ``float`` or ``float2``; ``runtime/codelets/lanes.hpp`` defines the operations of both.
+Their type ``Real`` is ``float`` (one neuron) or ``float2`` (two neurons); ``runtime/codelets/lanes.hpp`` defines the operations of both.
 """
 
 from __future__ import annotations
@@ -8,49 +8,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from snnc.backends.codegen.printing import c_literal
+from snnc.backends.codegen.printing import COMPARED, c_literal
 from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol
 
 ZERO: Final = "splat<Real>(0.0f)"
 ONE: Final = "splat<Real>(1.0f)"
 _INFIX: Final[Mapping[str, str]] = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-_COMPARED: Final[Mapping[str, str]] = {"spike": ">", "spike_ge": ">=", "gt": ">", "ge": ">="}
 _EACH: Final[Mapping[str, str]] = {
-    "pow": "powf",
-    "exp": "expf",
-    "log": "logf",
-    "sqrt": "sqrtf",
-    "abs": "fabsf",
-    "tanh": "tanhf",
-    "erf": "erff",
-    "sin": "sinf",
-    "cos": "cosf",
-    "min": "fminf",
-    "max": "fmaxf",
-    "float16": "rounded_to_half",
+    **{name: f"{name}f" for name in ("pow", "exp", "log", "sqrt", "tanh", "erf", "sin", "cos")},
+    **{"abs": "fabsf", "min": "fminf", "max": "fmaxf", "float16": "rounded_to_half"},
 }
-"""Functions that are called separately for each neuron: those of ``<cmath>``, and one of ``runtime/codelets/half_states.hpp``."""
+"""Functions that are called for each neuron: those of ``<cmath>``, and one of ``runtime/codelets/half_states.hpp``."""
 
 
 def loads(names: Iterable[str], places: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return ``{"name", "value"}`` for each name that has a memory location in `places`."""
+    """Return the template data that loads each of `names` from its place in memory, if `places` has one."""
     wanted = set(names)
     return [{"name": name, "value": load(place)} for name, place in places.items() if name in wanted]
 
 
 def load(place: str) -> str:
-    """Return the C++ of the values from `place` on; a dereferenced pointer (``*p``) is the same for all neurons."""
+    """Return the C++ that loads values from `place` on, or one value for all neurons if `place` is a dereferenced pointer (``*p``)."""
     return f"splat<Real>({place})" if place.startswith("*") else f"load<Real>(&{place})"
 
 
 def recall(place: str, offset: Expression) -> str:
-    """Return the C++ of the values that are stored from `place` on as float16 differences from `offset`."""
+    """Return the C++ that loads values stored from `place` on as float16 differences from `offset`."""
     stored = load_half(place)
     return stored if offset == Number(0.0) else f"{stored} + {_text(offset)}"
 
 
 def offset_from(value: str, offset: Expression) -> str:
-    """Return the C++ of the float16 value to store so that :func:`recall` returns `value`."""
+    """Return the C++ of the difference that is stored so that :func:`recall` returns `value`."""
     return value if offset == Number(0.0) else f"{value} - {_text(offset)}"
 
 
@@ -60,17 +49,17 @@ def pointer(kind: str, name: str, place: str) -> dict[str, str]:
 
 
 def load_half(place: str) -> str:
-    """Return the C++ of the float16 values from `place` on."""
+    """Return the C++ that loads float16 values from `place` on."""
     return f"recall<Real>(&{place})"
 
 
 def equations(assignments: Iterable[Assignment]) -> list[dict[str, str]]:
-    """Return ``{"name", "value"}`` for each assignment, in order."""
+    """Return the template data of assignments."""
     return [{"name": a.target, "value": _text(a.value)} for a in assignments]
 
 
 def _text(expression: Expression) -> str:
-    """Return the C++ of a value, in parentheses if it contains an operator."""
+    """Return an expression as C++, in parentheses if it contains an operator."""
     match expression:
         case Number(value):
             return f"splat<Real>({c_literal(value)})"
@@ -96,11 +85,11 @@ def _text(expression: Expression) -> str:
 
 
 def _condition(expression: Expression) -> str:
-    """Return the C++ of a comparison."""
+    """Return an expression as a C++ comparison."""
     match expression:
         case Call("spike" | "spike_ge" as function, (operand,)):
-            return f"{_text(operand)} {_COMPARED[function]} {ZERO}"
+            return f"{_text(operand)} {COMPARED[function]} {ZERO}"
         case Call("gt" | "ge" as function, (left, right)):
-            return f"{_text(left)} {_COMPARED[function]} {_text(right)}"
+            return f"{_text(left)} {COMPARED[function]} {_text(right)}"
         case _:
             return f"{_text(expression)} != {ZERO}"

@@ -1,4 +1,4 @@
-"""Emitted code for an external loss: the caller sends the adjoint of the output and reads the summed gradients; there is no update."""
+"""Emitted code for an external loss: the host sends the adjoint of the output and reads the summed gradients; there is no update."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from snnc.compiler.tiles.vertices.parameter_vertices import sum_private
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 SUM: Final = "sum_gradients"
-"""Compute set of the last sums of gradients; with an external loss, it replaces the update."""
+"""Compute set of the last sums of gradients, if the training step does not update the parameters."""
 SUM_TITLE: Final = "U1 gradients"
 
 
 def sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Replace each vertex that updates a parameter by one that only sums its gradients."""
+    """Replace vertices that update parameters by vertices that sum their gradients."""
     loops, vertex = assembly.loops.get("update", []), sum_private(net.costs)
     for index, loop in enumerate(loops):
         if loop.codelet == "Update":
@@ -26,7 +26,7 @@ def sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def only_sums(update: VertexLoop, vertex: VertexSpec) -> VertexLoop:
-    """Return vertices that sum the gradients read by `update` but change no parameter; `vertex` is :func:`sum_private`."""
+    """Return the loop that adds a `vertex` from :func:`sum_private` in place of each vertex of the loop `update`."""
     values = {f.name: f.value for f in update.fields}
     fields = connected(vertex, {"sums": values["gradient"], **{name: values[name] for name in ("others", "count", "parts")}})
     return replace(update, compute_set=SUM, codelet=class_name(vertex), fields=fields)
@@ -39,19 +39,20 @@ def population_of(net: PoplarNetwork, output: OutputInfo) -> str:
 
 def adjoint_name(net: PoplarNetwork) -> str:
     """Return the name of the tensor with the adjoint of the output that the loss reads."""
-    return f"d_{_output(net).record}"
+    return f"d_{loss_output(net).record}"
 
 
 def add_external(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the transfer of the output's adjoint from the host before the backward pass."""
+    """Add the transfer of the output's adjoint from the host, and replace the update."""
     sum_for_update(net, assembly)
-    population, adjoint = population_of(net, _output(net)), adjoint_name(net)
-    # The ABI reads a loss after each step. The program does not know the loss of the caller, so the reported loss stays 0.
+    population, adjoint = population_of(net, loss_output(net)), adjoint_name(net)
+    # The host reads a loss after each training step, but the program does not know it.
     assembly.on_tile("FLOAT", "loss", "always zero")
     assembly.tensor("RESULT", "loss", "{1}", "loss", "{}", True)
     shape, order = f"{{STEPS, BATCH, {net.neurons[population]}}}", f"order_of_records({population}, STEPS, BATCH)"
     assembly.tensors.append(f'adjoint_input("{adjoint}", {shape}, {adjoint}.all, {order}, load_labels);')
 
 
-def _output(net: PoplarNetwork) -> OutputInfo:
+def loss_output(net: PoplarNetwork) -> OutputInfo:
+    """Return the output that the loss reads."""
     return next(o for o in net.program.outputs if o.id == net.program.loss_output)

@@ -1,4 +1,4 @@
-"""Vertices that run a step of a population, and vertices that add a further window of spikes to its currents.
+"""Emitted vertices that run a step of a population, or add a further window of spikes to its currents.
 
 docs/reference/terms.md explains block, relay and window.
 """
@@ -32,26 +32,18 @@ TITLES: Final = {
     "source_gradient": "Propagates the targets' deltas to the gradients of the block's outputs.",
     "weight_round": "Adds the entries of a further window to the weight gradients.",
 }
-"""Comments for the vertices on blocks, by vertex name."""
+"""Comment of each vertex on blocks."""
 
 
-def add_to_blocks(
-    net: PoplarNetwork,
-    assembly: Assembly,
-    population: PopulationInfo,
-    vertex: VertexSpec,
-    values: Values,
-    body: Body,
-    compute_set: str,
-) -> None:
-    """Add the codelet of a population, and a vertex on each of its blocks."""
+def add_to_blocks(assembly: Assembly, population: PopulationInfo, vertex: VertexSpec, values: Values, body: Body, compute_set: str) -> None:
+    """Add a codelet of a population, and a vertex on each of its blocks."""
     title, shown = TITLES[vertex.name], f"{population.id} {population.label}"
     comment, group = f"{shown}: {title[:1].lower()}{title[1:]}", "forward" if vertex.name in ("forward", "gather") else "backward"
     assembly.add_codelet(group, comment, ("Block", "b", f"{population.id}.blocks"), [compute_set], vertex, values, title, shown, body)
 
 
 def clock_values(net: PoplarNetwork, population: str, *, forward: bool) -> Values:
-    """Return the fields for the time and the sizes of a vertex on a block."""
+    """Return the fields of a vertex on a block for the time and the sizes."""
     return {
         "k": "second_clock[b.tile]",
         "stage": (net.forward_stages if forward else net.stages)[population],
@@ -63,12 +55,12 @@ def clock_values(net: PoplarNetwork, population: str, *, forward: bool) -> Value
 
 
 def first_value(layer: Layer, *, always: bool = False) -> Values:
-    """Return the field for the first neuron of the block, if a one-to-one connection reads it or `always` is set."""
+    """Return the field for the first neuron of a block, if a one-to-one connection needs it or `always` is set."""
     return {"first": "b.first"} if always or any(link.one_to_one for link in layer.incoming) else {}
 
 
 def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
-    """Add a population's variables and vertices for a step (superstep F2), and for further windows of its currents."""
+    """Add a population's variables and vertices for a step (superstep F2), and the vertices for further windows."""
     step, layer, links = net.step(population.id), net.layers[population.id], incoming(net, population.id)
     saved = net.training and layer.gradient
     supports = [o for o, buffer in enumerate(step.outputs) if buffer in net.stores and net.stores[buffer].with_support]
@@ -82,26 +74,23 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
         if f"a{index}" in code.reads:
             values[f"param{index}"] = parameter_value(parameter, shared)
             places[f"a{index}"] = parameter_place(f"param{index}", shared)
-    halves = _halves(net, assembly, population, step, values, pointers) if saved else []
-    stores += _saved(net, assembly, population, step, values, pointers, halves) if saved else []
+    halves: list[Body] = []
+    if saved:
+        halves = _halves(net, assembly, population, step, values, pointers)
+        saved_stores, saved_halves = _saved(net, assembly, population, step, values, pointers)
+        stores, halves = stores + saved_stores, halves + saved_halves
     halves += half_stores
     masks, sent = _sent(net, assembly, population, step, values)
     records = _records(net, assembly, population, step, values)
     read = {*code.reads, *(r["first"] for r in records if r["first"] is not None)}
     loops = LoopsByPlace(vertex.loops)
+    arguments = {o: [argument_name(population.kernel.outputs[o])] for o in supports}
     body: Body = {
         "counts": counted(loops[None]),
         "pointers": pointers,
         "ports": ports,
         "incoming": [link.step_body(loops) for link in links],
-        "masks": [
-            {
-                "index": o,
-                **_bits(net, population, step, o),
-                "names": [f"o{o}", *([argument_name(population.kernel.outputs[o])] if o in supports else [])],
-            }
-            for o in masks
-        ],
+        "masks": [{"index": o, **_bits(net, population, step, o), "names": [f"o{o}", *arguments.get(o, [])]} for o in masks],
         "loads": loads(read, places) + [p for p in past if p["name"] in read],
         "equations": equations(code.assignments),
         "stores": stores + sent,
@@ -109,13 +98,13 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
         "half_states": bool(past),
         "records": records,
     }
-    add_to_blocks(net, assembly, population, vertex, values, body, "forward_neurons")
+    add_to_blocks(assembly, population, vertex, values, body, "forward_neurons")
     if any(link.limited for link in links):
         _add_gather(net, assembly, population)
 
 
 def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, output: int) -> Body:
-    """Return C++ for a mask word of neuron c and sample s, and for the bit to set in it, for a spike or for a gradient without a spike."""
+    """Return C++ for the word of neuron c and sample s in a mask, and for the bits to set in it."""
     kind, words, spike = net.mask_kind(net.stores[step.outputs[output]]), f"mask{output}[s * words{output}", f"o{output} != 0.0f"
     if kind == "SPIKES":
         return {"word": f"{words} + c / 32]", "bits": f"({spike} ? 0x80000000u : 0u) >> c % 32"}
@@ -126,7 +115,7 @@ def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, outp
 
 
 def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, values: Values, *, rounds: bool) -> list[Body]:
-    """Add the currents; if further windows add to them (`rounds`), each step resets them to zero for the next step."""
+    """Add the currents; if further windows add to them (`rounds`), each step sets them to zero for the next one."""
     ports: list[Body] = []
     for index, (port, shared) in enumerate(zip(population.ports, net.layers[population.id].biases, strict=True)):
         cells = assembly.cells(population.id, port, "1", f"current {population.label}")
@@ -144,7 +133,7 @@ def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, v
 def _states(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values, places: dict[str, str]
 ) -> tuple[list[Body], list[Body], list[Body], list[Body]]:
-    """Add the states; return their positions at this step, stores of float32 states, and loads and stores of float16 states."""
+    """Add the states; return pointers to them, stores of float32 states, and loads and stores of float16 states."""
     pointers: list[Body] = []
     stores: list[Body] = []
     past: list[Body] = []
@@ -154,7 +143,7 @@ def _states(
         half = is_half(population, index)
         shape, first = f"{{BATCH, {net.neurons[population.id]}}}", f"first_slots({cells}, {slots})"
         if half:
-            assembly.half_state(f"{buffer}_initial", shape, first, f"order_of_half_states({population.id})")
+            assembly.tensors.append(f'half_state("{buffer}_initial", {shape}, {first}, order_of_half_states({population.id}));')
         else:
             assembly.tensor("STATE", f"{buffer}_initial", shape, first, f"order_of_states({population.id})", True)
         values[f"state{index}"] = f"{buffer}[b.index]"
@@ -175,7 +164,7 @@ def _states(
 def _halves(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values, pointers: list[Body]
 ) -> list[Body]:
-    """Add the float16 history of states; return the template data that stores their values before or after each step."""
+    """Add the float16 histories of states; return the template data that stores their values before or after each step."""
     stores: list[Body] = []
     slots = f"{KEPT} + 1" if net.plan.segment else "STEPS + 1"
     first = f"t == 0 || *k % {net.plan.segment} < interval" if net.plan.segment else "t == 0"
@@ -195,35 +184,28 @@ def _halves(
 
 
 def _saved(
-    net: PoplarNetwork,
-    assembly: Assembly,
-    population: PopulationInfo,
-    step: NeuronStep,
-    values: Values,
-    pointers: list[Body],
-    halves: list[Body],
-) -> list[Body]:
-    """Declare the values that the backward pass reads later, and return the template data that stores them."""
+    net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values, pointers: list[Body]
+) -> tuple[list[Body], list[Body]]:
+    """Declare the values that the backward pass reads later; return the template data that stores them as float32 and as float16."""
     stores: list[Body] = []
+    halves: list[Body] = []
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
-        slots, shown, offset = KEPT if net.plan.segment else "STEPS", f"kept {population.label}", population.kernel.rounded.get(name)
-        if offset is not None:
-            cells = assembly.half_cells(population.id, buffer, slots, shown)
-            values[f"saved{index}"] = f"{assembly.forget('forward', cells)}[b.index]"
-            pointers.append(pointer("half", f"kept{index}", f"saved{index}[{saved_slot(net, 'halves')}]"))
+        offset = population.kernel.rounded.get(name)
+        cells, kind, size = (assembly.cells, "float", "size") if offset is None else (assembly.half_cells, "half", "halves")
+        made = cells(population.id, buffer, KEPT if net.plan.segment else "STEPS", f"kept {population.label}")
+        values[f"saved{index}"] = f"{assembly.forget('forward', made)}[b.index]"
+        pointers.append(pointer(kind, f"kept{index}", f"saved{index}[{saved_slot(net, size)}]"))
+        if offset is None:
+            stores.append({"name": f"kept{index}[n]", "value": name})
+        else:
             halves.append({"name": f"kept{index}[m]", "value": offset_from(name, offset), "when": ""})
-            continue
-        cells = assembly.cells(population.id, buffer, slots, shown)
-        values[f"saved{index}"] = f"{assembly.forget('forward', cells)}[b.index]"
-        pointers.append(pointer("float", f"kept{index}", f"saved{index}[{saved_slot(net)}]"))
-        stores.append({"name": f"kept{index}[n]", "value": name})
-    return stores
+    return stores, halves
 
 
 def _sent(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values
 ) -> tuple[list[int], list[Body]]:
-    """Declare the masks and values that a population sends; return which outputs have masks, and the template data that stores values."""
+    """Declare the masks and values that a population sends; return the outputs with masks, and the template data that stores values."""
     masks: list[int] = []
     stores: list[Body] = []
     for index, buffer in enumerate(step.outputs):
@@ -246,32 +228,25 @@ def _sent(
 
 
 def _records(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values) -> list[Body]:
-    """Declare the recorded outputs of a population, and return the template data that stores them."""
+    """Declare the recorded outputs of a population; return the template data that stores them."""
     records: list[Body] = []
-    n = net.neurons[population.id]
-    for index, output in enumerate(net.records(population.id)):
+    for index, output in enumerate(o for o in net.program.outputs if o.source.buffer in step.outputs):
         cells = assembly.cells(population.id, output.record, "STEPS", f"record {output.label}")
         values[f"record{index}"] = f"{cells}[b.index]"
         if output in net.measured(population.id):
             add_moments(net, assembly, population.id, output, cells)
         else:
             order = f"order_of_records({population.id}, STEPS, BATCH)"
-            assembly.tensor("RECORD", output.record, f"{{STEPS, BATCH, {n}}}", f"{cells}.all", order, False)
+            shape = f"{{STEPS, BATCH, {net.neurons[population.id]}}}"
+            assembly.tensor("RECORD", output.record, shape, f"{cells}.all", order, False)
         delay, buffer = output.source.delay, output.source.buffer
         first = _value_before_first_step(population, buffer) if delay else None
-        records.append(
-            {
-                "index": index,
-                "delay": delay,
-                "value": f"o{step.outputs.index(buffer)}",
-                "first": first,
-            }
-        )
+        records.append({"index": index, "delay": delay, "value": f"o{step.outputs.index(buffer)}", "first": first})
     return records
 
 
 def _value_before_first_step(population: PopulationInfo, buffer: str) -> str | None:
-    """Return the symbol of an output's value before the first step, if it is a state."""
+    """Return the name of an output's value before the first step, if it is a state."""
     port = next(label for label, name in population.output_buffers.items() if name == buffer)
     return next((f"{s}_prev" for s in population.kernel.states if population.kernel.labels[s] == port), None)
 
@@ -284,4 +259,4 @@ def _add_gather(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
     vertex = gather(net.costs[f"gather.{population.id}"], layer, links)
     loops = LoopsByPlace(vertex.loops)
     body: Body = {"counts": counted(loops[None]), "incoming": [link.body() | {"counts": link.counts(loops)} for link in links]}
-    add_to_blocks(net, assembly, population, vertex, values, body, "forward_gather")
+    add_to_blocks(assembly, population, vertex, values, body, "forward_gather")

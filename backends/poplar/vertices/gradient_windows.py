@@ -1,7 +1,7 @@
-"""Windowed input gradients: variables, fields and vertices for gradients that return to only a few neurons of a source.
+"""Emitted code for windowed gradients, which return to only a few neurons of a source (docs/decisions/0007-windowed-gradients.md).
 
-Relays send a window: a list of the neurons that receive a gradient. Targets compute partial products for its entries, two stages of
-vertices sum these, and relays return the sums to the source (docs/decisions/0007-windowed-gradients.md).
+Relays send a window, a list of these neurons. Targets compute partial products for its entries, two stages of vertices sum these, and
+relays return the sums to the source.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.poplar.vertices.counting import counted
 from snnc.backends.poplar.vertices.links import Incoming
-from snnc.compiler.ir.plan import BusPlan
+from snnc.compiler.ir.plan import BusPlan, GradientPlan
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, support_bounds
 from snnc.compiler.tiles.codelets.block_code import BackwardCode
@@ -23,53 +23,40 @@ from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, redu
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 REDUCE: Final = "reduce_gradients"
-"""Compute set of the first stage of the reduction, which sums partial products."""
+"""Compute set of the first stage, which sums partial products."""
 
 
 def add_gradient_windows(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the partial products and both stages of their reduction, for every bus whose gradients return in windows."""
-    for bus in net.plan.buses:
-        if bus.gradient is None:
-            continue
-        store = net.stores[bus.buffer]
-        links = [c for c in net.program.connections if net.buses[c.id] == bus and net.returns(c.id)]
+    """Add the partial products and both stages of their sums, for every bus on which gradients return in windows."""
+    for bus in net.gradient_buses:
+        assert bus.gradient is not None
+        links = [c for c in net.program.connections if net.buses[c.id] == bus and c.id in net.returning]
         for link in links:
-            expression = f'layout.sample_rows({link.target}, "{partial_name(link)}", {bus.gradient.capacity})'
-            assembly.forget("backward", assembly.variable("Parts", partial_name(link), expression, f"partial products of {link.label}"))
-        _stage_one(assembly, bus, links, net)
-        _stage_two(net, assembly, store, bus)
-
-
-def partial_name(connection: ConnectionInfo) -> str:
-    """Return the name of the variable with a connection's partial products."""
-    return f"{connection.id}_partial"
+            name = f"{link.id}_partial"
+            made = f'layout.sample_rows({link.target}, "{name}", {bus.gradient.capacity})'
+            assembly.forget("backward", assembly.variable("Parts", name, made, f"partial products of {link.label}"))
+        _stage_one(net, assembly, bus, bus.gradient, links)
+        _stage_two(net, assembly, bus, bus.gradient)
 
 
 def partial_values(net: PoplarNetwork, links: Iterable[Incoming]) -> Values:
-    """Return the fields with which a block writes the partial products of connections, as C++ expressions."""
+    """Return the fields with which a block writes the partial products of connections."""
     values: Values = {}
     for link in links:
         gradient = net.buses[link.connection.id].gradient
         assert gradient is not None
         values[f"capacity{link.index}"] = gradient.capacity
-        values[f"partial{link.index}"] = f"{partial_name(link.connection)}[b.index]"
+        values[f"partial{link.index}"] = f"{link.connection.id}_partial[b.index]"
     return values
 
 
-def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo], net: PoplarNetwork) -> None:
+def _stage_one(net: PoplarNetwork, assembly: Assembly, bus: BusPlan, gradient: GradientPlan, links: Sequence[ConnectionInfo]) -> None:
     """Add the vertices that sum the partial products of all column groups that read a bus."""
-    assert bus.gradient is not None
-    capacity = bus.gradient.capacity
-    producers = ", ".join(f"{{{c.target}, {partial_name(c)}}}" for c in links)
-    assembly.variable(
-        "Producers", f"{bus.id}_producers", f"Producers({capacity}, {{{producers}}})", "groups whose partial products are summed"
-    )
-    reduced = assembly.variable(
-        "Tensor",
-        f"{bus.id}_reduced",
-        f'layout.pieces({bus.id}_sums, "{bus.id}_reduced", {bus.gradient.parts}, {capacity})',
-        "sums of partial products",
-    )
+    of_groups = ", ".join(f"{{{c.target}, {c.id}_partial}}" for c in links)
+    producers = f"Producers({gradient.capacity}, {{{of_groups}}})"
+    assembly.variable("Producers", f"{bus.id}_producers", producers, "groups whose partial products are summed")
+    made = f'layout.pieces({bus.id}_sums, "{bus.id}_reduced", {gradient.parts}, {gradient.capacity})'
+    reduced = assembly.variable("Tensor", f"{bus.id}_reduced", made, "sums of partial products")
     values = {
         "partials": f"{bus.id}_producers.of(p)",
         "sums": f"Layout::part_of({reduced}, p)",
@@ -81,10 +68,9 @@ def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo]
     assembly.add_codelet("reduction", f"{bus.id}: {title}", sums, [REDUCE], vertex, values, title, bus.id)
 
 
-def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) -> None:
-    """Add the vertices with which relays store the number of entries of a window, and compute the final sums of the entries' gradients."""
-    assert bus.gradient is not None
-    relays = f"{store.buffer}_relays"
+def _stage_two(net: PoplarNetwork, assembly: Assembly, bus: BusPlan, gradient: GradientPlan) -> None:
+    """Add the vertices with which relays store the number of entries of a window, and compute the last sums of their gradients."""
+    relays = f"{bus.buffer}_relays"
     counts = assembly.kept(relays, "poplar::UNSIGNED_INT", f"{bus.id}_counts", 1, "number of entries in the previous window")
     limited, items = net.limited(bus, backward=True), ("Relay", "r", relays)
     remembered: Values = {"samples": "r.samples", "number": f"Layout::samples({bus.id}_support_number, r)", "counts": f"{counts}[r.index]"}
@@ -92,8 +78,8 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
     assembly.add_codelet("reduction", f"{bus.id}: {title}", items, sets, remember(net.costs), remembered, title, bus.id)
     values = {
         "samples": "r.samples",
-        "capacity": bus.gradient.capacity,
-        "parts": bus.gradient.parts,
+        "capacity": gradient.capacity,
+        "parts": gradient.parts,
         "counts": f"{counts}[r.index]",
         "sums": f"sums_of({bus.id}_reduced, r)",
         "values": f"Layout::samples({bus.id}_back_values, r)",
@@ -107,32 +93,23 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
 
 
 def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
-    """Declare the windows of the backward pass: neurons that receive a gradient, and gradients of the previous window with their ids."""
+    """Declare the windows of the backward pass: neurons that receive a gradient, and the gradients and ids of the previous window."""
     assert bus.gradient is not None
     relays, capacity = f"{store.buffer}_relays", bus.gradient.capacity
-    for part, comment in (
-        ("support", f"bus {bus.id}: neurons that receive a gradient"),
-        ("back", f"bus {bus.id}: neurons whose gradients return"),
-    ):
-        ids, numbers = f"{bus.id}_{part}_ids", f"{bus.id}_{part}_number"
-        assembly.window(relays, store.poplar_type, ids, store.room(capacity), comment)
-        assembly.window(relays, "poplar::UNSIGNED_INT", numbers, 2, "spikes, entries")
+    for part, comment in (("support", "neurons that receive a gradient"), ("back", "neurons whose gradients return")):
+        assembly.window(relays, store.poplar_type, f"{bus.id}_{part}_ids", store.room(capacity), f"bus {bus.id}: {comment}")
+        assembly.window(relays, "poplar::UNSIGNED_INT", f"{bus.id}_{part}_number", 2, "spikes, entries")
     assembly.window(relays, "poplar::FLOAT", f"{bus.id}_back_values", capacity, "gradients")
 
 
 def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
     """Return the template data with which a relay writes the first window of a bus in the backward pass."""
     window = net.further.window(bus.id, forward=False)
-    return {
-        "index": index,
-        "comment": "Returned window.",
-        "limited": window.limited,
-        "requests": window.requesting_passes > 0,
-    }
+    return {"index": index, "comment": "Returned window.", "limited": window.limited, "requests": window.requesting_passes > 0}
 
 
 def support_values(store: Store, index: int, bus: BusPlan) -> Values:
-    """Return the fields with which a relay writes a window of the backward pass, as C++ expressions."""
+    """Return the fields with which a relay writes a window of the backward pass."""
     assert bus.gradient is not None
     return {
         f"entries{index}": bus.gradient.capacity,
@@ -163,17 +140,16 @@ def support_condition(population: PopulationInfo, index: int) -> str:
 
 
 def returning_buses(net: PoplarNetwork, layer: Layer, code: BackwardCode, *, limited: bool = False) -> list[BusPlan]:
-    """Return the buses on which gradients return in windows to a population, for outputs whose gradient its backward code reads.
+    """Return the buses on which gradients return to the outputs of a population whose gradients its backward code reads.
 
     If `limited`, only those that may need several windows per step.
     """
-    buses = [bus for bus in net.plan.buses if bus.source == layer.id and bus.gradient is not None]
-    read = [bus for bus in buses if f"d_o{layer.outputs.index(bus.buffer)}" in code.reads]
-    return [bus for bus in read if net.limited(bus, backward=True) or not limited]
+    buses = [bus for bus in net.gradient_buses if bus.source == layer.id and f"d_o{layer.outputs.index(bus.buffer)}" in code.reads]
+    return [bus for bus in buses if net.limited(bus, backward=True) or not limited]
 
 
 def returning_values(net: PoplarNetwork, buses: Sequence[BusPlan]) -> Values:
-    """Return the fields of the windows in which gradients return to a block, as C++ expressions."""
+    """Return the fields of the windows in which gradients return to a block."""
     values: Values = {}
     for i, bus in enumerate(buses):
         assert bus.gradient is not None
@@ -190,7 +166,7 @@ def returning_values(net: PoplarNetwork, buses: Sequence[BusPlan]) -> Values:
 
 
 def returning_bodies(layer: Layer, buses: Sequence[BusPlan], loops: LoopsByPlace, ahead: int) -> list[Body]:
-    """Return the template data of the returning windows; their gradients belong to the windows written `ahead` iterations earlier."""
+    """Return the template data of windows in which gradients return; relays wrote their ids `ahead` iterations earlier."""
     iteration = "iteration k + 1" if ahead else "this iteration"
     comment = f"Gradient of the values that the targets read in {iteration}."
     texts = {"windows": "samples", "searches": "searches", "own": "own"}
@@ -207,6 +183,6 @@ def returning_bodies(layer: Layer, buses: Sequence[BusPlan], loops: LoopsByPlace
 
 
 def cleared(net: PoplarNetwork, connection: ConnectionInfo) -> bool:
-    """Return whether a target must clear its partial products, because other targets may read the same window while this one is idle."""
+    """Return whether a target must clear its partial products, because others may read the same window while it is idle."""
     bus = net.buses[connection.id]
     return len({(net.stages[c.target], c.delay) for c in net.program.connections if net.buses[c.id] == bus}) > 1

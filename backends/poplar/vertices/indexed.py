@@ -1,17 +1,17 @@
-"""Emitted code for indexed connections: tables on the tiles, weights and their copies, and fields of the vertices.
+"""Emitted code for indexed connections, which are defined by a table of (source, target, weight).
 
-An indexed connection is defined by a table of (source, target, weight). docs/reference/terms.md explains column group and private gradient.
-A connection ``c`` has these members in ``host.cpp``:
+docs/reference/terms.md explains column group and private gradient. A connection ``c`` has these members in ``host.cpp``:
 
 - ``c_in`` and ``c_out``: the class ``Side`` of the target and of the source;
 - ``c_in_rows``, ``c_in_place``, ``c_in_start``, ``c_in_length``: tables of the target side;
-- ``c_owners``: the owners, tiles that each store and update a part of the weights and biases;
+- ``c_owners``: the owners, which are tiles that store and update a part of the weights and biases each;
 - ``c_theta``: the weights, then the biases, in the parts of the owners;
 - ``c_in_copy`` and ``c_out_copy``: copies of the weights and biases that the column groups of each side use.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -22,16 +22,16 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
-from snnc.compiler.tiles.codelets.block_vertices import NUMBERS, BlockLink
+from snnc.compiler.tiles.codelets.block_vertices import NUMBERS
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
 from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_private
 
 SIDE_TABLES: Final = 6
-"""Number of tables in plan.bin for one side of a connection."""
+"""Number of tables in ``plan.bin`` for one side of a connection."""
 SHARED_SUMS: Final = "shared_sums"
-"""Name of the C++ program in which workers sum the private gradients of column groups."""
+"""C++ name of the Poplar program in which workers sum the private gradients of column groups."""
 _POPLAR_TYPES: Final = {2: "poplar::UNSIGNED_SHORT", 4: "poplar::UNSIGNED_INT"}
 
 
@@ -39,7 +39,7 @@ _POPLAR_TYPES: Final = {2: "poplar::UNSIGNED_SHORT", 4: "poplar::UNSIGNED_INT"}
 
 
 def indexed_tables(net: PoplarNetwork) -> Iterator[npt.NDArray[Any]]:
-    """Yield the tables of all indexed connections: target side, source side, then constants, or owners and the order of the weights."""
+    """Yield the tables of all indexed connections: of the target, of the source, then constants, or owners and order of the weights."""
     for found in net.indexed.values():
         yield from _side_tables(found.target)
         if found.source is not None:
@@ -55,11 +55,8 @@ def indexed_tables(net: PoplarNetwork) -> Iterator[npt.NDArray[Any]]:
 
 def _side_tables(tables: IndexTables) -> Iterator[npt.NDArray[Any]]:
     """Yield the tables that the class ``Side`` of indexed.hpp reads."""
-    pad = np.zeros(1, np.int64)
-    columns = (
-        np.append(tables.low, 0), np.append(tables.span, 0), tables.row_start, tables.run_start, tables.used.group, tables.targets.group,
-        np.append(tables.used.sizes, pad), tables.key_start,
-    )  # fmt: skip
+    low, span, sizes = (np.append(column, 0) for column in (tables.low, tables.span, tables.used.sizes))
+    columns = (low, span, tables.row_start, tables.run_start, tables.used.group, tables.targets.group, sizes, tables.key_start)
     yield np.stack(columns, axis=1)
     yield tables.rows.reshape(-1, 1)
     yield np.stack([tables.place, tables.weight, tables.length], axis=1)
@@ -73,25 +70,20 @@ def _count(found: IndexedConnection) -> int:
 
 
 def table_count(net: PoplarNetwork) -> int:
-    """Return the number of tables in plan.bin that belong to indexed connections."""
+    """Return the number of tables of indexed connections in ``plan.bin``."""
     return sum(_count(found) for found in net.indexed.values())
 
 
 def _first_table(net: PoplarNetwork, connection: str) -> int:
-    """Return the index in plan.bin of the first table of a connection."""
-    before = len(net.plan.populations) + len(net.stores) + sum(b.gradient is not None for b in net.plan.buses)
-    for id_, found in net.indexed.items():
-        if id_ == connection:
-            return before
-        before += _count(found)
-    raise KeyError(connection)
+    earlier = itertools.takewhile(lambda id_: id_ != connection, net.indexed)
+    return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + sum(_count(net.indexed[id_]) for id_ in earlier)
 
 
 # ---- variables and the update ----------------------------------------------------------------------------------------
 
 
 def add_indexed(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the members, copies and updates of all indexed connections."""
+    """Add the variables, copies and updates of all indexed connections."""
     for id_, found in net.indexed.items():
         at = _first_table(net, id_)
         _add_side(assembly, f"{id_}_in", found.connection.target, found.target, at)
@@ -109,7 +101,7 @@ def add_indexed(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection) -> None:
-    """Add the intermediate results of a maximum: the number (from 1) of the first entry with a spike, or the largest value so far."""
+    """Add the intermediate results of a maximum: the number of the first entry with a spike, from 1, or the largest value so far."""
     id_, target = found.connection.id, found.connection.target
     bus = net.buses[id_]
     if bus.kind == "events":
@@ -124,7 +116,7 @@ def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
 
 
 def add_zeroing(assembly: Assembly, population: str, cells: str, comment: str) -> None:
-    """Add vertices that zero the `cells` of all blocks of a population before the first step."""
+    """Add vertices that set the `cells` of all blocks of a population to zero before the first step."""
     values = {"values": f"{cells}[b.index]", "count": f"{cells}.size(b.index)"}
     assembly.add("start", f"{population}: {comment}", ("Block", "b", f"{population}.blocks"), "zero_currents", ZERO_VERTEX, values)
 
@@ -146,7 +138,6 @@ def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTable
 
 
 def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
-    """Declare the weights and gradients of an indexed connection, and add the vertices that sum and update them."""
     connection, id_, target = found.connection, found.connection.id, found.connection.target
     owners = f"{id_}_owners"
     assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "owners of the weights, which update them")
@@ -158,7 +149,7 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection,
             assembly.variable("Parts", f"{side}_copy", f'{side}.copies(graph, "{side}_copy")', "copy of the weights that each group uses")
             assembly.refresh.append(f"to_readers.add({side}.from({id_}_theta.all), {side}_copy.all);")
         _shown(net, assembly, found, "PARAMETER", "", "theta", at + 1, writable=True)
-    if not net.weight_gradient(id_):
+    if id_ not in net.weight_gradients:
         return
     sums = assembly.variable("Parts", f"d_{id_}_theta", f'{id_}_in.private_sums(graph, "d_{id_}_theta")', "private gradients")
     assembly.forget("backward", sums)
@@ -166,22 +157,21 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection,
     _owned(assembly, owners, f"d_{id_}_total", "sums of the private gradients")
     _owned(assembly, owners, f"d_{id_}_rest", "sums of all workers but the first", workers - 1)
     assembly.forget(SHARED_SUMS, f"d_{id_}_rest")
-    assembly.variable(
-        "Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "the groups' parts of each owner's gradient"
-    )
+    shares = f"Shares({target}, {id_}_in, {owners}, {sums})"
+    assembly.variable("Shares", f"{id_}_shares", shares, "the groups' parts of each owner's gradient")
     _shown(net, assembly, found, "GRADIENT", "d_", "total", at + 1, writable=False)
     _add_sums(net, assembly, found, sums)
     _add_updates(net, assembly, found, at)
 
 
 def half_table(net: PoplarNetwork, found: IndexedConnection) -> bool:
-    """Return whether the weights of a connection with tables are float16."""
+    """Return whether the weights of an indexed connection are float16."""
     weight = found.connection.weight
     return weight is not None and net.program.parameters[weight].half
 
 
 def _add_half_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, order: int) -> None:
-    """Add float16 weights, padded to whole words per owner, and float32 biases as separate arrays."""
+    """Add float16 weights, padded to whole words per owner, and float32 biases."""
     connection, id_, weights = found.connection, found.connection.id, found.map.weights
     theta = f'half_theta(graph, {id_}_owners, "{id_}_theta", {weights})'
     assembly.variable("Parts", f"{id_}_theta", theta, f"weights of {connection.label}, in whole words per owner")
@@ -190,7 +180,7 @@ def _add_half_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnec
         made = f'{side}.copies(graph, "{side}_copy", poplar::HALF, 0, {weights})'
         assembly.variable("Parts", f"{side}_copy", made, "copy of the weights that each group uses")
         assembly.refresh.append(f"to_readers.add({side}.from({whole}, 0, {weights}), {side}_copy.all);")
-    shape = "{" + ", ".join(map(str, net.program.buffers[connection.weight or ""].shape or (1,))) + "}"
+    shape = net.cpp_shape(connection.weight or "")
     assembly.tensors.append(f'half_parameter("{connection.weight}", {shape}, {whole}, order_of_table(tables[{order}]));')
     if not found.map.biases:
         return
@@ -199,12 +189,11 @@ def _add_half_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnec
     copies = f'{id_}_in.copies(graph, "{id_}_in_biases", poplar::FLOAT, {weights}, {found.map.elements})'
     assembly.variable("Parts", f"{id_}_in_biases", copies, "copy of the biases that each group uses")
     assembly.refresh.append(f"to_readers.add({id_}_in.from({id_}_beta.all, {weights}, {found.map.elements}), {id_}_in_biases.all);")
-    shape = "{" + ", ".join(map(str, net.program.buffers[connection.bias or ""].shape or (1,))) + "}"
-    assembly.tensor("PARAMETER", str(connection.bias), shape, f"{id_}_beta.all", "{}", True)
+    assembly.tensor("PARAMETER", str(connection.bias), net.cpp_shape(connection.bias or ""), f"{id_}_beta.all", "{}", True)
 
 
 def _add_sums(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, sums: str) -> None:
-    """Add the vertices that sum the private gradients within groups and then, for each owner, over groups."""
+    """Add the vertices that sum the private gradients of each group and then, for each owner, those of all groups."""
     label, id_, target = found.connection.label, found.connection.id, found.connection.target
     values = {
         "sums": f"{sums}[g.begin]",
@@ -227,7 +216,7 @@ def _add_sums(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, 
 
 
 def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int = 1) -> None:
-    """Add an array with `each` values per element of the owners."""
+    """Add an array with `each` values for each element of the owners."""
     size = "o.count" if each == 1 else f"{each} * o.count"
     assembly.variable("Parts", name, f'parts_on(graph, {owners}, "{name}", [](const Owner &o) {{ return {size}; }})', comment)
 
@@ -253,21 +242,20 @@ def _add_updates(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
 
 
 def _rounding(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, order: int) -> Values:
-    """Return the fields for rounding weights: positions, which seed random numbers (stochastic rounding), or remainders ("master")."""
+    """Return the fields for rounding weights: those of random numbers (stochastic rounding), or rounding errors ("master")."""
     id_, weight, rounding = found.connection.id, found.connection.weight or "", net.program.rounding
     if rounding is None or rounding.kind == "nearest":
         return {}
     if rounding.kind == "master":
         _owned(assembly, f"{id_}_owners", f"{id_}_{REMAINDER}", "rounding errors")
-        shape = "{" + ", ".join(map(str, net.program.buffers[weight].shape or (1,))) + "}"
         whole = f"{id_}_{REMAINDER}.all.slice(0, {found.map.weights})"
-        assembly.tensor("MOMENT", f"{weight}_{REMAINDER}", shape, whole, f"order_of_table(tables[{order}])", True)
+        assembly.tensor("MOMENT", f"{weight}_{REMAINDER}", net.cpp_shape(weight), whole, f"order_of_table(tables[{order}])", True)
         return {REMAINDER: f"{id_}_{REMAINDER}[o.index]"}
     number = [op.parameter for op in net.program.update].index(weight)
     values: Values = {"updates": "optimizer_step[0]", "key": f"{parameter_key(rounding.seed, number)}u"}
     if found.map.reordered:
         return values | {"places": f"layout.constants(places_of(o, tables[{order}]), o.tile)"}
-    # Weights are in the model's order: a single column, in which the row is the position.
+    # Weights in the model's order are like a matrix with a single column: the row is the position.
     return values | {"begin": "o.first", "first": 0, "columns": 1, "inputs": 1}
 
 
@@ -302,7 +290,7 @@ def _add_update(
 def _shown(
     net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, role: str, prefix: str, what: str, order: int, *, writable: bool
 ) -> None:
-    """Expose weights and biases, or values that belong to them, to the host."""
+    """Expose the weights and biases, or the values `what` that belong to them, to the host."""
     connection, weights, elements = found.connection, found.map.weights, found.map.elements
     learned = {op.parameter for op in net.program.update}
     suffix = f"_{what}" if role in ("MOMENT", "SETTING") else ""
@@ -312,9 +300,8 @@ def _shown(
     ):
         if name is None or (role != "PARAMETER" and name not in learned):
             continue
-        shape = "{" + ", ".join(map(str, net.program.buffers[name].shape or (1,))) + "}"
         whole = f"{prefix}{connection.id}_{what}.all.slice({first}, {last})"
-        assembly.tensor(role, f"{prefix}{name}{suffix}", shape, whole, way, writable)
+        assembly.tensor(role, f"{prefix}{name}{suffix}", net.cpp_shape(name), whole, way, writable)
 
 
 # ---- vertices --------------------------------------------------------------------------------------------------------
@@ -327,30 +314,8 @@ def table_values(connection: str, index: int, form: TableForm) -> Values:
     return _table_values(side, index, form) | rows | {f"span{index}": f"{side}.span(b)"}
 
 
-def half_table_values(connection: str, index: int, weights: int, *, biased: bool) -> Values:
-    """Return the fields for the float16 weights of a target's vertex, and for its biases."""
-    side = f"{connection}_in"
-    found: Values = {f"weight{index}": f"{side}_copy[b.group]"}
-    if biased:
-        found |= {f"biases{index}": f"{side}_biases[b.group]", f"weights{index}": f"{side}.size(b, {weights})"}
-    return found
-
-
-def gradient_values(link: BlockLink) -> Values:
-    """Return the fields for the block's private sums of weight gradients, and their number."""
-    id_, i = link.link.id, link.index
-    return {f"gradient{i}": f"d_{id_}_theta[b.index]", f"size{i}": f"{id_}_in.size(b)"}
-
-
-def sent_choice_values(link: BlockLink) -> Values:
-    """Return the fields for the chosen entries of a maximum, which its source reads."""
-    id_, i = link.link.id, link.index
-    best: Values = {} if link.link.events else {f"best{i}": f"{id_}_best[b.index]"}
-    return {f"chosen{i}": f"{id_}_chosen[b.index]", **best, f"winner{i}": f"Layout::own({id_}_winner, b)"}
-
-
 def source_values(connection: str, index: int, delta: str, form: TableForm, *, chooses: bool) -> Values:
-    """Return the fields that a source's vertex reads: tables, deltas of its targets, and weights or the chosen entries of a maximum."""
+    """Return the fields of a source's vertex: tables, deltas of its targets, and weights or the chosen entries of a maximum."""
     side = f"{connection}_out"
     weight = {f"winner{index}": f"{side}.rows_of({connection}_winner, b)"} if chooses else {f"weight{index}": f"{side}_copy[b.group]"}
     return _table_values(side, index, form) | {f"delta{index}": f"{side}.rows_of({delta}, b)"} | weight
@@ -365,7 +330,7 @@ def _run_columns(form: TableForm) -> tuple[str, ...]:
 
 
 def table_body(net: PoplarNetwork, connection: str, index: int, *, source: bool = False) -> Body:
-    """Return the template data of an indexed connection in addition to its fields."""
+    """Return the template data for the tables of an indexed connection."""
     found = net.indexed[connection]
     tables = found.source if source else found.target
     assert tables is not None

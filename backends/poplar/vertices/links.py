@@ -1,4 +1,4 @@
-"""Incoming connections of a block (the neurons and samples of one worker): fields for windows, weights, parameters and their gradients."""
+"""Fields and template data for the incoming connections of a block: windows, weights, parameters and their gradients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Body, Values
 from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
-from snnc.backends.poplar.vertices.indexed import gradient_values, half_table_values, sent_choice_values, table_body, table_values
+from snnc.backends.poplar.vertices.indexed import table_body, table_values
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.tiles.codelets.block_vertices import BlockLink
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
@@ -20,7 +20,7 @@ class Incoming(BlockLink):
 
     connection: ConnectionInfo
     supports: bool
-    """Whether the window of the backward pass also contains neurons in the support of the surrogate."""
+    """Whether the window of the backward pass also contains neurons that receive a gradient without a spike."""
     tables: Body | None
     """Template data of an indexed connection; None for other connections."""
     biased: bool
@@ -35,7 +35,7 @@ class Incoming(BlockLink):
         return f"{kind}_{'events' if self.link.events else 'values'}"
 
     def body(self) -> Body:
-        """Return the template data of the connection."""
+        """Return the template data of the connection that all vertices share."""
         i, size = self.index, self.link.weight_elements
         shared = size == 1 and self.link.one_to_one
         one = f"static_cast<float>(weight{i}[c])" if self.link.half else f"weight{i}[c]"
@@ -63,7 +63,7 @@ class Incoming(BlockLink):
     def step_body(self, loops: LoopsByPlace) -> Body:
         """Return the template data for a step.
 
-        A maximum over spikes clears the entries that it has seen: before the window, or after the last one if a step may have several.
+        A maximum over spikes forgets which entries it has seen: before it reads the window or, if a step may have several, after the last.
         """
         seen = f"seen{self.index}" if self.link.chooses and self.link.events else ""
         cleared = {"end" if self.limited else "begin": seen}
@@ -99,7 +99,7 @@ def incoming(net: PoplarNetwork, population: str) -> tuple[Incoming, ...]:
             Incoming(
                 index,
                 link,
-                net.returns(connection.id),
+                connection.id in net.returning,
                 net.limited(bus),
                 net.limited(bus, backward=True),
                 None if tables is None else tables.target.form,
@@ -134,19 +134,21 @@ def window_values(net: PoplarNetwork, links: Iterable[Incoming], backward: bool 
 
 
 def weight_values(links: Iterable[Incoming]) -> Values:
-    """Return the fields for the weights of the connections, which are stored with the target."""
+    """Return the fields for the weights of connections on the tiles of the target."""
     values: Values = {}
     for link in links:
         i, weight = link.index, link.connection.weight
         if link.form is not None:
-            values |= table_values(link.connection.id, i, link.form)
+            id_, side = link.connection.id, f"{link.connection.id}_in"
+            values |= table_values(id_, i, link.form)
             if link.link.chooses:
                 what = "seen" if link.link.events else "best"
-                values[f"{what}{i}"] = f"{link.connection.id}_{what}[b.index]"
-            elif link.link.half and link.link.indexed is not None:
-                values |= half_table_values(link.connection.id, i, link.link.indexed.map.weights, biased=link.biased)
+                values[f"{what}{i}"] = f"{id_}_{what}[b.index]"
             else:
-                values[f"weight{i}"] = f"{link.connection.id}_in_copy[b.group]"
+                values[f"weight{i}"] = f"{side}_copy[b.group]"
+                if link.link.half and link.link.indexed is not None and link.biased:
+                    weights = f"{side}.size(b, {link.link.indexed.map.weights})"
+                    values |= {f"biases{i}": f"{side}_biases[b.group]", f"weights{i}": weights}
         elif link.link.one_to_one and link.link.weight_elements == 1:
             values[f"weight{i}"] = f"{weight}_copies[b.group][0]"
         elif weight:
@@ -155,19 +157,24 @@ def weight_values(links: Iterable[Incoming]) -> Values:
 
 
 def weight_gradient_values(links: Iterable[Incoming]) -> Values:
-    """Return the fields for the block's private sums of weight gradients."""
+    """Return the fields for the private gradients of a block, or for the chosen entries of a maximum."""
     values: Values = {}
     for link in links:
+        id_, i = link.connection.id, link.index
         if link.form is not None:
-            values |= table_values(link.connection.id, link.index, link.form)
-            values |= gradient_values(link) if link.link.weight_gradient else sent_choice_values(link)
+            values |= table_values(id_, i, link.form)
+            if link.link.weight_gradient:
+                values |= {f"gradient{i}": f"d_{id_}_theta[b.index]", f"size{i}": f"{id_}_in.size(b)"}
+            else:
+                values |= {f"chosen{i}": f"{id_}_chosen[b.index]", f"winner{i}": f"Layout::own({id_}_winner, b)"}
+                values |= {} if link.link.events else {f"best{i}": f"{id_}_best[b.index]"}
         elif link.link.weight_gradient:
-            values[f"gradient{link.index}"] = f"d_{link.connection.weight}[b.index]"
+            values[f"gradient{i}"] = f"d_{link.connection.weight}[b.index]"
     return values
 
 
 def parameter_value(parameter: str, shared: bool) -> str:
-    """Return the C++ of a block's copy of a parameter: one value per neuron, or one value that all neurons share."""
+    """Return the C++ for a block's copy of a parameter with one value per neuron or, if `shared`, one for all."""
     return f"{parameter}_copies[b.group][0]" if shared else f"{parameter}[b.group]"
 
 

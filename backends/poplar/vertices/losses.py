@@ -1,4 +1,4 @@
-"""Vertices of the loss: scores of the classes, the loss of each sample with the adjoints of its records, and the sum of the losses."""
+"""Emitted vertices of the loss: scores of the classes, loss and adjoints of each sample, and the sum of the losses."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.updates import add_accumulation, rate_numbers, scaled, scheduled
 from snnc.backends.poplar.parts import ONCE, Assembly, Body
 from snnc.backends.poplar.vertices.composed_loss import composed_context
+from snnc.backends.poplar.vertices.external import loss_output, population_of
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
@@ -19,26 +20,25 @@ from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sa
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 RATES: Final = "update_rates"
-"""Compute set of the learning rate, if the update is a separate program."""
+"""Compute set of the rates, if the update is a separate program."""
 
 
 def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
-    """Return the compute sets of the loss of each sample, in order; a loss of single steps needs no scores of the whole sequence."""
+    """Return the compute sets of the loss of each sample, in order."""
     return ("loss_scores", "loss_samples") if loss_shape(net.program).scores else ("loss_samples",)
 
 
 def loads_targets_late(net: PoplarNetwork) -> bool:
-    """Return whether targets are sent after the forward pass, to save memory during it; a class needs only one word and is sent before."""
+    """Return whether targets are sent after the forward pass, to save memory during it; single labels per sample are sent before."""
     return bool(loss_shape(net.program).columns)
 
 
 def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     """Add the vertices of the loss and of the learning rate; return the template data of the loss."""
-    output = next(o for o in net.program.outputs if o.id == net.program.loss_output)
-    population = next(p for p in net.program.populations if output.source.buffer in net.step(p.id).outputs)
+    output = loss_output(net)
     shape = loss_shape(net.program)
     loss = loss_context(net.program.loss, shape, net.plan.batch, net.plan.steps, net.plan.target.workers)
-    _add_targets(net, assembly, shape)
+    target_input = _targets(net, assembly, shape)
     assembly.on_tile("FLOAT", "loss")
     assembly.on_tile("FLOAT", "lr", "learning rate")
     assembly.on_tile("INT", "optimizer_step")
@@ -47,10 +47,10 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
         'tensor("loss", SNNC_RESULT, {1}, loss, {}, false);',
         'tensor("lr", SNNC_SETTING, {1}, lr, {}, true);',
         'tensor("optimizer_step", SNNC_SETTING, {1}, optimizer_step, {}, true, SNNC_INT32);',
-        _target_input(net.program.loss, shape),
+        target_input,
     ]
     _add_factor(net, assembly)
-    _add_vertices(net, assembly, population.id, output.record, shape, loss["parts"])
+    _add_vertices(net, assembly, population_of(net, output), output.record, shape, loss["parts"])
     total = {"losses": "losses.all", "total": "loss[0]", "count": f"BATCH * {loss['parts']}"}
     assembly.add("loss", "their sum", ONCE, "loss_sum", loss_sum(net.costs), total, "0")
     rates = {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly)}
@@ -60,7 +60,7 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
 
 
 def _add_factor(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the loss scale, and counts of updates: since its last change, and skipped ones."""
+    """Add the loss scale, if there is one, and the numbers of updates since its last change and of skipped ones."""
     optimizer = net.program.optimizer
     if not scaled(net) or optimizer is None or optimizer.loss_scale is None:
         return
@@ -82,22 +82,19 @@ def _add_factor(net: PoplarNetwork, assembly: Assembly) -> None:
     ]
 
 
-def _add_targets(net: PoplarNetwork, assembly: Assembly, shape: LossShape) -> None:
-    if not shape.columns:
-        assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", loss_tiles)', "class of each sample")
-        return
-    made = f'layout.on_tiles(loss_tiles, poplar::FLOAT, "targets", {shape.targets(net.plan.steps)})'
-    assembly.variable("Parts", "targets", made, "targets of each sample")
-
-
-def _target_input(loss: Loss | None, shape: LossShape) -> str:
+def _targets(net: PoplarNetwork, assembly: Assembly, shape: LossShape) -> str:
+    """Declare the targets, and return the statement with which the host sends them."""
+    loss = net.program.loss
     if isinstance(loss, Composed) and shape.columns:
+        made = f'layout.on_tiles(loss_tiles, poplar::FLOAT, "targets", {shape.targets(net.plan.steps)})'
+        assembly.variable("Parts", "targets", made, "targets of each sample")
         return f"target_input(targets.all, {target_form(loss)}, STEPS, load_labels);"
+    assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", loss_tiles)', "class of each sample")
     return f"label_input(labels, {loss.width(0) if isinstance(loss, Composed) else shape.width}, load_labels);"
 
 
 def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, record: str, shape: LossShape, parts: int) -> None:
-    """Add the vertices of a sample's loss; the workers of its tile divide the scores among themselves, then the steps."""
+    """Add the vertices of each sample's loss; the workers of a tile divide the scores among themselves, then the steps."""
 
     def on_tiles(kind: str, name: str, each: object, comment: str = "") -> None:
         assembly.variable("Parts", name, f'layout.on_tiles(loss_tiles, poplar::{kind}, "{name}", {each})', comment)
@@ -128,7 +125,7 @@ def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, recor
 
 
 def loss_context(loss: Loss | None, shape: LossShape, batch: int, steps: int, workers: int) -> Body:
-    """Return the template data of a loss, with numbers as C++ literals."""
+    """Return the template data of a loss; numbers are C++ literals."""
     if isinstance(loss, Composed):
         return composed_context(loss, shape, batch, steps, workers)
     if loss is None or loss.name not in {"ce_count", "ce_rate", "ce_mean_membrane", "ce_max_membrane", "mse_count"}:

@@ -1,10 +1,9 @@
-"""Emitted code for segments (docs/decisions/0009-recompute.md): ring buffers of a segment's steps, and data saved at segment boundaries.
+"""Emitted code for segments (docs/decisions/0009-recompute.md): histories of a segment, and states saved at boundaries.
 
 Without segments, a state with a history has a slot for each step and one for the initial value. With segments, the slots form a ring: the
-states before step t are in slot ``t % (STEPS_KEPT + 1)``, saved values in slot ``t % STEPS_KEPT``, and the initial values are boundary 0.
-At a boundary, a block saves its states and the masks (or values) that it sent last. If boundaries are in streaming memory, the block has
-one slot for the initial values and one for any other boundary. If histories are in streaming memory, it has only the slot for the initial
-values.
+states before step t are in slot ``t % (STEPS_KEPT + 1)``, saved values in slot ``t % STEPS_KEPT``, and initial values in boundary 0. At
+each boundary, a block saves its states and the masks or values that it sent last. If boundaries are in streaming memory, the block has a
+slot for the initial values and one for any other boundary. If histories are in streaming memory, it has only the slot for initial values.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.tiles.vertices.boundary_vertices import boundary, state_types
 
 KEPT: Final = "STEPS_KEPT"
-"""C++ name of the number of steps for which histories are kept."""
+"""C++ constant: the number of steps in a history."""
 SAVE: Final = "save_states"
 RESTORE: Final = "restore_states"
 """Compute sets that save and restore boundaries."""
@@ -25,11 +24,11 @@ TITLES: Final = {SAVE: "saves", RESTORE: "restores"}
 
 
 def keeps_history(net: PoplarNetwork, population: PopulationInfo, index: int) -> bool:
-    """Return whether a state is stored without rounding for every step, or for every step of a segment."""
+    """Return whether the array of a state contains its history, because the backward pass reads it without further rounding."""
     kernel = population.kernel
     state = kernel.states[index]
-    own = state in kernel.halves or state not in kernel.rounded
-    return net.adjoint(population.id) is not None and state in kernel.history and own
+    unrounded = state in kernel.halves or state not in kernel.rounded
+    return net.adjoint(population.id) is not None and state in kernel.history and unrounded
 
 
 def is_half(population: PopulationInfo, index: int) -> bool:
@@ -38,7 +37,7 @@ def is_half(population: PopulationInfo, index: int) -> bool:
 
 
 def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, index: int, buffer: str) -> tuple[str, str]:
-    """Declare the variables of a state; return the one that contains its initial values, and the number of its slots as C++."""
+    """Declare the arrays of a state; return the one with its initial values, and the number of its slots as C++."""
     history, shown = keeps_history(net, population, index), f"state {population.label}"
     cells = assembly.half_cells if is_half(population, index) else assembly.cells
     if not net.plan.segment:
@@ -52,17 +51,17 @@ def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
 
 
 def boundary_slots(net: PoplarNetwork) -> str:
-    """Return the number of slots for the data saved at boundaries, as C++."""
+    """Return the number of slots for boundaries as C++."""
     return "SEGMENTS" if net.plan.streamed in ("off", "inputs") else str(net.plan.segments.boundaries)
 
 
 def _boundary_slot(net: PoplarNetwork) -> str:
-    """Return the C++ slot of the boundary before iteration `start`."""
+    """Return the C++ for the slot of the boundary before iteration `start`."""
     return {"boundaries": "(start == 0 ? 0 : 1)", "history": "0"}.get(net.plan.streamed, "start / segment")
 
 
 def state_slots(net: PoplarNetwork, population: PopulationInfo, index: int) -> tuple[str, str]:
-    """Return the C++ offsets, in the array of a state, of its values before and after step t."""
+    """Return the C++ offsets of the values before and after step t in the array of a state."""
     if not keeps_history(net, population, index):
         return "0", "0"
     if is_half(population, index):
@@ -71,12 +70,12 @@ def state_slots(net: PoplarNetwork, population: PopulationInfo, index: int) -> t
 
 
 def saved_slot(net: PoplarNetwork, size: str = "size") -> str:
-    """Return the C++ offset, in the array of a saved value, of its values at step t."""
+    """Return the C++ offset of the values at step t in the array of a saved value."""
     return _slot(net, "t", 0, size)
 
 
 def half_slots(net: PoplarNetwork) -> tuple[str, str]:
-    """Return the C++ offsets, in the float16 history of a state, of its values before and after step t."""
+    """Return the C++ offsets of the values before and after step t in a float16 history."""
     return _slot(net, "t", 1, "halves"), _slot(net, "(t + 1)", 1, "halves")
 
 
@@ -96,7 +95,7 @@ def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def boundary_values(net: PoplarNetwork, population: str, compute_set: str, item: str) -> dict[str, object]:
-    """Return the fields for the boundary that a vertex saves or restores, as C++ expressions."""
+    """Return the fields for the boundary that a vertex saves or restores."""
     return {
         "k": f"{'second_clock' if compute_set == RESTORE else 'first_clock'}[{item}.tile]",
         "back": "SEGMENT" if compute_set == RESTORE else 0,
@@ -109,7 +108,6 @@ def boundary_values(net: PoplarNetwork, population: str, compute_set: str, item:
 
 
 def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, compute_set: str) -> None:
-    """Add the vertices that save or restore the initial values of a segment."""
     values = {**boundary_values(net, population.id, compute_set, "b"), "count": "b.count"}
     sent: list[tuple[int, bool]] = []
     copies: list[Body] = []
@@ -125,9 +123,8 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: Population
             sent.append((index, net.stores[buffer].kind == "events"))
     vertex, shown = boundary(net.costs, state_types(population.kernel), sent), f"{population.id} {population.label}"
     body: Body = {"copies": copies, "slot": _boundary_slot(net), "pairs": bool(population.kernel.halves)}
-    title, comment = "Saves the initial values of a segment at a boundary, or restores them.", "the initial values of a segment"
-    blocks = ("Block", "b", f"{population.id}.blocks")
-    comment = f"{shown}: {TITLES[compute_set]} {comment}"
+    title, blocks = "Saves the initial values of a segment at a boundary, or restores them.", ("Block", "b", f"{population.id}.blocks")
+    comment = f"{shown}: {TITLES[compute_set]} the initial values of a segment"
     assembly.add_codelet("recompute", comment, blocks, [compute_set], vertex, values, title, shown, body)
 
 
@@ -136,21 +133,18 @@ def _both(name: str, kept: str, now: str) -> dict[str, object]:
 
 
 def _sent(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[dict[str, object], Body]:
-    """Add storage for the values that a block sent last, which relays read in the first iteration of the next segment.
+    """Add an array for the values that a block sent last, which relays read in the first iteration of the next segment.
 
-    Return the fields and the template data of the copy.
+    Return its fields and the template data of the copy.
     """
     name, kept, label = store.buffer, f"{store.buffer}_boundary", f"last values sent by {population.label}, at boundaries"
     if store.kind != "events":
         assembly.forget("forward", assembly.cells(population.id, kept, boundary_slots(net), label))
-        return _both(f"sent{index}", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), {
-            "name": f"sent{index}",
-            "slot": "0",
-            "number": "size",
-        }
-    unit = net.mask_unit(store)
-    made = f'layout.block_words({population.id}, "{kept}", {boundary_slots(net)}, {unit})'
-    assembly.forget("forward", assembly.variable("Parts", kept, made, label))
-    values = _both(f"sent{index}", f"{kept}[b.index]", f"own_mask({name}_mask, {population.id}, b, {unit})")
-    values[f"words{index}"] = f"{population.id}.words_of(b, {unit})"
-    return values, {"name": f"sent{index}", "slot": "0", "number": f"static_cast<unsigned long>(samples) * words{index}"}
+        values, number = _both(f"sent{index}", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), "size"
+    else:
+        unit = net.mask_unit(store)
+        made = f'layout.block_words({population.id}, "{kept}", {boundary_slots(net)}, {unit})'
+        assembly.forget("forward", assembly.variable("Parts", kept, made, label))
+        values = _both(f"sent{index}", f"{kept}[b.index]", f"own_mask({name}_mask, {population.id}, b, {unit})")
+        values[f"words{index}"], number = f"{population.id}.words_of(b, {unit})", f"static_cast<unsigned long>(samples) * words{index}"
+    return values, {"name": f"sent{index}", "slot": "0", "number": number}

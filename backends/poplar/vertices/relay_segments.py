@@ -1,7 +1,6 @@
-"""Emitted code for relays if the sequence is divided into segments: a ring buffer of steps, and the data that relays save at boundaries.
+"""Emitted code for relays if the sequence is divided into segments: a ring of steps, and the steps that relays save at boundaries.
 
-A relay is a tile that stores the values of a source (:mod:`snnc.backends.poplar.vertices.relays`). It does not save the last finished step
-of the source: the blocks of the source save its masks (bits of neurons that spiked), and the relay searches these masks again.
+A relay does not save the last step of its source: the blocks of the source save their masks, which the relay searches again.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from snnc.compiler.tiles.vertices.relay_vertices import relay_boundary
 
 
 def slots(net: PoplarNetwork, store: Store) -> str:
-    """Return the number of slots of a store, as C++."""
+    """Return the number of slots of a store (one per step) as C++."""
     if store.static:
         return "1"
     before = int(store.before)
@@ -24,7 +23,7 @@ def slots(net: PoplarNetwork, store: Store) -> str:
 
 
 def slot(net: PoplarNetwork, store: Store, step: str) -> str:
-    """Return the C++ slot of a step; steps before the first one are in slot 0."""
+    """Return the C++ for the slot of a step; steps before the first one are in slot 0."""
     if store.static:
         return "before"
     ring = f" % {_ring(net, store)}" if _in_ring(net, store) else ""
@@ -41,33 +40,25 @@ def in_segments(net: PoplarNetwork, store: Store) -> bool:
 
 
 def _ring(net: PoplarNetwork, store: Store) -> int:
-    """Return the number of slots of a ring."""
-    lags = [bus.lag for bus in net.stores[store.buffer].buses]
-    cut = net.plan.segments
-    return cut.steps_streamed(min(lags), max(lags)) if store.external else cut.steps_relayed(max(lags))
+    segments = net.plan.segments
+    return segments.steps_streamed(min(b.lag for b in store.buses), store.lag) if store.external else segments.steps_relayed(store.lag)
 
 
 def host_ring(net: PoplarNetwork, store: Store) -> str:
-    """Return the C++ of the additional arguments with which the host sends an input segment by segment."""
-    return f"Ring{{{_ring(net, store)}, {net.stages[store.owner] + _lag(net, store)}, &turns}}" if in_segments(net, store) else "Ring{}"
-
-
-def _lag(net: PoplarNetwork, store: Store) -> int:
-    """Return the largest lag of all buses of a source."""
-    return max(bus.lag for bus in net.stores[store.buffer].buses)
+    """Return the C++ argument that describes the ring of an input, if the host sends it segment by segment."""
+    return f"Ring{{{_ring(net, store)}, {net.stages[store.owner] + store.lag}, &turns}}" if in_segments(net, store) else "Ring{}"
 
 
 def keep_count(net: PoplarNetwork, assembly: Assembly, name: str) -> None:
-    """Declare a copy of counters with their values after the first run of a segment, because only this run counts."""
+    """Declare a copy of a counter for its value after the first run of a segment; later runs of the segment do not count."""
     if net.plan.segments.reruns:
         made = assembly.variables[name]
-        assembly.variable(
-            made.type, f"{name}_first", made.value.replace(f'"{name}"', f'"{name}_first"'), "after the first run of the segment"
-        )
+        value = made.value.replace(f'"{name}"', f'"{name}_first"')
+        assembly.variable(made.type, f"{name}_first", value, "after the first run of the segment")
 
 
 def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
-    """Return the counters of the forward pass, and the C++ suffix that selects their elements."""
+    """Return the counters of the forward pass, each with the C++ suffix that selects its elements."""
     found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if store.drops_support]
     found += [(f"{bus.id}_lost", ".all") for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
     found += [(f"{name}_dropped", ".all") for name, store in net.stores.items() if store.limited]
@@ -75,8 +66,8 @@ def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
 
 
 def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the data that the relays of a population save at boundaries, and the vertices that copy them; nothing if none save steps."""
-    name, behind = store.buffer, net.plan.segments.steps_before(_lag(net, store))
+    """Add the arrays for the steps that the relays of a population save at boundaries, if any, and the vertices that copy them."""
+    name, behind = store.buffer, net.plan.segments.steps_before(store.lag)
     if not keeps_boundary_steps(net, store):
         return
     for part, kind, width in stored_parts(store):
@@ -88,11 +79,11 @@ def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -
 
 def keeps_boundary_steps(net: PoplarNetwork, store: Store) -> bool:
     """Return whether the relays of a source save steps at boundaries."""
-    return not store.external and net.plan.segments.steps_before(_lag(net, store)) > 0
+    return not store.external and net.plan.segments.steps_before(store.lag) > 0
 
 
 def stored_parts(store: Store) -> list[tuple[str, str, int]]:
-    """Return the parts in which one step of a sample is stored: name, Poplar type, number of elements."""
+    """Return the arrays in which relays store a step of a sample: end of the name, Poplar type, number of elements."""
     if store.bits:
         return [("bits", "poplar::UNSIGNED_INT", bit_words(store.width))]
     if store.kind != "events":
@@ -102,16 +93,15 @@ def stored_parts(store: Store) -> list[tuple[str, str, int]]:
 
 
 def boundary_name(buffer: str, part: str) -> str:
-    """Return the name of the variable for a part of the steps that relays save at boundaries."""
+    """Return the name of the copy of an array that relays save at boundaries."""
     return f"{buffer}_kept_{part}"
 
 
 def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
-    """Add the vertices that save or restore the steps that relays have yet to send."""
     name, parts = store.buffer, stored_parts(store)
     vertex = relay_boundary(net.costs, store.stored_spikes if store.kind == "events" else None)
     values = boundary_values(net, store.owner, compute_set, "r")
-    values |= {"lag": _lag(net, store), "before": int(store.before), "behind": behind}
+    values |= {"lag": store.lag, "before": int(store.before), "behind": behind}
     values["stored" if parts[0][0] == "ids" else "width"] = parts[0][2]
     for part, *_ in parts:
         values |= {part: f"{name}_{part}[r.index]", f"kept_{part}": f"{boundary_name(name, part)}[r.index]"}

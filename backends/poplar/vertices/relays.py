@@ -1,18 +1,18 @@
-"""Relays of sources: their stores and windows, and the vertices that fill them.
+"""Emitted code of relays: stores, windows, and the vertices that fill them.
 
-A relay is a tile that stores the values of a source at all steps and lists the ids of its spikes, which the source marks in masks. A bus
-connects a source through its relays to the tiles that read it a certain number of iterations later. A window contains the data of one step
-on a bus. All vertices of a compute set run at the same time.
+A relay is a tile that stores the values of a source at all steps and lists the ids of its spikes, which the source marks in masks (one bit
+per neuron, and a second one if gradients return in windows). A bus connects the source through its relays to the tiles that read it. A
+window contains the data of a step on a bus.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.network import PoplarNetwork, Store
-from snnc.backends.poplar.parts import Assembly, Body
+from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.poplar.vertices.gradient_windows import shown_body, support_values, window_variables
 from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, host_ring, in_segments, keep_count, slot, slots, stored_parts
 from snnc.compiler.ir.plan import BusPlan
@@ -30,30 +30,17 @@ from snnc.compiler.tiles.vertices.relay_vertices import (
 )
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
-Values: TypeAlias = dict[str, object]
-"""C++ expressions by field."""
-
 JOIN: Final = "relay_windows"
-"""Compute set in which relays merge the ids that their workers found, and write windows."""
+"""Compute set in which relays merge the ids that their workers found and write windows."""
 
 
 def joins(net: PoplarNetwork) -> bool:
-    """Return whether any relay merges results or writes windows in :data:`JOIN`."""
+    """Return whether any vertices run in :data:`JOIN`."""
     return net.fused or any(store.kind == "events" and not store.external for store in net.stores.values())
 
 
-def _forward_set(net: PoplarNetwork) -> str:
-    """Return the compute set for windows that a relay writes without searching for spikes."""
-    return JOIN if net.fused else "relay_forward"
-
-
-def _forward_clock(net: PoplarNetwork, store: Store) -> str:
-    """Return the C++ of the iteration number; if relays and neurons share a superstep, a vertex wrote it on the tile before."""
-    return f"{store.buffer}_iteration[r.index][0]" if net.fused else "first_clock[r.tile]"
-
-
 def _masks_for_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> str:
-    """Declare copies of the masks, which relays search while blocks write the masks of the next step, and the vertices that copy them."""
+    """Add copies of the masks, which relays search while blocks write the masks of the next step."""
     owner, mask, unit = store.owner, f"{store.buffer}_mask", net.mask_unit(store)
     made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
     before = assembly.variable("Sent", f"{mask}_before", made, "masks of the previous iteration")
@@ -64,8 +51,10 @@ def _masks_for_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> s
 
 
 def add_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the store of a source, the windows of its buses, and its relay vertices of both passes."""
-    _variables(net, assembly, store)
+    """Add the store of a source, the windows of its buses, and the vertices of its relays in both passes."""
+    _stored(net, assembly, store)
+    for bus in store.buses:
+        _window(net, assembly, store, bus)
     if store.external:
         _input(net, assembly, store)
     elif store.before:
@@ -73,7 +62,7 @@ def add_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     if net.fused:
         _advance_iteration(net, assembly, store)
     if store.external or store.kind == "values":
-        _write_windows(net, assembly, store, _forward_set(net), store.buses, forward=True)
+        _write_windows(net, assembly, store, JOIN if net.fused else "relay_forward", store.buses, forward=True)
     else:
         _compact(net, assembly, store)
         _join(net, assembly, store)
@@ -86,18 +75,8 @@ def add_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
         _next_window(net, assembly, store, "backward_next", backward=True)
 
 
-def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare the store of a source and the windows of its buses."""
-    _stored(net, assembly, store)
-    if not (store.external or store.before):
-        for part, *_ in stored_parts(store):
-            assembly.forget("forward", f"{store.buffer}_{part}")
-    for bus in store.buses:
-        _window(net, assembly, store, bus)
-
-
 def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare the bits, ids or values that relays store for all steps, or for the steps of a ring buffer."""
+    """Declare the bits, ids or values that relays store for all steps, or for those of a ring."""
     name = store.buffer
     relays, stored = f"{name}_relays", slots(net, store)
     if store.bits:
@@ -115,10 +94,12 @@ def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
             _limit(net, assembly, store)
     else:
         assembly.kept(relays, "poplar::FLOAT", f"{name}_store", f"({stored}) * {store.width}", f"values of all steps of {name}")
+    if not (store.external or store.before):
+        for part, *_ in stored_parts(store):
+            assembly.forget("forward", f"{name}_{part}")
 
 
 def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) -> None:
-    """Declare the windows of a bus, and the requests for further ones."""
     relays = f"{store.buffer}_relays"
     comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"
     if store.kind == "values":
@@ -139,21 +120,13 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
 
 
 def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare the limit on the spikes sent per step (capacity and random key), if a run may change it, and the count of dropped spikes."""
+    """Declare the limit on sent spikes (capacity and random key), if a run may change it, and the count of dropped spikes."""
     name, relays = store.buffer, f"{store.buffer}_relays"
     if name in net.limits:
         limit = assembly.relay_numbers(relays, "FLOAT", f"{name}_limit", 2)
-        order = f"repeated(2, {limit}.all.numElements())"
-        role = "PARAMETER" if net.operation else "SETTING"
+        order, role = f"repeated(2, {limit}.all.numElements())", "PARAMETER" if net.operation else "SETTING"
         assembly.tensor(role, f"{name}_limit", "{2}", f"{limit}.all", order, True)
     _counter(net, assembly, relays, f"{name}_dropped", f"{name}_dropped")
-
-
-def _limit_values(net: PoplarNetwork, store: Store, most: int) -> Values:
-    """Return the fields of the limit on sent spikes, as C++ expressions; a fixed limit sends the `most` lowest ids."""
-    fixed = f"layout.numbers({{{c_literal(most)}, {c_literal(LOWEST)}}}, r.tile)"
-    limit = f"{store.buffer}_limit[r.index]" if store.buffer in net.limits else fixed
-    return {"limit": limit, "dropped": f"{store.buffer}_dropped[r.index]"}
 
 
 def _counter(net: PoplarNetwork, assembly: Assembly, relays: str, name: str, shown: str) -> None:
@@ -164,51 +137,47 @@ def _counter(net: PoplarNetwork, assembly: Assembly, relays: str, name: str, sho
 
 
 def counter_name(net: PoplarNetwork, bus: BusPlan) -> str:
-    """Return the ABI name of a bus's counter."""
+    """Return the name of a bus's counter for the host."""
     return f"{bus.id}_{'further' if net.limited(bus) else 'dropped'}"
 
 
 def _input(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add the statement with which the host writes an input of the network into its relays."""
     name, shape = store.buffer, f"{{BATCH, {store.width}}}" if store.static else f"{{STEPS, BATCH, {store.width}}}"
-    given = f"{host_ring(net, store)}, {'load_segment' if in_segments(net, store) else 'load_inputs'}"
     if store.bits:
-        assembly.start.append(f'bit_input("{store.owner}", {shape}, {name}_relays, {name}_bits, {given});')
+        function, arrays = "bit_input", f"{name}_bits"
     elif store.kind == "events":
-        assembly.start.append(
-            f'event_input<{store.id_type}>("{store.owner}", {shape}, {name}_relays, {name}_ids, {name}_numbers, {store.stored}, {given});'
-        )
+        function, arrays = f"event_input<{store.id_type}>", f"{name}_ids, {name}_numbers, {store.stored}"
     else:
-        assembly.start.append(f'value_input("{store.owner}", {shape}, {name}_relays, {name}_store, {given});')
+        function, arrays = "value_input", f"{name}_store"
+    load = "load_segment" if in_segments(net, store) else "load_inputs"
+    assembly.start.append(f'{function}("{store.owner}", {shape}, {name}_relays, {arrays}, {host_ring(net, store)}, {load});')
 
 
 def _initial(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add the statement that lets the host set the output of a population before the first step."""
-    name = store.buffer
-    if store.bits:
-        given = f"{name}_relays, {name}_bits, {slots(net, store)}"
-        assembly.tensors.append(f'initial_bits("{name}_initial", BATCH, {store.width}, {given});')
-    elif store.kind == "events":
-        assembly.tensors.append(
-            f'initial_events<{store.id_type}>("{name}_initial", BATCH, {store.width}, {name}_relays, {name}_ids, {name}_numbers, '
-            f"{slots(net, store)}, {store.stored});"
-        )
-    else:
-        assembly.tensors.append(
-            f'tensor("{name}_initial", SNNC_STATE, {{BATCH, {store.width}}}, first_slots({name}_store, {slots(net, store)}), {{}}, true);'
-        )
+    name, number = store.buffer, slots(net, store)
+    if store.kind != "events":
+        assembly.tensor("STATE", f"{name}_initial", f"{{BATCH, {store.width}}}", f"first_slots({name}_store, {number})", "{}", True)
+        return
+    function, arrays = "initial_bits", f"{name}_bits, {number}"
+    if not store.bits:
+        function, arrays = f"initial_events<{store.id_type}>", f"{name}_ids, {name}_numbers, {number}, {store.stored}"
+    assembly.tensors.append(f'{function}("{name}_initial", BATCH, {store.width}, {name}_relays, {arrays});')
 
 
 def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: str, *, forward: bool) -> Values:
-    """Return the fields that all vertices that write windows have; `clock` is the C++ of the iteration number."""
+    """Return the fields that all vertices that write windows have; `clock` is the C++ for the iteration number."""
     values: Values = {"k": clock, "interval": "INTERVAL", "samples": "r.samples", "before": int(store.before)}
     for index, bus in enumerate(buses):
-        values |= {f"offset{index}": net.offset_shown(bus, forward=forward), f"last{index}": net.last_step(bus)}
+        readers = [c for c in net.plan.connections if c.bus == bus.id]
+        first = min(net.plan.interval * c.delay + net.forward_stages[c.target] for c in readers)
+        values |= {f"offset{index}": first if forward else net.stages[bus.source] + bus.lag, f"last{index}": net.last_step(bus)}
     return values
 
 
 def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that write the next iteration's number on relay tiles, so that its windows can be written before any exchange."""
+    """Add the vertices that write the number of the next iteration on relay tiles, where :data:`JOIN` reads it without an exchange."""
     name = store.buffer
     iteration = assembly.relay_numbers(f"{name}_relays", "INT", f"{name}_iteration", comment="iteration k")
     values = {"from": "second_clock[r.tile]", "to": f"{iteration}[r.index][0]", "add": 1}
@@ -217,7 +186,7 @@ def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> 
 
 
 def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that search masks, and their results: ids of neurons that spike, or only receive a gradient."""
+    """Add the vertices that search masks, and arrays for the ids of neurons that spike or only receive a gradient."""
     name, owner = store.buffer, store.owner
     relays, workers = f"{name}_relays", net.workers
     assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_found", store.width, "ids found")
@@ -252,11 +221,8 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that store a step and write windows; windows of buses with a lag above 1 are written from stored bits, if any."""
-    if not store.bits:
-        _write_windows(net, assembly, store, JOIN, store.buses, forward=True)
-        return
-    now = tuple(bus for bus in store.buses if bus.lag == 1)
+    """Add the vertices that store a step and write windows; from stored bits, windows of buses with a lag above 1 are written earlier."""
+    now = tuple(bus for bus in store.buses if bus.lag == 1 or not store.bits)
     _write_windows(net, assembly, store, JOIN, now, forward=True)
     for bus in store.buses:
         if bus not in now:
@@ -266,9 +232,9 @@ def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 def _write_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan, compute_set: str, *, again: bool = False) -> None:
     """Add the vertices that list the bits of a step in the window of a bus, or in its next window."""
     forward = "backward" not in compute_set
-    clock = "second_clock[r.tile]" if again else _forward_clock(net, store) if forward else "first_clock[r.tile]"
+    clock = f"{store.buffer}_iteration[r.index][0]" if net.fused and forward else "first_clock[r.tile]"
     window = net.further.window(bus.id, forward=forward)
-    values = _common(net, store, (bus,), clock, forward=forward)
+    values = _common(net, store, (bus,), "second_clock[r.tile]" if again else clock, forward=forward)
     values |= {"bit_words": bit_words(store.width), "bits": f"{store.buffer}_bits[r.index]"}
     values |= _window_values(store, 0, bus, window, again=again)
     vertex = relay_bits(net.costs, store.stored_spikes, window, again=again)
@@ -280,7 +246,7 @@ def _write_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPl
         "requests": 1 + net.further.both if window.requesting_passes and not again else 0,
         "lost": window.lost and not again,
     }
-    title = "Lists the bits of a step in its next window." if again else "Lists the bits of a step in its window."
+    title = f"Lists the bits of a step in its {'next window' if again else 'window'}."
     _add(net, assembly, store, compute_set, vertex, title, values, body)
 
 
@@ -307,7 +273,11 @@ def _write_windows(
             found |= _window_values(store, index, bus, window)
     else:
         vertex = relay_values(net.costs, len(buses), joins=joins)
-        found, join = _value_values(net, store, buses, joins)
+        found, join = {"width": store.width, "store": f"{store.buffer}_store[r.index]"}, {"slot": slot(net, store, "finished")}
+        found |= {f"window{i}": f"Layout::samples({bus.id}_values, r)" for i, bus in enumerate(buses)}
+        if joins:
+            found |= {"tiles": f"{store.owner}.tiles.size()", "row": f"{store.owner}.most_neurons()", "now": f"{store.buffer}_now.to(r)"}
+            found["first"] = f"layout.constants({store.owner}.first_of_tile(), r.tile)"
     body: Body = {
         "join": [join] if joins else [],
         "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(buses) if index not in support],
@@ -320,7 +290,7 @@ def _write_windows(
 def _add(
     net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, vertex: VertexSpec, title: str, values: Values, body: Body
 ) -> None:
-    """Add a vertex to each relay of a store, in a compute set, and its codelet."""
+    """Add a codelet, and a vertex of it on each relay of a store."""
     label = {i.id: i.label for i in net.program.inputs} | {p.id: p.label for p in net.program.populations}
     shown, relays = f"{store.owner} {label.get(store.owner, '')}", ("Relay", "r", f"{store.buffer}_relays")
     group = "relays_backward" if "backward" in compute_set else "relays_forward"
@@ -328,7 +298,7 @@ def _add(
 
 
 def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], joins: bool, forward: bool) -> tuple[Values, Body]:
-    """Return the fields of a vertex that writes windows of spikes, and the template data for storing a step (used if it `joins`)."""
+    """Return the fields of a vertex that writes windows of spikes, and the template data with which it stores a step if it `joins`."""
     name = store.buffer
     values: Values = {"stored": store.stored, "ids": f"{name}_ids[r.index]", "numbers": f"{name}_numbers[r.index]"}
     if store.bits:
@@ -345,16 +315,21 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
         "limited": store.limited,
     }
     if joins:
-        exact = store.bits or store.buses[0].mode == "exact"
+        spikes = entries = store.width
+        if not store.bits and store.buses[0].mode != "exact":
+            spikes = max(b.capacity for b in buses)
+            entries = max([spikes, *(b.gradient.capacity for b in buses if b.gradient is not None)])
         values |= {
-            "most_spikes": store.width if exact else max(b.capacity for b in buses),
-            "most": store.width if exact else _entries(store),
+            "most_spikes": spikes,
+            "most": entries,
             "pieces": f"layout.constants(relay_pieces({store.owner}, r, {net.workers}), r.tile)",
             "found_ids": f"{name}_found[r.index]",
             "counts": f"{name}_counts[r.index]",
         }
         if store.limited:
-            values |= _limit_values(net, store, max(b.capacity for b in buses))
+            fixed = f"layout.numbers({{{c_literal(spikes)}, {c_literal(LOWEST)}}}, r.tile)"
+            limit = f"{name}_limit[r.index]" if name in net.limits else fixed
+            values |= {"limit": limit, "dropped": f"{name}_dropped[r.index]"}
         if store.with_support:
             values["ends"] = f"{name}_ends[r.index]"
         if store.drops_support:
@@ -362,15 +337,8 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
     return values, join
 
 
-def _entries(store: Store) -> int:
-    """Return the maximum number of ids per step in the store."""
-    if store.buses[0].mode == "exact":
-        return store.width
-    return max([b.capacity for b in store.buses] + [b.gradient.capacity for b in store.buses if b.gradient is not None])
-
-
 def _window_values(store: Store, index: int, bus: BusPlan, window: ShownWindow, *, again: bool = False) -> Values:
-    """Return the fields of a bus's first window of a step or, with `again`, of its next window, as C++ expressions."""
+    """Return the fields of a bus's first window of a step or, with `again`, of its next window."""
     values: Values = {
         f"capacity{index}": bus.capacity,
         f"room{index}": store.room(bus.capacity),
@@ -382,57 +350,40 @@ def _window_values(store: Store, index: int, bus: BusPlan, window: ShownWindow, 
         values |= {} if again else {f"window_before{index}": f"{bus.id}_counts[r.index]"}
     if window.limited:
         values[f"position{index}"] = f"Layout::samples({bus.id}_position, r)"
-    if window.requesting_passes and not again:
+    if again:
+        return values
+    if window.requesting_passes:
         values[f"more{index}"] = f"{bus.id}_more[r.index]"
-    if window.requesting_passes > 1 and not again:
+    if window.requesting_passes > 1:
         values[f"entries{index}"] = bus.gradient.capacity if bus.gradient is not None else 0
-    if window.lost and not again:
+    if window.lost:
         values[f"lost{index}"] = f"{bus.id}_lost[r.index]"
     return values
 
 
-def _value_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], joins: bool) -> tuple[Values, Body]:
-    """Return the fields of a vertex that writes windows of values, and the template data for storing a step (used if it `joins`)."""
-    name, owner = store.buffer, store.owner
-    values: Values = {"width": store.width, "store": f"{name}_store[r.index]"}
-    if joins:
-        values |= {
-            "tiles": f"{owner}.tiles.size()",
-            "row": f"{owner}.most_neurons()",
-            "first": f"layout.constants({owner}.first_of_tile(), r.tile)",
-            "now": f"{name}_now.to(r)",
-        }
-    values |= {f"window{i}": f"Layout::samples({bus.id}_values, r)" for i, bus in enumerate(buses)}
-    return values, {"slot": slot(net, store, "finished")}
-
-
 def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
-    """Return the template data for writing the windows of a bus, if these contain no neurons that receive a gradient without a spike."""
-    body: Body = {
+    """Return the template data for the windows of a bus that contain only neurons that spiked, or values."""
+    copied = f"copy_ids(&ids[(slot * samples + s) * stored], &window{index}[s * room{index}], n, first, span)"
+    return {
         "index": index,
         "slot": slot(net, store, f"t{index}"),
         "joined": f"joins && shown{index} && t{index} == finished" if joins else "false",
         "comment": f"Bus {index} of the source{': exact, further windows follow' if net.limited(bus) else ''}.",
         "all": "0u" if store.bits else f"shown{index} ? numbers[slot * samples + s] : 0",
-        "copied": f"copy_ids(&ids[(slot * samples + s) * stored], &window{index}[s * room{index}], n, first, span)",
-        "positions": "",
+        "copied": "{}" if store.bits else copied,
+        "positions": "" if not net.limited(bus) else "of workers" if store.bits else "of samples",
         "limited": net.limited(bus),
         "lost": forward and bus.kind == "events" and bus.capacity < bus.width,
         "requests": _requests(net, index, bus) if net.further.passes(bus.id, forward=forward) else [],
         "both": net.further.both,
     }
-    if store.bits:
-        body["copied"] = "{}"
-    if net.limited(bus):
-        body["positions"] = "of workers" if store.bits else "of samples"
-    return body
 
 
 def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
     """Return the template data of the counts with which relays request further windows.
 
-    Worker 0 counts spikes. If windows of the backward pass also contain neurons that receive a gradient without a spike, worker 1 counts
-    their entries.
+    Worker 0 counts spikes. Worker 1 counts the entries of windows of the backward pass, if these also contain neurons that receive a
+    gradient without a spike.
     """
     support = bus.gradient is not None
     spikes: Body = {
@@ -457,7 +408,7 @@ def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
 
 
 def _next_window(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, *, backward: bool) -> None:
-    """Add the vertices that write the next window of a step, for buses that may need several."""
+    """Add the vertices that write further windows of a step, for buses that may need several."""
     limited = tuple(bus for bus in store.buses if net.limited(bus, backward=backward))
     if store.bits:
         for bus in limited:

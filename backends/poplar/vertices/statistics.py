@@ -1,4 +1,4 @@
-"""Vertices that compute mean and variance of the values of a batch normalisation, one per block; the host merges their results."""
+"""Emitted vertices for batch normalisations: mean of the values in each block, and squared distances from it, which the host merges."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from snnc.compiler.ir.step_program import OutputInfo
 from snnc.compiler.tiles.vertices.statistics_vertices import block_moments
 
 MOMENTS: Final = "block_moments"
-"""Compute set of these vertices, after the forward pass."""
+"""Compute set that computes means and squared distances; it runs after the forward pass."""
 MOMENTS_TITLE: Final = "N1 moments"
 
 
 def moments_name(output: OutputInfo) -> str:
-    """Return the name of the tensor with the moments of the blocks."""
+    """Return the name of the tensor with the moments of an output's blocks."""
     return f"{output.record}_moments"
 
 
 def add_moments(net: PoplarNetwork, assembly: Assembly, population: str, output: OutputInfo, cells: str) -> None:
-    """Add a vertex on each block of a population for the moments of `cells`, a record that only these vertices read."""
+    """Add a vertex on each block of a population for the moments of the record `cells`, which only these vertices read."""
     assembly.forget("forward", cells)
     name = moments_name(output)
     assembly.variable("Parts", name, f'layout.block_moments({population}, "{name}")', f"mean and squared distances: {output.label}")

@@ -1,6 +1,6 @@
-"""Window test of the exact mode, in which spikes that do not fit in a window are sent in further windows.
+"""Emitted code that computes how many further windows an iteration needs, for ids that do not fit in the first (mode ``exact``).
 
-Relays compute how many further windows an iteration needs, and a tree of vertices finds the maximum.
+Each relay reports one or several numbers, and a tree of vertices finds the maximum.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from snnc.compiler.tiles.schedule.window_test import ROOT, Direction
 from snnc.compiler.tiles.vertices.control_vertices import answer, count_down, known, most, most_of_workers
 
 _TILE: Final = str(ROOT)
-"""Tile at the root of the tree, which decides whether a further window follows."""
+"""Tile at the root of the tree."""
 _FOLLOWING: Final = {"left": "windows_left", "again": "again"}
 """Fields of the vertices that change the number of remaining windows."""
 
 
 def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) -> None:
-    """Add the test for further windows; `first_table` is the index of its first table in ``plan.bin``."""
+    """Add the test, if there is one; `first_table` is the index of its first table in ``plan.bin``."""
     test = net.window_test
     if test is None:
         return
@@ -46,7 +46,7 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
 
 
 def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_table: int) -> None:
-    """Add the vertices that find the largest number that relays reported, level by level of the tree."""
+    """Add the vertices that find the largest reported number, level by level of the tree."""
     test = net.window_test
     assert test is not None
     each = ", ".join(f"&{bus.id}_more" for bus in net.requesting_buses)
@@ -75,13 +75,13 @@ def _answer(net: PoplarNetwork, assembly: Assembly, direction: Direction) -> Non
 
 
 def _known(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the vertex with which the backward pass reads the numbers of further windows that the forward pass computed."""
+    """Add the vertex with which the backward pass reads the numbers that the forward pass found."""
     kept = {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]"}
     assembly.add("clocks", "backward: further windows", ONCE, "relay_backward", known(net.costs), {**kept, **_FOLLOWING}, _TILE)
 
 
 def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:
-    """Yield the tables of the test: bus and relay of every piece, in reading order; then, for each level, the vertices.
+    """Yield the tables of the test: bus and relay of every report, in reading order; then the vertices of each level.
 
     The row of a vertex contains its tile, the first word that it reads, and the end of these words (exclusive).
     """

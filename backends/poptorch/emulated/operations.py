@@ -20,7 +20,7 @@ class Emulator:
     machine: str = "ipu2"
     tiles: int = 0
     ipus: int = 1
-    """Number of IPUs that a custom operation uses; the model must use the same number."""
+    """Number of IPUs that a custom operation uses; the model must use at least as many."""
     operations: dict[tuple[Any, ...], RunningOperation] = field(default_factory=dict)
     gradients: dict[int, GradientOperation] = field(default_factory=dict)
     losses: list[torch.Tensor] = field(default_factory=list)

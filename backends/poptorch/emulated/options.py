@@ -1,4 +1,4 @@
-"""Options of PopTorch: options that affect results are stored, options of the hardware are accepted and ignored."""
+"""Options of PopTorch: those that the substitute uses are stored, all others are accepted and ignored."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Options:
         return self
 
     def useIpuModel(self, chosen: bool) -> Options:  # noqa: N802
-        """Choose Graphcore's model of an IPU; models still run on the emulator, but replicas are an error, as they are there."""
+        """Choose Graphcore's IPU Model. Networks still run on the emulator, but replicas are an error, as on the IPU Model."""
         self.ipu_model = chosen
         return self
 
@@ -112,7 +112,7 @@ class Options:
         return self
 
     def broadcastBuffers(self, chosen: bool = True) -> Options:  # noqa: N802
-        """Choose whether all replicas have the same buffers; only models that do not change their buffers can."""
+        """Choose whether all replicas share one set of buffers, which is possible only if the model does not change them."""
         self.broadcast_buffers = chosen
         return self
 

@@ -19,7 +19,7 @@ from snnc.backends.training.plan import BatchSchedule
 from snnc.compiler.ir.arrays.randomness import Stream
 
 Part: TypeAlias = tuple[dict[str, Array], Array]
-"""Inputs by id, [T, B, *shape], and targets [B]."""
+"""Inputs by id, [T, B, *shape], and targets [B, ...]."""
 
 
 @dataclass(frozen=True, eq=False)

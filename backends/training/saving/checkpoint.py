@@ -90,7 +90,7 @@ class TrainingRecipe:
     learning_rate: float | str | None
     """A number, or the text of a schedule; None: the optimiser's value, or a function of the number of updates."""
     labels: str
-    """SHA-256 of the labels, or of the size and fingerprint of a data set."""
+    """SHA-256 of the labels, or of the size and fingerprint of a data set; empty for a stream."""
     watch: str = ""
     """The validation data and their use, as text; empty without validation data."""
     gradient_window: str = ""
@@ -112,11 +112,11 @@ class Position:
     batches
         Number of batches in an epoch; 0: unknown.
     epoch, batch
-        Number of finished epochs, and number of finished batches of the next epoch.
+        Number of finished epochs, and number of finished batches of the current (unfinished) epoch.
     updates
         Number of finished updates, including those of earlier epochs.
     losses
-        Losses of the finished batches of the next epoch.
+        Losses of the finished batches of the current epoch.
     validated
         Loss and accuracy on the validation data after each finished epoch of this run; an undefined accuracy is NaN.
     ended

@@ -16,7 +16,7 @@ PREFIX: Final = "optimizer:"
 """Prefix of the optimiser's entries, ``optimizer:updates`` and ``optimizer:moment1:fc1.weight``, in a weight file."""
 UPDATES: Final = f"{PREFIX}updates"
 LOSS_SCALE: Final = f"{PREFIX}loss_scale"
-"""The loss scale, and the number of updates since it last changed."""
+"""Name of the entry with the loss scale, and the number of updates since it last changed."""
 MAX_UPDATES: Final = 2**31 - 1
 """Maximum number of updates; programs count them in a signed 32-bit integer."""
 

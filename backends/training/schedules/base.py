@@ -40,7 +40,7 @@ class TrainingPosition:
 class Schedule(ABC):
     """A value for each update; it can also be called as a function: ``schedule(update)``.
 
-    A schedule whose length is given in epochs, and a :class:`Plateau`, have values only in a training run, where the number of updates
+    A schedule that counts in epochs, and a :class:`Plateau`, have values only in a training run, where the epoch, the number of updates
     per epoch and the validation losses are known.
     """
 

@@ -85,7 +85,7 @@ class Cosine(Lasting):
 
 @dataclass(frozen=True)
 class OneCycle(Lasting):
-    """Up to `highest` and down to nearly 0, like torch.optim.lr_scheduler.OneCycleLR without momentum (Smith & Topin, arXiv 1708.07120).
+    """Up to `highest` and down again, like torch.optim.lr_scheduler.OneCycleLR without momentum (Smith & Topin, arXiv 1708.07120).
 
     Attributes
     ----------

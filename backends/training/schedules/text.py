@@ -132,7 +132,7 @@ def _number(text: str) -> int | float | bool | str:
 
 
 def _arguments(schedule: Schedule, *left_out: str) -> str:
-    """Return all arguments that differ from their defaults."""
+    """Return the text of all arguments that have no default or differ from it."""
     parts = []
     for name, field in _fields(type(schedule), *left_out).items():
         value = getattr(schedule, name)

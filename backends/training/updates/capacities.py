@@ -195,7 +195,8 @@ class SpikeLimits:
             elif source.label in named:
                 found[source.buffer] = _whole(number, source.largest, f" of {source.label!r}")
             else:
-                found[source.buffer] = min(_whole(number, max(self._most, source.width)), source.largest)
+                most = max(self._most, source.width)
+                found[source.buffer] = min(_whole(number, most, what="the number of neurons"), source.largest)
         return found
 
     @property
@@ -210,8 +211,8 @@ def _spikes(wanted: Capacities, source: _Source) -> float | None:
     return amount.of(source.width) if isinstance(amount, Share) else amount
 
 
-def _whole(value: Any, largest: int, of: str = "") -> int:
+def _whole(value: Any, largest: int, of: str = "", what: str = "the compiled capacity") -> int:
     whole = round(float(value)) if not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value) else 0
     if not 1 <= whole <= largest:
-        raise SpikeLimitError(f"the capacity{of} is {value!r}; it must be a number from 1 to the compiled capacity, {largest}.")
+        raise SpikeLimitError(f"the capacity{of} is {value!r}; it must be a number from 1 to {what}, {largest}.")
     return whole

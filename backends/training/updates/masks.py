@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.runtime.engine import Array, Initial
-from snnc.backends.runtime.errors import UnsharedTargetError
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.neurons.library.dropout import MASK, is_dropout
@@ -29,7 +28,7 @@ _BITS: Final = 64
 
 
 @dataclass(frozen=True)
-class _DropoutLayer:
+class DropoutLayer:
     """A dropout layer: its number, its population, the state that contains the mask, and the names of its parameters."""
 
     number: int
@@ -44,7 +43,7 @@ class _DropoutLayer:
 class Masks:
     """Draws the masks of a program's dropout layers."""
 
-    layers: tuple[_DropoutLayer, ...] = ()
+    layers: tuple[DropoutLayer, ...] = ()
 
     def of(self, read: Callable[[str], Array], update: int, first: int, batch: int) -> Initial:
         """Return the masks of some samples of an update, as initial values of the states.
@@ -69,30 +68,14 @@ class Masks:
 def masks_of(program: StepProgram) -> Masks:
     """Return the object that draws the masks of a program; dropout layers are numbered in the order of its populations."""
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
-    layers: list[_DropoutLayer] = []
+    layers: list[DropoutLayer] = []
     for info in program.populations:
         if is_dropout(info.model):
             kernel = info.kernel
             parameters = {kernel.labels[a]: name for a, name in zip(kernel.parameters, steps[info.id].parameters, strict=True)}
             (state,) = (s for s in kernel.states if kernel.labels[s] == MASK)
-            layers.append(_DropoutLayer(len(layers), info.id, state, parameters["rate"], parameters["seed"], math.prod(info.shape)))
+            layers.append(DropoutLayer(len(layers), info.id, state, parameters["rate"], parameters["seed"], math.prod(info.shape)))
     return Masks(tuple(layers))
-
-
-def check_alone(program: StepProgram) -> None:
-    """Raise an error if the program has a dropout layer; to be called if several processes share each batch.
-
-    Raises
-    ------
-    UnsharedTargetError
-        The program has a dropout layer.
-    """
-    dropped = [info.label for info in program.populations if is_dropout(info.model)]
-    if dropped:
-        raise UnsharedTargetError(
-            f"processes that train together would draw the same masks of the dropout layer {dropped[0]!r} for different samples; train in "
-            "one process, or remove the dropout layer."
-        )
 
 
 def uniform(key: tuple[int, ...], first: int, rows: int, columns: int) -> npt.NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Training of networks with batch normalisation: the statistics of a batch are computed before its gradients.
 
-Normalisations of one *level* do not depend on each other; each depends on at least one of the level before, if it is not of the first
-level. An update runs the whole program several times:
+Normalisations of one *level* do not depend on each other; each one of a later level depends on at least one of the level before. An update
+runs the whole program several times:
 
 1. For each level, from the first: run forward with the statistics of earlier levels, and compute the statistics of this level.
 2. Run forward with all statistics. For each level, from the last: run backward. The gradients of gain and bias are the two sums that
@@ -167,7 +167,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         return self.engine.forward(inputs, initial), {}
 
     def _parameters(self) -> dict[str, Array]:
-        """Return the parameters that an update needs: the parameters of the normalisations, or all if dropout layers draw masks."""
+        """Return the parameters and gains of the normalisations; all parameters if dropout layers draw masks."""
         if self._masks.layers or not isinstance(self.engine, SelectingEngine):
             return self.engine.get_parameters()
         return self.engine.parameters_named({name for layer in self._layers for name in (*layer.parameters.values(), layer.gain)})
@@ -180,7 +180,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         return {name: (1 if scale is None else scale[0]) * gradient for name, gradient in self.engine.gradients().items()}
 
     def _set_adjoint_sums(self, layer: NormLayer, update: _Update) -> None:
-        """Set the sums needed for the gradient through the statistics of a layer."""
+        """Set the sums needed for the gradient through the statistics of a layer, divided by minus the number of values in a mean."""
         count = update.counts[layer.output]
         if layer.inputs:
             assert layer.adjoint is not None

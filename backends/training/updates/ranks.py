@@ -56,7 +56,7 @@ class Ranks:
         Parameters
         ----------
         schedule
-            Shapes of samples and their division into updates; it must be equal in all processes.
+            Shapes of samples, their division into updates, and the starting position; it must be equal in all processes.
         labels
             The labels of all samples, [samples].
 

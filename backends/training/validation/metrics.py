@@ -1,4 +1,4 @@
-"""Metrics of predictions, computed from the scores of all validation samples."""
+"""Metrics of predictions, computed from the scores of all validation samples (except ``"spikes"``, which needs the spikes)."""
 
 from __future__ import annotations
 

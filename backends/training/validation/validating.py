@@ -24,7 +24,7 @@ from snnc.backends.training.updates.ranks import Ranks
 from snnc.backends.training.validation.metrics import SPIKES, Metric, MetricError, accuracy, are_classes, checked_metrics, value_of
 
 Chunk: TypeAlias = tuple[Array, Array, Array]
-"""Outputs [T, B, n], scores [B, classes] and targets [B] of some samples."""
+"""Outputs [T, B, n], scores [B, classes] and targets [B, ...] of some samples."""
 SpikeCounter: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, float]]
 """Function from inputs by id, [T, B, *shape], to the mean number of spikes per sample in each layer, by label."""
 COUNTED: Final = 16

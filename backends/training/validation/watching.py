@@ -116,8 +116,7 @@ class Watching:
         if not leads():
             return Logs()
         resumed = begin.epoch > begin.recipe.first_epoch or begin.batch > 0
-        updates = begin.epoch * begin.batches + begin.batch
         return Logs(
             None if self.log is None else CsvLog(self.log, begin.epoch, resumed),
-            None if self.tensorboard is None else TensorBoardLog(self.tensorboard, updates, resumed),
+            None if self.tensorboard is None else TensorBoardLog(self.tensorboard, begin.updates, resumed),
         )

@@ -43,20 +43,15 @@ def load() -> None:
 class TorchEngine(ABC):
     """An engine that computes layer by layer: one product for the inputs of all steps, then a loop over the steps for the neurons.
 
-    Products below float32 are PyTorch's own: TF32 by its switches, 16 bits by autocast. States of the neurons stay float32.
-
-    Attributes
-    ----------
-    scale, readout_scale
-        Factors of the currents, for neurons with other units. They are applied to the weights or, for products of 16 bits, after the
-        products, because a weight times the factor has more bits than bfloat16.
-    loop_scale
-        Factor that is applied to the recurrent currents within the loop.
+    Products in lower precisions are PyTorch's own: TF32 by its switches, 16 bits by autocast. States of the neurons stay float32.
     """
 
     scale: float = 1.0
     readout_scale: float = 1.0
+    """Factors of the currents, for neurons with other units. They are applied to the weights or, for products of 16 bits, after the
+    products, so that the same weights are rounded to 16 bits as in the other engines."""
     loop_scale: float = 1.0
+    """Factor that is applied to the recurrent currents within the loop."""
 
     def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None:
         torch.manual_seed(0)
@@ -190,6 +185,37 @@ def with_recurrence(current: torch.Tensor, spikes: torch.Tensor, recurrent: torc
     if scale == 1.0:
         return torch.addmm(current, spikes, recurrent.t())
     return torch.add(current, torch.mm(spikes, recurrent.t()), alpha=scale)
+
+
+def integrators(step: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Readout:
+    """Return the readout whose membrane potential after a step is ``step(current, membrane potential before)``."""
+
+    def li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found = []
+        for current in currents.unbind(0):
+            m = step(current, m)
+            found.append(m)
+        return torch.stack(found).sum(0), m
+
+    return li
+
+
+def spiking(step: Callable[..., tuple[torch.Tensor, torch.Tensor]], scale: float = 1.0) -> Hidden:
+    """Return neurons with ``step(current, membrane potential, spikes) -> (spikes, membrane potential)``.
+
+    `scale` multiplies the recurrent currents.
+    """
+
+    def lif(
+        currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        found = []
+        for current in currents.unbind(0):
+            s, v = step(with_recurrence(current, s, recurrent, scale), v, s)
+            found.append(s)
+        return torch.stack(found), v, s
+
+    return lif
 
 
 def _zeros(currents: torch.Tensor) -> torch.Tensor:

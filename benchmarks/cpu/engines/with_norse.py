@@ -13,7 +13,7 @@ import torch
 from norse.torch.functional.leaky_integrator_box import LIBoxParameters, LIBoxState, li_box_feed_forward_step
 from norse.torch.functional.lif_box import LIFBoxFeedForwardState, LIFBoxParameters, lif_box_feed_forward_step
 
-from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load, with_recurrence
+from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, integrators, load, with_recurrence
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
 
 __all__ = ["ENGINE", "VERSIONS", "load"]
@@ -42,13 +42,9 @@ _LIF = LIFBoxParameters(tau_mem_inv=_RATE, v_leak=0.0, v_th=SLOPE * THRESHOLD, v
 _LI = LIBoxParameters(tau_mem_inv=_RATE, v_leak=0.0)
 
 
-def _li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Run a few steps of leaky integrators; return the sum of the membrane potential over the steps, and its last value."""
-    state, found = LIBoxState(m), []
-    for current in currents.unbind(0):
-        out, state = li_box_feed_forward_step(current, state, _LI, dt=1.0)
-        found.append(out)
-    return torch.stack(found).sum(0), state.v
+def _li(current: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
+    found: torch.Tensor = li_box_feed_forward_step(current, LIBoxState(m), _LI, dt=1.0)[0]
+    return found
 
 
 class NorseEngine(TorchEngine):
@@ -73,7 +69,7 @@ class NorseEngine(TorchEngine):
             spikes = torch.stack(found)
             return spikes if recurrent is not None else _ScaledGradient.apply(spikes), state.v, s
 
-        return wrap(lif), wrap(_li)
+        return wrap(lif), wrap(integrators(_li))
 
 
 ENGINE = NorseEngine

@@ -67,11 +67,8 @@ class SnncEngine:
 def session(workload: Workload, mode: str, target: str) -> Session:
     """Compile and build a workload's training step; its weights are random."""
     window = GRADIENT_WINDOW if mode == "window" else None
-    return snnc.compile(network(workload), target, precision=_precision(mode), **training(workload, window))
-
-
-def _precision(mode: str) -> Precision:
-    return cast(Precision, mode) if mode in PRECISIONS else "float32"
+    precision = cast(Precision, mode) if mode in PRECISIONS else "float32"
+    return snnc.compile(network(workload), target, precision=precision, **training(workload, window))
 
 
 def _placed(x: Array, device: str) -> Any:

@@ -10,7 +10,7 @@ import torch
 from spikingjelly.activation_based import functional, surrogate
 from spikingjelly.activation_based.neuron import LIFNode, NonSpikingLIFNode
 
-from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load, with_recurrence
+from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, integrators, load, spiking
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
 
 __all__ = ["ENGINE", "VERSIONS", "load"]
@@ -30,26 +30,18 @@ class SpikingJellyEngine(TorchEngine):
         surrogate_function = surrogate.SuperSpike(alpha=1 / SLOPE)
         options = {"tau": _TAU, "decay_input": False, "v_threshold": SLOPE * THRESHOLD, "v_reset": 0.0, "detach_reset": True}
         self._nodes = LIFNode(**options, surrogate_function=surrogate_function, step_mode="m")
-        integrators, scale = NonSpikingLIFNode(tau=_TAU), self.loop_scale
+        leaky = NonSpikingLIFNode(tau=_TAU)
 
-        def lif(
-            currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
-        ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-            found = []
-            for current in currents.unbind(0):
-                total = with_recurrence(current, s, recurrent, scale)
-                s, v = functional.lif_step(total, v, surrogate_function=surrogate_function, **options)
-                found.append(s)
-            return torch.stack(found), v, s
+        def lif(current: torch.Tensor, v: torch.Tensor, _: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            found: tuple[torch.Tensor, torch.Tensor] = functional.lif_step(current, v, surrogate_function=surrogate_function, **options)
+            return found
 
-        def li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            integrators.v, found = m, []
-            for current in currents.unbind(0):
-                integrators.neuronal_charge(current)
-                found.append(integrators.v)
-            return torch.stack(found).sum(0), integrators.v
+        def li(current: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
+            leaky.v = m
+            leaky.neuronal_charge(current)
+            return leaky.v
 
-        return wrap(lif), wrap(li)
+        return wrap(spiking(lif, self.loop_scale)), wrap(integrators(li))
 
     def hidden(self, currents: torch.Tensor, recurrent: torch.Tensor | None) -> torch.Tensor:
         """Use multi-step mode without recurrence, unless the loop over the steps is compiled, which may be faster on a CPU."""

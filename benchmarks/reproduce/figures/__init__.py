@@ -1,52 +1,40 @@
-"""All figures, in the order of the page; one module per figure or group of figures."""
+"""All figures, in the order of the page."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure
-from snnc.benchmarks.reproduce.figures import batch, emulated, energy, gpu, gpu_activity, sensitivity
-from snnc.benchmarks.reproduce.figures.snntorch import learning_curves, neuron_models, population_codes, precision
-from snnc.benchmarks.reproduce.figures.sparse_bptt import (
-    accuracy,
-    activity,
-    capacity,
-    convergence,
-    depth,
-    efficiency,
-    layers,
-    memory,
-    neurons_per_tile,
-    scaling,
-    strong_scaling,
-    tile_map,
-)
+from snnc.benchmarks.reproduce.figures import emulated, energy, gpu, gpu_activity, sensitivity
+from snnc.benchmarks.reproduce.figures.snntorch import neuron_models
+from snnc.benchmarks.reproduce.figures.snntorch import training as snntorch_training
+from snnc.benchmarks.reproduce.figures.sparse_bptt import memory, scaling, throughput, training
 
 FIGURES: Final[tuple[Figure, ...]] = (
-    activity.FIGURE,
+    throughput.ACTIVITY,
     gpu_activity.FIGURE,
-    layers.FIGURE,
+    throughput.LAYERS,
     gpu.FIGURE,
-    neurons_per_tile.FIGURE,
-    scaling.FIGURE,
-    strong_scaling.FIGURE,
-    efficiency.FIGURE,
-    batch.FIGURE,
-    memory.FIGURE,
-    tile_map.FIGURE,
-    accuracy.FIGURE,
-    convergence.STROKES,
-    convergence.WORDS,
-    depth.FIGURE,
-    convergence.SCHEDULE,
-    capacity.FIGURE,
+    throughput.NEURONS_PER_TILE,
+    scaling.WEAK,
+    scaling.STRONG,
+    scaling.EFFICIENCY,
+    throughput.BATCH,
+    memory.MEMORY,
+    memory.TILE_MAP,
+    training.ACCURACY,
+    training.STROKES,
+    training.WORDS,
+    training.DEPTH,
+    training.SCHEDULE,
+    training.CAPACITY,
     emulated.FIGURE,
     sensitivity.FIGURE,
     energy.FIGURE,
-    neuron_models.FIGURE,
-    precision.TIME,
-    precision.MEMORY,
-    population_codes.ACCURACY,
-    population_codes.TIME,
-    learning_curves.FIGURE,
+    neuron_models.THROUGHPUT,
+    neuron_models.TIME,
+    neuron_models.MEMORY,
+    snntorch_training.CODE_ACCURACY,
+    snntorch_training.CODE_TIME,
+    snntorch_training.CURVES,
 )

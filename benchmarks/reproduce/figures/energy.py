@@ -30,8 +30,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 def points(results: Results) -> tuple[Point, ...]:
     """Return, for each network, upper bounds from power and time, measured energies, and energies of counted operations."""
-    found = [point for net in ENERGY_NETS for point in (*_upper(net, results), *_counted(net, results))]
-    return tuple(found)
+    return tuple(point for net in ENERGY_NETS for point in (*_upper(net, results), *_counted(net, results)))
 
 
 def _upper(net: str, results: Results) -> list[Point]:
@@ -66,9 +65,7 @@ def _counted(net: str, results: Results) -> list[Point]:
         note = f"{known.sources['addition']}; {known.sources['multiplication']}; {known.sources['access']}"
         joules = product_joules(counts_of(result, events=events), known, events=events)
         found.append(Point(f"{words}, at energies of 45 nm (predicted)", "predicted", net, joules, note))
-    note = (
-        f"{result['moved_words']:,.0f} words of memory; {known.sources['cache']}; {known.sources['instruction']}; {known.sources['memory']}"
-    )
+    note = "; ".join((f"{result['moved_words']:,.0f} words of memory", *(known.sources[n] for n in ("cache", "instruction", "memory"))))
     joules = processor_joules(counts_of(result, events=True), result["moved_words"], known)
     return [*found, Point(PROCESSOR, "predicted", net, joules, note)]
 

@@ -1,4 +1,4 @@
-"""Figure: time of a training step on IPUs (predicted, published) and GPUs (predicted, measured), for several networks."""
+"""Figure: time of a training step on IPUs (predicted, published), GPUs (predicted, measured) and a CPU (measured), for several networks."""
 
 from __future__ import annotations
 

@@ -61,10 +61,9 @@ def _predicted(series: str, net: str, activity: float, result: Mapping[str, Any]
 
 def _measured(step: MeasuredStep, ipu: Mapping[str, Any]) -> Point:
     wrong = conditions_differ(step.conditions, Conditions.from_data(ipu["conditions"])) if "conditions" in ipu else ""
-    note = f"{step.origin}, {step.ms:.3g} ms per step"
+    note = f"{step.origin}, {step.ms:.3g} ms per step" + (f"; not the problem of the prediction: {wrong}" if wrong else "")
     about = {"net": step.net, "step_ms": step.ms, "conditions": step.conditions.to_data()}
     rate = None if wrong else 1e3 * BATCH / step.ms
-    note += f"; not the problem of the prediction: {wrong}" if wrong else ""
     return Point(f"GPU, {step.program} (measured)", "measured", _mean(step.conditions), rate, note, about)
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from snnc.benchmarks.nets import benchmark, same_network
-from snnc.benchmarks.reproduce.figure import Kind, Point, Results, Row, why_missing
+from snnc.benchmarks.reproduce.figure import Point, Results, Row, why_missing
 from snnc.compiler.machines import load_target
 
 SNNC: Final = "snnc"
@@ -38,13 +38,13 @@ def throughput(
     return found
 
 
-def plan_point(x: float | str, result: Any, series: str, kind: Kind = "predicted") -> Point:
+def plan_point(x: float | str, result: Any, series: str) -> Point:
     """Return the samples/s of one mapped network as a point, which has no value if the network does not fit or its mapping failed."""
     about = {name: result[name] for name in ("net", "target", "ipus", "batch", "steps", "step_ms", "activity") if name in result}
     if not result.get("fits"):
-        return Point(series, kind, x, None, why_missing(result) or "does not fit", about)
+        return Point(series, "predicted", x, None, why_missing(result) or "does not fit", about)
     rate = 1e3 * result["batch"] / result["step_ms"]
-    return Point(series, kind, x, rate, f"{result['net']} on {result['target']}, {result['step_ms']:.3g} ms per step", about)
+    return Point(series, "predicted", x, rate, f"{result['net']} on {result['target']}, {result['step_ms']:.3g} ms per step", about)
 
 
 MATRIX_RATE: Final = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results
-from snnc.benchmarks.reproduce.figures.sparse_bptt.convergence import no_rows
+from snnc.benchmarks.reproduce.figures.sparse_bptt.training import no_rows
 from snnc.benchmarks.reproduce.stored import stored_results
 from snnc.benchmarks.sensitivity import BASE, FACTORS, GROUPS, RATIOS, by_key, ratio_of
 
@@ -25,9 +25,8 @@ def points(results: Results) -> tuple[Point, ...]:
         if base is None or not moved:
             continue
         least, most = min(moved, key=lambda case: moved[case]), max(moved, key=lambda case: moved[case])
-        found.append(
-            Point(PREDICTED, "predicted", ratio.short, base, f"{ratio.title}; {len(moved)} of {len(cases)} changes; {stored.origin}")
-        )
+        note = f"{ratio.title}; {len(moved)} of {len(cases)} changes; {stored.origin}"
+        found.append(Point(PREDICTED, "predicted", ratio.short, base, note))
         for series, (group, factor) in ((LEAST, least), (MOST, most)):
             found.append(Point(series, "predicted", ratio.short, moved[group, factor], f"{ratio.title}; cost of {group} x {factor:g}"))
     return tuple(found)

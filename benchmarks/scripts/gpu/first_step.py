@@ -49,7 +49,7 @@ def timed(net: str) -> dict[str, float]:
 
 
 def run_in_process(net: str, cache: Path) -> dict[str, Any]:
-    """Run :func:`timed` in a separate process with its own cache; only ``failed`` if it fails."""
+    """Run :func:`timed` in a separate process with the cache folder `cache`; return only ``failed`` if it fails."""
     done = subprocess.run(
         [sys.executable, __file__, "--net", net], env={**os.environ, "SNNC_CACHE": str(cache)}, capture_output=True, text=True, check=False
     )

@@ -28,7 +28,7 @@ LOG: Final = "log.txt"
 SHORTEST_S: Final = 15.0
 """Minimum remaining time for which a part is started, in seconds."""
 NETS: Final = "w1-5,w2-5,w1-b1024-5,conv-3,w3-5,w1-ff-5,open-4096-5,open-4096-1,open-4096-20"
-PEERS: Final = "spikingjelly,torch,jax"
+FASTEST_OTHERS: Final = "spikingjelly,torch,jax"
 """Frameworks that were the fastest on some network (docs/explanation/gpu-bounds.md)."""
 NAMES: Final = {"spikingjelly": "SpikingJelly", "jax": "JAX", "norse": "Norse", "snntorch": "snnTorch", "spyx": "Spyx"}
 """Names of frameworks in figures; others are spelled as in the rows."""
@@ -36,27 +36,18 @@ NAMES: Final = {"spikingjelly": "SpikingJelly", "jax": "JAX", "norse": "Norse", 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the session.
-
-    Attributes
-    ----------
-    name
-        Name of the part, for ``--only``.
-    command
-        Command line of the process.
-    seconds
-        Time limit, in seconds.
-    rows
-        Name of the file of rows that the part writes; "" for none.
-    expected
-        Text that the output must contain, so that a part whose tests are skipped does not count as passed.
-    """
+    """A part of the session."""
 
     name: str
+    """Name of the part, for ``--only``."""
     command: tuple[str, ...]
+    """Command line of the process."""
     seconds: float
+    """Time limit, in seconds."""
     rows: str = ""
+    """Name of the file of rows that the part writes; "" for none."""
     expected: str = ""
+    """Text that the output must contain, so that a part whose tests are skipped does not count as passed."""
 
 
 def parts(out: Path, check: bool) -> tuple[Part, ...]:
@@ -74,7 +65,7 @@ def parts(out: Path, check: bool) -> tuple[Part, ...]:
 
     device = "tests/backends/cuda/test_cuda_device.py"
     pytest = (*python, "-m", "pytest", device, "-q", "-p", "no:cacheprovider")
-    short = f"snnc:tf32,snnc:bfloat16,snnc:float16,{PEERS}"
+    short = f"snnc:tf32,snnc:bfloat16,snnc:float16,{FASTEST_OTHERS}"
     passed = "" if check else " passed"
     together = () if check else ("-n", "4")
     sanitize = ("compute-sanitizer", "--error-exitcode", "9")
@@ -82,12 +73,12 @@ def parts(out: Path, check: bool) -> tuple[Part, ...]:
     return (
         Part("machine", ("sh", "-c", "nvidia-smi; nvcc --version; ncu --version; git rev-parse HEAD; python3 -m pip list"), 30),
         Part("tests", (*pytest, *together), 150, expected=passed),
-        suite("rows", NETS, f"snnc:exact,{PEERS}", 240),
+        suite("rows", NETS, f"snnc:exact,{FASTEST_OTHERS}", 240),
         suite("activity", "h3-*", "snnc:exact,spikingjelly,torch", 120),
         Part("first-step", (*python, str(HERE / "first_step.py"), str(out / "first-step.json")), 100, "first-step.json"),
         *(Part(tool, (*sanitize, "--tool", tool, *pytest, *which), 90, expected=passed) for tool in ("memcheck", "racecheck", "synccheck")),
         suite("precision", "w1-5,w2-5,conv-3", short, 180, "--precision", "tf32,bfloat16,float16"),
-        suite("batches", "w1-b256-5,w2-b256-5,w2-b1024-5", f"snnc:exact,{PEERS}", 150),
+        suite("batches", "w1-b256-5,w2-b256-5,w2-b1024-5", f"snnc:exact,{FASTEST_OTHERS}", 150),
     )
 
 

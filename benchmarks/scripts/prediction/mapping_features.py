@@ -1,6 +1,6 @@
 """Predict the gain of each optional feature of the mapper: ``python benchmarks/scripts/prediction/mapping_features.py [FEATURE ...]``.
 
-Every benchmark network is planned as usual, then with one feature disabled at a time. Cycles are predictions for a training step with
+Some benchmark networks are planned as usual, then with one feature disabled at a time. Cycles are predictions for a training step with
 its host transfers; the gain is the additional time without the feature, 0 % if the mapper does not choose it. ``misfit`` marks a network
 that fits its machine only with the feature. docs/decisions/0028-mapping-features.md has the results, also those of deleted features.
 """
@@ -19,7 +19,7 @@ from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.measure import mapped_plan
 from snnc.benchmarks.nets import benchmark
 from snnc.compiler.tiles.errors import TooBigError
-from snnc.compiler.tiles.placement.placement import SHARES
+from snnc.compiler.tiles.placement.placement import _shared_out
 
 TILES: Final = "snnc.compiler.tiles."
 SPARSE: Final = ("dvs-conv", "random-10k", "clusters-10k")
@@ -32,21 +32,14 @@ LARGE: Final = {"w2-long": replace(benchmark("w2"), name="w2-long", steps=1000)}
 
 @dataclass(frozen=True)
 class Feature:
-    """An optional feature of the mapper: an alternative that it may choose.
-
-    Attributes
-    ----------
-    function
-        Path of the function or constant that offers the alternative, relative to ``snnc.compiler.tiles``.
-    instead
-        Its replacement, which does not offer the alternative.
-    nets
-        Benchmark networks that can use it.
-    """
+    """An optional feature of the mapper: an alternative that it may choose."""
 
     function: str
+    """Path of the function or constant that offers the alternative, relative to ``snnc.compiler.tiles``."""
     instead: Any
+    """Its replacement, which does not offer the alternative."""
     nets: tuple[str, ...] = ALL
+    """Benchmark networks that can use it."""
 
 
 FEATURES: Final[Mapping[str, Feature]] = {
@@ -57,11 +50,11 @@ FEATURES: Final[Mapping[str, Feature]] = {
     "even shares of samples": Feature("placement.choices._unpaired", lambda *cut: iter(())),
     "shared tiles": Feature("search.search.sharing_tiles", lambda *problem: [], SPARSE),
     "orders of channels": Feature("planning.ordering.movable", lambda program: False, ("dvs-conv",)),
-    "parts": Feature("planning.parting._tried", lambda *parter: iter(()), ("random-10k", "clusters-10k")),
+    "parts": Feature("planning.parting._candidate_parts", lambda *parter: iter(()), ("random-10k", "clusters-10k")),
     "skipping of zeros": Feature("mapped.network.reads_sparse_values", lambda *connection: False, ("dvs-conv",)),
-    "balance of parts": Feature("placement.placement.SHARES", SHARES[:1]),
+    "balance of parts": Feature("placement.placement._shared_out", lambda *given, balanced: _shared_out(*given, balanced=False)),
     "local search": Feature("mapper.EFFORT", 0),
-    "segments": Feature("request.MappingRequest.ways", lambda request: (), tuple(LARGE)),
+    "segments": Feature("request.MappingRequest.streaming_choices", lambda request: (), tuple(LARGE)),
 }
 
 

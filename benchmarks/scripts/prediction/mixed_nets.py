@@ -23,7 +23,7 @@ LOSSES = ("ce_mean_membrane", "ce_count", "ce_rate", "ce_max_membrane", "mse_cou
 class Case:
     """A lowered network with its machine and one batch of inputs; `options` are passed to the mapper.
 
-    `dropping` is the same network with the spike limit of the machine, for measuring the activity; None if the machine drops no spikes.
+    `dropping` is the same network with the spike limit of `options`, for measuring the activity; None if the plan drops no spikes.
     """
 
     program: StepProgram

@@ -13,6 +13,7 @@ import numpy as np
 from mixed_nets import Case, mixed_case, spikes
 
 import snnc
+from snnc.benchmarks.benchmark import by_buffer
 from snnc.benchmarks.nets import benchmark, names, with_steps
 from snnc.benchmarks.published import moving_strokes
 from snnc.compiler.losses import parse_loss
@@ -93,7 +94,7 @@ def digits() -> Case:
 
 
 def of_benchmark(name: str) -> Case:
-    """Return a single-chip benchmark and its inputs: pen strokes for the logged nets, otherwise at most 50 steps of independent spikes."""
+    """Return a benchmark and its inputs: pen strokes in the suite "logged", otherwise at most 50 steps of independent spikes."""
     one, random = benchmark(name), np.random.default_rng(0)
     one = one if one.suite == "logged" else with_steps(one, min(one.steps, 50))
     program = one.program()
@@ -106,8 +107,12 @@ def of_benchmark(name: str) -> Case:
         }
     options: dict[str, Any] = {"chips": one.chips}
     if one.capacity:
-        room = one.buffer_capacity(program)
-        options |= {"mode": "drop", "capacity": room, "gradient_capacity": {buffer: room[buffer] for buffer in one.buffer_support(program)}}
+        room = by_buffer(program, one.capacity)
+        options |= {
+            "mode": "drop",
+            "capacity": room,
+            "gradient_capacity": {buffer: room[buffer] for buffer in by_buffer(program, one.support)},
+        }
     classes = min(math.prod(program.buffers[o.source.buffer].shape) for o in program.outputs)
     return Case(program, load_target(one.target), one.steps, one.batch, classes, inputs, options)
 

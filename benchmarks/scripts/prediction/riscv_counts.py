@@ -62,35 +62,24 @@ Way: TypeAlias = Literal["both", "shortest", "longest", "more pairs"]
 
 @dataclass(frozen=True)
 class Match:
-    """Loops of the cost model, and the compiled loop with which they are compared.
-
-    Attributes
-    ----------
-    vertex
-        The vertex, a key of the result of :func:`loops_of`.
-    loops
-        Names of its loops in the cost model, with the number of trips of each.
-    function, text
-        The compiled loop is the smallest one, in the functions that match `function`, with instructions of a source line with `text`.
-    amounts
-        Quantities on which the cycles of a trip depend, by name.
-    paired, way
-        How instructions are counted, see :data:`Paired` and :data:`Way`.
-    note
-        Note in the table.
-    trips
-        Number of trips of the compiled loop that correspond to the trips in `loops`.
-    """
+    """Loops of the cost model, and the compiled loop with which they are compared."""
 
     vertex: str
+    """The vertex, a key of the result of :func:`loops_of`."""
     loops: Mapping[str, int]
+    """Names of its loops in the cost model, with the number of trips of each."""
     function: str
     text: str
+    """The compiled loop is the smallest one in functions whose name matches `function`, with instructions of a source line with `text`."""
     amounts: Mapping[str, int]
+    """Quantities on which the cycles of a trip depend, by name."""
     paired: Paired = "no"
     way: Way = "both"
+    """How instructions are counted."""
     note: str = ""
+    """Note in the table."""
     trips: int = 1
+    """Number of trips of the compiled loop that correspond to the trips in `loops`."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +111,7 @@ _ODD: Final = {**_FOUR, "count": 5}
 
 
 def _column_matches() -> Iterator[Match]:
-    """Return loops over columns, of two and of four pairs."""
+    """Yield the matches of loops over columns, most of them with two and with four pairs."""
     for vertex, loop, probe, text in (
         ("forward", "weights of a spike", "add_rows", "held.pair[p] += row[p];"),
         ("backward", "weights of a spike", "add_to_rows", "row[p] += held.pair[p];"),
@@ -275,7 +264,10 @@ def find(match: Match, source: str, code: Mapping[str, list[Instruction]]) -> Co
 
 
 def weigher(paired: Paired) -> dict[str, float]:
-    """Return the weight of each kind of instruction: 0.5 if an IPU executes it for two floats at once."""
+    """Return the weight of each kind of instruction: 0.5 if an IPU executes it for two floats at once, otherwise 1.
+
+    The weight of divisions and square roots (kind ``slow``) is multiplied by 2 :data:`SLOW`.
+    """
     arithmetic = 1.0 if paired == "no" else 0.5
     moved = 0.5 if paired in ("all", "loop") else 1.0
     other, slow = 0.5 if paired == "loop" else 1.0, 2 * SLOW if paired == "no" else SLOW

@@ -58,28 +58,20 @@ class Instruction:
 
 @dataclass(frozen=True)
 class CodeLoop:
-    """A natural loop.
-
-    Attributes
-    ----------
-    function
-        The function that contains it, as the disassembler writes its name.
-    own
-        Instructions that are in no inner loop, by the first address of their block.
-    edges
-        Edges between blocks of the loop; an inner loop is one block, without instructions, at the address where it begins.
-    head, latches
-        The first block of a trip, and the blocks with edges back to it.
-    innermost
-        Whether it contains no other loop.
-    """
+    """A natural loop."""
 
     function: str
+    """The function that contains it, as the disassembler writes its name."""
     own: Mapping[int, tuple[Instruction, ...]]
+    """Instructions that are in no inner loop, by the first address of their block."""
     edges: tuple[tuple[int, int], ...]
+    """Edges between blocks of the loop; an inner loop is one block, without instructions, at the address where it begins."""
     head: int
+    """The first block of a trip."""
     latches: tuple[int, ...]
+    """Blocks with edges back to `head`."""
     innermost: bool
+    """Whether it contains no other loop."""
 
     @property
     def lines(self) -> frozenset[int]:
@@ -93,7 +85,7 @@ class CodeLoop:
 
     @property
     def countable(self) -> bool:
-        """Whether the loop has a single entry; trips of other loops cannot be counted."""
+        """Whether a trip has finitely many paths: the loop contains no cycle with several entries, which is not a natural loop."""
         return bool(nx.is_directed_acyclic_graph(nx.DiGraph(self.edges)))
 
     def trip(self, weigh: Callable[[Instruction], float] = lambda _: 1.0) -> tuple[float, float]:

@@ -142,7 +142,7 @@ def plan_of(steps: int, way: Way, x: np.ndarray, *, trains: bool, hidden: int, m
 def size_table(machine: str, inputs: int, hidden: int) -> str:
     """Return a table of memory and time of each choice on a machine, for a network with inputs that fire in a tenth of the steps.
 
-    The bytes, except those of the fullest tile, are sums over all tiles in the superstep in which the sum is largest.
+    Each number of bytes, except that of the fullest tile, is the sum over all tiles, in the superstep in which this sum is largest.
     """
     head = ("weights", "optimiser", "gradients", "history")
     kinds = " | ".join(f"{name} KiB" for name in head)

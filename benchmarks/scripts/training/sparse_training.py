@@ -6,7 +6,8 @@ without a capacity, and in two settings with a second threshold of 0.1 below the
 regulariser penalises rates of hidden neurons above it. The data are those of ``sparse_data.py``. The networks are trained on the CPU.
 
 The script prints a Markdown table of the test accuracy after each epoch, mean and range over seeds. With ``--results`` each run is stored
-as a line of JSON with its setting. Stored runs are not repeated, so several processes can share the work (``--only``).
+as a line of JSON with its setting. Stored runs are not repeated, so several processes can share the work (``--only``). ``--recipe words``
+runs one of the recipes and its dense training, and also prints the difference of their accuracies.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ import numpy as np
 from sparse_data import KINDS, SECONDS, WORDS, strokes, write_words
 
 import snnc
+from snnc.initialising.incoming import incoming_weights, scale_weights
 
 STEPS, BATCH, TEST = 50, 48, 480
+BETA = 0.95
 HIDDEN = ("hidden1", "hidden2", "hidden3")
 COLOURS = ("#222222", "#1b6ca8", "#2a9d5c", "#d07a1c", "#b3263b", "#8a5fb0")
 WIDE, NARROW = -99.0, -0.1
@@ -33,21 +36,14 @@ program compiled with it gives dropped spikes no gradient, as the published code
 
 @dataclass(frozen=True)
 class Training:
-    """A training setting: a row of the table.
-
-    Attributes
-    ----------
-    share
-        Capacity of each hidden layer, as a share of its neurons; None: no capacity.
-    schedule
-        Whether the second threshold moves as published; otherwise it is at its final value from the start.
-    fluctuating
-        Whether initial weights are fluctuation-driven; otherwise they are PyTorch's.
-    """
+    """A training setting: a row of the table."""
 
     share: float | None = None
+    """Capacity of each hidden layer, as a share of its neurons; None: no capacity."""
     schedule: bool = True
+    """Whether the second threshold moves as published; otherwise it is at its final value from the start."""
     fluctuating: bool = True
+    """Whether initial weights are fluctuation-driven; otherwise they are PyTorch's."""
 
 
 TRAININGS = {
@@ -77,8 +73,44 @@ class Setting:
     samples: int = 960
     balanced: bool = False
     """Whether all hidden layers have the same capacity in spikes, with an unchanged total; otherwise in shares of their neurons."""
+    gains: tuple[float, ...] = (1.0, 1.0, 1.0)
+    """Factors of the fluctuation-driven weights into the hidden layers."""
+    falling: tuple[float, int] | None = None
+    """Capacity in % at the start, and the number of epochs in which it falls linearly to that of the training; None: constant."""
     average: int = 0
     """Number of last epochs; the mean of the weights after them is also tested (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A training with a capacity, and the dense training with which it is compared."""
+
+    data: str
+    training: str
+    setting: Setting
+    dense: Setting
+
+
+WIDTHS = (1472, 1024, 512)
+"""Numbers of neurons of wide hidden layers, as in the published networks."""
+RECIPES = {
+    "words": Recipe(
+        data="words",
+        training="1 %",
+        setting=Setting(pressure=2.0, rate="linear:0.004,0,epochs=10", widths=WIDTHS),
+        dense=Setting(pressure=1.0, rate="linear:0.002,0,epochs=10", widths=WIDTHS),
+    ),
+    "strokes": Recipe(
+        data="strokes",
+        training="1 %",
+        setting=Setting(epochs=6, pressure=2.0, rate="linear:0.004,0,epochs=6", widths=WIDTHS),
+        dense=Setting(),
+    ),
+}
+"""Recipes by name; ``examples/papers/sparse_words.toml`` has the same settings as "words".
+
+The dense training of "strokes" has the default settings: narrower hidden layers and ten epochs.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +144,7 @@ def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> sn
     net = snnc.Network("sparse", seed=seed)
     before = net.input(inputs)
     for name, width in zip(HIDDEN, widths, strict=True):
-        layer = net.population(width, snnc.LIF(0.95, reset="zero"), name=name)
+        layer = net.population(width, snnc.LIF(BETA, reset="zero"), name=name)
         net.connect(before, layer, snnc.Dense())
         before = layer
     net.connect(before, net.population(classes, snnc.LI(0.95), name="readout"), snnc.Dense())
@@ -130,16 +162,47 @@ def shares_of(share: float, setting: Setting) -> dict[str, float]:
     return {name: each / width if setting.balanced else share for name, width in zip(HIDDEN, setting.widths, strict=True)}
 
 
+def initial(data: Data, seed: int, setting: Setting) -> Any:
+    """Return a network with fluctuation-driven weights, those into each hidden layer multiplied by its gain."""
+    net = network(data.x.shape[2], data.classes, seed, setting.widths)
+    graph = snnc.initialise(net, snnc.FluctuationDriven(rate=0.01, xi=2, steps=STEPS), data=data.x[:BATCH].swapaxes(0, 1), seed=seed)
+    weights = incoming_weights(graph)
+    for layer, gain in zip(HIDDEN, setting.gains, strict=True):
+        for one in weights[layer]:
+            scale_weights(graph, one.name, gain)
+    return graph
+
+
+def firing(training: Training, seed: int, data: Data, setting: Setting) -> list[tuple[float, float]]:
+    """Return the mean numbers of spikes that each hidden layer fires and sends in a step before training, for one batch."""
+    graph, share = initial(data, seed, setting), training.share
+    weights = [incoming_weights(graph)[layer][0].operation.weight for layer in HIDDEN]
+    capacity = [snnc.Share(100 * own).of(w) for own, w in zip(shares_of(share or 1.0, setting).values(), setting.widths, strict=True)]
+    potential, fired = ([np.zeros((BATCH, width), np.float32) for width in setting.widths] for _ in range(2))
+    sums = np.zeros((len(HIDDEN), 2))
+    for step in range(data.x.shape[1]):
+        sent = data.x[:BATCH, step].astype(np.float32)
+        for n, weight in enumerate(weights):
+            potential[n] = BETA * potential[n] * (1 - fired[n]) + sent @ weight.T
+            fired[n] = (potential[n] > 1).astype(np.float32)
+            sent = fired[n] * (fired[n].cumsum(axis=1) <= capacity[n])
+            sums[n] += fired[n].sum(), sent.sum()
+    return [(float(f), float(s)) for f, s in sums / (BATCH * data.x.shape[1])]
+
+
 def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[str, Any]:
     """Return the test accuracy after each epoch, and the mean number of dropped spikes per sample and step, in training and tests."""
-    net: Any = network(data.x.shape[2], data.classes, seed, setting.widths)
-    if training.fluctuating:
-        net = snnc.initialise(net, snnc.FluctuationDriven(rate=0.01, xi=2, steps=STEPS), data=data.x[:BATCH].swapaxes(0, 1), seed=seed)
+    net = initial(data, seed, setting) if training.fluctuating else network(data.x.shape[2], data.classes, seed, setting.widths)
     loss, share = snnc.losses.CrossEntropy("mean membrane"), training.share
     limits: dict[str, Any] = {}
+    schedule = None
     if share is not None:
         shares = shares_of(share, setting)
         capacity = {name: snnc.Share(100 * own) for name, own in shares.items()}
+        if setting.falling is not None:
+            largest, epochs = setting.falling
+            schedule = {name: snnc.Share(snnc.Linear(largest, 100 * own, epochs=epochs)) for name, own in shares.items()}
+            capacity = {name: snnc.Share(largest) for name in shares}
         limits = {"mode": "drop", "capacity": capacity, "gradient_window": WIDE}
         for (name, own), pressure in zip(shares.items(), pressures_of(setting), strict=True):
             loss = loss + (pressure / own) * snnc.losses.Upper(own, name)
@@ -160,6 +223,7 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
             batch=BATCH,
             seed=seed,
             gradient_window=window,
+            capacity=schedule,
             learning_rate=setting.rate,
             on_epoch=measured,
         )
@@ -188,12 +252,14 @@ def setting_of(stored: dict[str, Any]) -> Setting:
         Setting(**stored),
         widths=tuple(stored.get("widths", Setting.widths)),
         pressure=tuple(pressure) if isinstance(pressure, list) else pressure,
+        gains=tuple(stored.get("gains", Setting.gains)),
+        falling=tuple(stored["falling"]) if stored.get("falling") is not None else None,
     )
 
 
 def drawn(curves: dict[str, np.ndarray]) -> str:
     """Return the curves [seeds, epochs] as SVG: the mean of each, and the range of its seeds."""
-    epochs = next(iter(curves.values())).shape[1]
+    epochs = max(found.shape[1] for found in curves.values())
     left, top, wide, high = 52, 14, 420, 230
 
     def place(epoch: float, accuracy: float) -> str:
@@ -205,10 +271,10 @@ def drawn(curves: dict[str, np.ndarray]) -> str:
         lines.append(f'<path d="M{left} {y:.1f}h{wide}" stroke="#dddddd"/>')
         lines.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{100 * tick:.0f} %</text>')
     for number, (name, found) in enumerate(curves.items()):
-        colour = COLOURS[number]
-        ends = [place(e, found[:, e].max()) for e in range(epochs)] + [place(e, found[:, e].min()) for e in reversed(range(epochs))]
+        colour, own = COLOURS[number], range(found.shape[1])
+        ends = [place(e, found[:, e].max()) for e in own] + [place(e, found[:, e].min()) for e in reversed(own)]
         lines.append(f'<polygon points="{" ".join(ends)}" fill="{colour}" opacity="0.15"/>')
-        means = " ".join(place(e, found[:, e].mean()) for e in range(epochs))
+        means = " ".join(place(e, found[:, e].mean()) for e in own)
         lines.append(f'<polyline points="{means}" fill="none" stroke="{colour}" stroke-width="2"/>')
         lines.append(f'<text x="{left + wide + 14}" y="{top + 16 + 20 * number}" fill="{colour}">{name}</text>')
     lines.append(f'<text x="{left + wide / 2}" y="{top + high + 34}" text-anchor="middle">epoch</text>')
@@ -218,54 +284,117 @@ def drawn(curves: dict[str, np.ndarray]) -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
-def main() -> None:
+def arguments() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--recipe", choices=tuple(RECIPES), help="run a recipe and its dense training; replaces the settings below --seeds")
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--data", choices=("strokes", "words"), default="strokes")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--pressure", type=float, nargs="+", default=[3.0], help="factor of the regulariser times the share (one or three)")
     parser.add_argument("--rate", default="0.001", help="learning rate of Adam, or a schedule: linear:0.002,0,epochs=10")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--samples", type=int, default=960)
     parser.add_argument("--widths", type=int, nargs=3, default=list(Setting.widths), help="numbers of neurons of the hidden layers")
     parser.add_argument("--only", choices=tuple(TRAININGS), nargs="+", default=list(TRAININGS))
     parser.add_argument("--balanced", action="store_true", help="give all hidden layers the same capacity in spikes, not in shares")
     parser.add_argument("--validation", action="store_true", help="measure on validation instead of test samples, to choose settings")
     parser.add_argument("--average", type=int, default=0, metavar="EPOCHS", help="also test the mean weights of the last EPOCHS epochs")
-    parser.add_argument("--results", type=Path)
-    parser.add_argument("--plot", type=Path)
-    chosen = parser.parse_args()
-    widths = tuple(chosen.widths)
+    parser.add_argument("--gains", type=float, nargs=3, default=list(Setting.gains), help="factors of the weights into the hidden layers")
+    parser.add_argument(
+        "--falling", type=float, nargs=2, metavar=("PERCENT", "EPOCHS"), help="let the capacity fall from PERCENT in EPOCHS epochs"
+    )
+    parser.add_argument(
+        "--start", action="store_true", help="print the spikes of a step that the hidden layers fire and send before training"
+    )
+    return parser
+
+
+def chosen_setting(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> Setting:
+    """Return the setting of the command line."""
     if len(chosen.pressure) not in (1, len(HIDDEN)):
         parser.error(f"--pressure needs 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
-    pressure = tuple(chosen.pressure) if len(chosen.pressure) > 1 else chosen.pressure[0]
-    setting = Setting(
-        chosen.epochs, pressure, chosen.rate, chosen.validation, widths, chosen.samples, chosen.balanced, chosen.average
+    return Setting(
+        epochs=chosen.epochs,
+        pressure=tuple(chosen.pressure) if len(chosen.pressure) > 1 else chosen.pressure[0],
+        rate=chosen.rate,
+        validation=chosen.validation,
+        widths=tuple(chosen.widths),
+        samples=chosen.samples,
+        balanced=chosen.balanced,
+        gains=tuple(chosen.gains),
+        falling=None if chosen.falling is None else (chosen.falling[0], int(chosen.falling[1])),
+        average=chosen.average,
     )
-    done = runs(chosen.results)
-    data = data_of(chosen.data, chosen.samples, 3 if chosen.validation else 2)
-    for seed in chosen.seeds:
-        for name in chosen.only:
-            done |= runs(chosen.results)
-            key = chosen.data, name, seed, setting
-            if key not in done:
-                done[key] = {"data": chosen.data, "training": name, "seed": seed, "setting": asdict(setting)}
-                done[key] |= train(TRAININGS[name], seed, data, setting)
-                if chosen.results is not None:
-                    with chosen.results.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(done[key]) + "\n")
-    epochs = " | ".join(f"epoch {e + 1}" for e in range(chosen.epochs))
+
+
+def trained(kind: str, settings: dict[str, Setting], seeds: list[int], results: Path | None) -> dict[str, dict[int, dict[str, Any]]]:
+    """Return the runs of each training by seed; those that `results` lacks are run and added to it."""
+    found: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in settings}
+    data: Data | None = None
+    for seed in seeds:
+        for name, setting in settings.items():
+            done = runs(results).get((kind, name, seed, setting))
+            if done is None:
+                data = data or data_of(kind, setting.samples, 3 if setting.validation else 2)
+                done = {"data": kind, "training": name, "seed": seed, "setting": asdict(setting)}
+                done |= train(TRAININGS[name], seed, data, setting)
+                if results is not None:
+                    with results.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(done) + "\n")
+            found[name][seed] = done
+    return found
+
+
+def below(sparse: dict[int, dict[str, Any]], dense: dict[int, dict[str, Any]]) -> str:
+    """Return by how many points sparse training ends below dense training: mean over the seeds of both, and standard error."""
+
+    def means(run: dict[str, Any]) -> np.ndarray:
+        return 100 * np.array([run["accuracy"][-1], np.mean(run["accuracy"][-3:])])
+
+    points = np.array([means(dense[seed]) - means(sparse[seed]) for seed in sparse if seed in dense])
+    errors = points.std(axis=0, ddof=1) / np.sqrt(len(points)) if len(points) > 1 else np.full(2, np.nan)
+    of_end, of_last = (f"{mean:.1f} (standard error {error:.1f})" for mean, error in zip(points.mean(axis=0), errors, strict=True))
+    return f"{of_end} points below dense training at the last epoch, {of_last} in the mean of the last three, {len(points)} seeds"
+
+
+def printed(name: str, found: list[dict[str, Any]], average: int, epochs: int) -> None:
+    """Print a row of a table of `epochs` epochs, after the accuracies with mean weights, if any."""
+    cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * np.array([run["accuracy"] for run in found]).T]
+    cells += [""] * (epochs - len(cells))
+    if average:
+        means = 100 * np.array([run["averaged"] for run in found])
+        print(f"{name}: {means.mean():.1f} ({means.min():.1f}-{means.max():.1f}) with the mean weights of {average} epochs")
+    print(f"| {name} | {len(found)} | {' | '.join(cells)} | {np.mean([run['dropped'] for run in found]):.1f} |", flush=True)
+
+
+def main() -> None:
+    parser = arguments()
+    chosen = parser.parse_args()
+    if chosen.recipe is None:
+        setting = chosen_setting(parser, chosen)
+        kind, settings = chosen.data, dict.fromkeys(chosen.only, setting)
+    else:
+        recipe = RECIPES[chosen.recipe]
+        kind, settings, setting = recipe.data, {"dense": recipe.dense, recipe.training: recipe.setting}, recipe.setting
+    if chosen.start:
+        data = data_of(kind, setting.samples, 3 if setting.validation else 2)
+        for name, of in settings.items():
+            spikes = firing(TRAININGS[name], chosen.seeds[0], data, of)
+            print(f"{name}: fired / sent", *(f"{fired:.2f} / {sent:.2f}" for fired, sent in spikes))
+        return
+    found = trained(kind, settings, chosen.seeds, chosen.results)
+    most = max(of.epochs for of in settings.values())
+    epochs = " | ".join(f"epoch {e + 1}" for e in range(most))
     print(f"| training | seeds | test accuracy after {epochs} | dropped spikes per sample and step |")
-    print("|---|" + "---|" * (chosen.epochs + 2))
-    curves = {}
-    for name in chosen.only:
-        own = [run for (kind, training, _, of), run in done.items() if (kind, training, of) == (chosen.data, name, setting)]
-        found = curves[name] = np.array([run["accuracy"] for run in own])
-        cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * found.T]
-        if chosen.average:
-            means = 100 * np.array([run["averaged"] for run in own])
-            print(f"{name}: {means.mean():.1f} ({means.min():.1f}-{means.max():.1f}) with the mean weights of {chosen.average} epochs")
-        print(f"| {name} | {len(own)} | {' | '.join(cells)} | {np.mean([run['dropped'] for run in own]):.1f} |", flush=True)
+    print("|---|" + "---|" * (most + 2))
+    for name, by_seed in found.items():
+        printed(name, list(by_seed.values()), setting.average, most)
+    if chosen.recipe is not None:
+        print(f"{recipe.training}: {below(found[recipe.training], found['dense'])}")
     if chosen.plot is not None:
+        curves = {name: np.array([run["accuracy"] for run in by_seed.values()]) for name, by_seed in found.items()}
         chosen.plot.write_text(drawn(curves), encoding="utf-8")
 
 

@@ -51,7 +51,10 @@ def arrays_with_parts(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def read_part(array: npt.ArrayLike, name: str) -> npt.NDArray[Any] | None:
-    """Return the part `name` of a whole array, or a scalar unchanged; None if the array has no such part."""
+    """Return the part `name` of a whole array; None if the array has no such part.
+
+    A scalar is returned unchanged, and so is any array if `name` is not the name of a part.
+    """
     whole, part = np.asarray(array), part_of(name)
     if part is None or not whole.ndim:
         return whole

@@ -104,7 +104,7 @@ IndexedOp: TypeAlias = SparseProduct | Convolve | Pooling | Rescale | AddReduced
 class IndexedMap:
     """``y[target + i] += theta[weight + i] * x[source]`` for ``i < length``, for every entry; `theta` contains weights, then biases.
 
-    A bias is an entry of the source `inputs`, one after the last, whose value is always 1.
+    A bias is an entry that reads ``x[inputs]``, one element after the values of the source, which is always 1.
 
     Attributes
     ----------

@@ -25,9 +25,9 @@ def ALIF(  # noqa: N802 - the name of the neuron
         v' = beta v + i - z threshold
         s  = H(v' - threshold - kappa b')
 
-    The normalised form is that of Yin, Corradi & Bohte 2021, "Accurate and efficient time-domain classification with
-    adaptive spiking recurrent neural networks"; the other form is the LSNN of Bellec et al. 2018, "Long short-term memory and
-    learning-to-learn in networks of spiking neurons".
+    The normalised form is that of Yin, Corradi & Bohte 2021, "Accurate and efficient time-domain classification with adaptive spiking
+    recurrent neural networks"; the other form is that of Bellec et al. 2018, "Long short-term memory and learning-to-learn in networks of
+    spiking neurons" (LSNN).
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def ALIF(  # noqa: N802 - the name of the neuron
     normalised
         Whether the spike is scaled by ``1 - rho`` in the adaptation.
     detach
-        Whether no gradient flows through the reset of the membrane (it flows through the adaptation in any case).
+        Whether no gradient flows through the reset of the membrane potential; it always flows through the adaptation.
     strict
-        Whether the neuron fires only above the threshold; otherwise it also fires at it.
+        Whether the neuron fires only above the threshold; otherwise it also fires at the threshold.
     """
     step, reset = spike_function(strict), detached("z", detach)
     return neuron(

@@ -1,4 +1,4 @@
-"""Neuron with an alpha-shaped membrane response."""
+"""Neuron whose membrane potential responds to a spike like an alpha function: it rises and then decays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def Alpha(  # noqa: N802 - the name of the neuron
     fixed_tau: bool = False,
     clamp: bool = False,
 ) -> NeuronModel:
-    """Alpha membrane, the difference of two decaying currents: snnTorch's ``Alpha`` (Eshraghian et al. 2023).
+    """Alpha neuron, whose membrane potential is the difference of two decaying currents: snnTorch's ``Alpha`` (Eshraghian et al. 2023).
 
     ::
 
@@ -64,11 +64,7 @@ def Alpha(  # noqa: N802 - the name of the neuron
     a, b = clamped("alpha", clamp), clamped("beta", clamp)
     spike = f"{spike_function(strict)}(v - threshold)"
     tau = "tau" if fixed_tau else f"(log({a})/(log({b}) - log({a})) + 1)"
-    before = {
-        "none": [],
-        "zero": [f"m = {tau}*(e + h)"],
-        "subtract": ["w = inh", f"m = {tau}*(e + h)"],
-    }[reset]
+    before = {"none": [], "zero": [f"m = {tau}*(e + h)"], "subtract": ["w = inh", f"m = {tau}*(e + h)"]}[reset]
     lines = [
         *([f"r = {detached(spike, detach)}"] if reset != "none" else []),
         f"e = {a}*exc + i",

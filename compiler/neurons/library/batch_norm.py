@@ -1,11 +1,13 @@
 """Batch normalisation as a population: statistics are parameters, which a training step sets to those of the batch.
 
-With x̂ = (x - mean) / sqrt(var + eps) and statistics over N values, the gradient through them is (Ioffe & Szegedy 2015, arXiv:1502.03167)::
+With x̂ = (x - mean) / sqrt(var + eps) and statistics over N values, the gradient through the statistics is (Ioffe & Szegedy 2015,
+arXiv:1502.03167)::
 
     d_x = (d_x̂ - sum(d_x̂) / N - x̂ sum(d_x̂ x̂) / N) / sqrt(var + eps)
 
-Gain and bias follow, y = gain x̂ + bias, and their gradients determine the sums: ``sum(d_x̂) = gain d_bias``, ``sum(d_x̂ x̂) = gain d_gain``.
-The parameters ``shift`` and ``slope`` of the population contain the two terms; they are 0 except while a training step sets them.
+A connection with gain and bias follows, y = gain x̂ + bias, and its gradients determine the sums: ``sum(d_x̂) = gain d_bias``,
+``sum(d_x̂ x̂) = gain d_gain``. The parameters ``shift`` and ``slope`` of the population are the factors of 1 and x̂ in the two subtracted
+terms, with their sign; they are 0 except while a training step sets them.
 """
 
 from __future__ import annotations
@@ -30,25 +32,13 @@ EPSILON: Final = "eps"
 MOMENTUM: Final = "momentum"
 EACH_STEP: Final = "each_step"
 PORTS: Final = ("mean_now", "var_now", "shift_now", "slope_now")
-"""Ports of the model with statistics per step in training: values added to mean, variance, shift and slope."""
+"""Input ports of :func:`with_ports`: values that are added to mean and variance, and values that replace shift and slope."""
 
 
 def BatchStatistics(momentum: float = 0.1, eps: float = 1e-5, each_step: bool = False) -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Normalise the current: ``y = (i - mean) / sqrt(var + eps)``; part of :class:`snnc.BatchNorm`.
+    """Normalise the current: ``y = (i - mean) / sqrt(var + eps)``; part of :class:`snnc.BatchNorm`, which explains the parameters.
 
-    Parameters
-    ----------
-    momentum
-        Weight of the batch's statistics in the new running statistics.
-    eps
-        Number added to the variance.
-    each_step
-        Whether statistics are computed per step instead of over all steps.
-
-    Raises
-    ------
-    NeuronDefinitionError
-        `momentum` is not between 0 and 1, or `eps` is not positive.
+    A `momentum` outside 0 … 1, or an `eps` that is not positive, raises a NeuronDefinitionError.
     """
     if not 0 <= momentum <= 1:
         raise NeuronDefinitionError(f"the momentum of a batch normalisation is {momentum!r}; it must be between 0 and 1.")
@@ -62,7 +52,7 @@ _MODEL: Final = BatchStatistics()
 
 
 def with_ports(model: NeuronModel) -> NeuronModel:
-    """Return a :func:`BatchStatistics` per step with input ports for the statistics, which have no effect if 0."""
+    """Return the model of statistics per step, with input ports for the statistics of a step; if these are 0, y does not change."""
     return neuron(_NAME, inputs=(*model.inputs, *PORTS), params=model.parameters, equations=_EQUATIONS_OF_STEPS, output="y")
 
 

@@ -1,4 +1,4 @@
-"""Dropout as a population: each neuron multiplies its current by a mask that is constant over a sequence."""
+"""Dropout as a population, which multiplies currents by a mask that is constant over a sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lapicque's RC-circuit neuron."""
+"""Lapicque's neuron, an RC circuit: a resistor and a capacitor in parallel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaky and perfect integrate-and-fire neurons, and non-firing integrators for readouts."""
+"""Leaky and perfect integrate-and-fire neurons, also with a synaptic current, and integrators that do not fire, for readouts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def LIF(  # noqa: N802 - the name of the neuron
 ) -> NeuronModel:
     """Leaky integrate-and-fire: ``v' = beta v + i``, ``s = H(v' - threshold)``, and a reset.
 
-    With the default options, it follows Eshraghian et al. 2023, "Training spiking neural networks using lessons from deep
-    learning" (snnTorch's ``Leaky``; with ``reset="zero"`` too, snnTorch computes the same)::
+    With the default options, it is snnTorch's ``Leaky`` (Eshraghian et al. 2023, "Training spiking neural networks using lessons from deep
+    learning"); ``reset="zero"`` also resets as in snnTorch::
 
         r  = H(v - threshold), detached
         v' = beta v + i - r threshold
         s  = H(v' - threshold)
 
-    snnTorch's ``RLeaky`` is this neuron in a network with recurrence, with ``input_kept=False``.
+    ``RLeaky`` is this neuron in a network with recurrence, with ``input_kept=False``.
 
     Parameters
     ----------
@@ -62,6 +62,48 @@ def IF(  # noqa: N802 - the name of the neuron
     """Perfect integrate-and-fire: ``v' = v + i``, ``s = H(v' - threshold)``, and a reset; see :func:`LIF`."""
     firing = Firing(reset, reset_delay, detach, strict, input_kept, compensated)
     return firing_neuron("IF", firing, lambda v: f"{v} + i", {}, threshold=threshold, v_reset=v_reset)
+
+
+def CubaLIF(  # noqa: N802 - the name of the neuron
+    alpha: float = 0.9,
+    beta: float = 0.9,
+    threshold: float = 1.0,
+    *,
+    reset: ResetMode = "subtract",
+    v_reset: float = 0.0,
+    reset_delay: bool = True,
+    detach: bool = True,
+    strict: bool = True,
+    input_kept: bool = False,
+    compensated: bool = False,
+    clamp: bool = False,
+) -> NeuronModel:
+    """Current-based LIF: a decaying synaptic current drives the membrane.
+
+    With the default options, it is snnTorch's ``Synaptic``; ``reset="zero"`` also resets as in snnTorch::
+
+        r    = H(v - threshold), detached
+        syn' = alpha syn + i
+        v'   = beta v + syn' - r threshold
+        s    = H(v' - threshold)
+
+    ``RSynaptic`` is this neuron in a network with recurrence. NIR's CubaLIF resets immediately (``reset_delay=False``).
+
+    Parameters
+    ----------
+    alpha, beta
+        Factors by which the synaptic current and the membrane potential decay in one step.
+    threshold, v_reset
+        As in :func:`LIF`.
+    clamp
+        Whether `alpha` and `beta` are clamped to [0, 1], which is useful only if they are learned.
+    reset, reset_delay, detach, strict, input_kept, compensated
+        See :class:`~snnc.compiler.neurons.library.resets.Firing`.
+    """
+    firing = Firing(reset, reset_delay, detach, strict, input_kept, compensated)
+    decay = clamped("beta", clamp)
+    current, params = f"syn = {clamped('alpha', clamp)}*syn + i", {"alpha": alpha, "beta": beta}
+    return firing_neuron("CubaLIF", firing, lambda v: f"{decay}*{v} + syn", params, threshold=threshold, v_reset=v_reset, current=current)
 
 
 def LI(beta: float = 0.9, *, clamp: bool = False) -> NeuronModel:  # noqa: N802 - the name of the neuron

@@ -1,4 +1,4 @@
-"""Equations of firing and reset, shared by the integrate-and-fire family.
+"""Equations of firing and reset, shared by the integrate-and-fire neurons.
 
 v is the membrane potential, f the model's update of it, r the spike that resets, and R the value after a reset:
 
@@ -30,36 +30,18 @@ Update: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Firing:
-    """Firing and reset of a membrane.
+    """Firing and reset of a membrane; an unknown reset, or one that does not allow `compensated`, raises a NeuronDefinitionError."""
 
-    Parameters
-    ----------
-    reset
-        Effect of a spike on the membrane.
-    reset_delay
-        Whether the reset is in the step after the spike (snnTorch's default); otherwise it is immediate (SpikingJelly, Norse, NIR).
-    detach
-        Whether no gradient flows through the spike that resets.
-    strict
-        Whether the neuron fires at ``v > threshold``; otherwise at ``v >= threshold``.
-    input_kept
-        Whether a delayed reset to a value keeps the arriving current (snnTorch's Leaky); otherwise it is lost (snnTorch's other neurons).
-    compensated
-        snnTorch's ``reset_delay=False``: the spike of the previous step lowers the membrane potential before the neuron fires, which is
-        undone afterwards. The plain immediate reset differs if the membrane potential is still above the threshold after the reset.
-
-    Raises
-    ------
-    NeuronDefinitionError
-        The reset is unknown, or cannot be combined with `compensated`.
-    """
-
-    reset: ResetMode = "subtract"
+    reset: ResetMode = "subtract"  # effect of a spike on the membrane
     reset_delay: bool = True
-    detach: bool = True
-    strict: bool = True
+    """Whether the reset is in the step after the spike, as in snnTorch; otherwise it is immediate (SpikingJelly, Norse, NIR)."""
+    detach: bool = True  # whether no gradient flows through the spike that resets
+    strict: bool = True  # whether the neuron fires at ``v > threshold``; otherwise at ``v >= threshold``
     input_kept: bool = True
+    """Whether a delayed reset to zero or to a value keeps the arriving current, as in snnTorch's Leaky; its other neurons lose it."""
     compensated: bool = False
+    """Whether to reset like snnTorch with ``reset_delay=False``: the spike of the previous step lowers the membrane potential before the
+    neuron fires, which is undone afterwards. The plain immediate reset differs if a neuron is still above the threshold after it."""
 
     def __post_init__(self) -> None:
         check_reset(self.reset, get_args(ResetMode))
@@ -72,7 +54,7 @@ class Firing:
         return ("threshold", "v_reset") if self.reset == "value" else ("threshold",)
 
     def spike(self, membrane: str = "v") -> str:
-        """Return the text of the spike."""
+        """Return the text of the spike function of `membrane`."""
         return f"{spike_function(self.strict)}({membrane} - threshold)"
 
     def equations(self, update: Update, membrane: str = "v") -> str:
@@ -83,7 +65,7 @@ class Firing:
             return f"r = {detached(self.spike(membrane), self.detach)}\n{self._delayed(update, membrane)}\ns = {self.spike(membrane)}"
         if self.compensated:
             before = f"r = detach({self.spike(membrane)})\n{self._delayed(update, membrane)}\n"
-            after = self._immediate(membrane, f"({detached('s', self.detach)} - r)", taken_off=True)
+            after = self._immediate(membrane, f"({detached('s', self.detach)} - r)", subtracts=True)
         else:
             before = f"{membrane} = {update(membrane)}\n"
             after = self._immediate(membrane, detached("s", self.detach))
@@ -99,11 +81,11 @@ class Firing:
         kept = f"((1 - r)*{membrane}{value})"
         return f"{membrane} = {update(kept)}"
 
-    def _immediate(self, membrane: str, spike: str, *, taken_off: bool = False) -> str:
-        """Return the text of the membrane after a reset by `spike`; with `taken_off`, a reset to 0 is written as a subtraction."""
+    def _immediate(self, membrane: str, spike: str, *, subtracts: bool = False) -> str:
+        """Return the text of the membrane after a reset by `spike`; with `subtracts`, a reset to 0 is written as a subtraction."""
         if self.reset == "subtract":
             return f"{membrane} - {spike}*threshold"
-        if taken_off:
+        if subtracts:
             return f"{membrane} - {spike}*{membrane}"
         value = f" + {spike}*v_reset" if self.reset == "value" else ""
         return f"(1 - {spike})*{membrane}{value}"
@@ -112,20 +94,9 @@ class Firing:
 def firing_neuron(
     name: str, firing: Firing, update: Update, params: Mapping[str, float], *, threshold: float, v_reset: float, current: str = ""
 ) -> NeuronModel:
-    """Return the neuron `name` with the firing membrane ``v``.
+    """Return the neuron `name`: `update` changes its membrane ``v`` in a step, and `firing` describes when it fires and is reset.
 
-    Parameters
-    ----------
-    name
-        Name of the model.
-    firing, update
-        Firing and reset of ``v``, and its update in a step.
-    params
-        Parameters of `update` and `current`, with their default values.
-    threshold, v_reset
-        Values of the parameters that `firing` reads.
-    current
-        Equation of the synaptic current ``syn``, if the neuron has one.
+    `params` are parameters of `update` and of `current`, the equation of the synaptic current ``syn``, if the neuron has one.
     """
     defaults = {"threshold": threshold, "v_reset": v_reset}
     return neuron(
@@ -137,12 +108,12 @@ def firing_neuron(
 
 
 def clamped(parameter: str, clamp: bool) -> str:
-    """Return the text that reads `parameter`; if `clamp`, it is limited to [0, 1], as in every forward pass of snnTorch."""
+    """Return the text that reads `parameter`, limited to [0, 1] if `clamp`, as in every forward pass of snnTorch."""
     return f"min(max({parameter}, 0), 1)" if clamp else parameter
 
 
 def detached(text: str, detach: bool) -> str:
-    """Return `text`; if `detach`, it is wrapped in ``detach``, so that no gradient flows through it."""
+    """Return `text`, in a call of ``detach`` if `detach`, so that no gradient flows through it."""
     return f"detach({text})" if detach else text
 
 
@@ -152,13 +123,7 @@ def spike_function(strict: bool) -> str:
 
 
 def check_reset(reset: str, known: Collection[str], neuron_name: str = "") -> None:
-    """Check the name of a reset.
-
-    Raises
-    ------
-    NeuronDefinitionError
-        The reset is not one of `known`; the message begins with `neuron_name`.
-    """
+    """Check that a reset is one of `known`, or raise a :class:`NeuronDefinitionError` whose message begins with `neuron_name`."""
     if reset not in known:
         where = f"{neuron_name}: " if neuron_name else ""
         raise NeuronDefinitionError(f"{where}the reset {reset!r} is unknown; use one of {', '.join(known)}.")

@@ -7,12 +7,7 @@ from snnc.compiler.neurons.neuron import NeuronModel, neuron
 
 
 def SLSTM(  # noqa: N802 - the name of the neuron
-    threshold: float = 1.0,
-    *,
-    reset: ResetMode = "none",
-    v_reset: float = 0.0,
-    detach: bool = True,
-    strict: bool = True,
+    threshold: float = 1.0, *, reset: ResetMode = "none", v_reset: float = 0.0, detach: bool = True, strict: bool = True
 ) -> NeuronModel:
     """LSTM cell (Hochreiter & Schmidhuber 1997, gates as in PyTorch) whose hidden state fires: snnTorch's ``SLSTM``.
 

@@ -1,4 +1,4 @@
-"""Stateless populations: relays, a threshold, and joins of a block of layers with its shortcut."""
+"""Populations without states: relays, a quotient, a threshold, and joins of a residual block with its shortcut."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from snnc.compiler.neurons.neuron import NeuronModel, neuron
 
 BLOCK: Final = "block"
 SHORTCUT: Final = "shortcut"
-"""Input ports of a join."""
+"""Input ports of a join: the spikes of the residual block, and those that bypass it."""
 
 
 def Identity() -> NeuronModel:  # noqa: N802 - named like the neurons
@@ -28,7 +28,7 @@ def Quotient(divisor: float = 1.0) -> NeuronModel:  # noqa: N802 - named like th
 
 
 def Threshold(threshold: float = 1.0, *, strict: bool = True) -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Fire if the current is above `threshold`: ``s = H(i - threshold)`` (NIR's Threshold)."""
+    """Fire if the current is above `threshold`, or not `strict` and equal to it: ``s = H(i - threshold)`` (NIR's Threshold)."""
     return neuron("Threshold", params={"threshold": threshold}, equations=f"s = {spike_function(strict)}(i - threshold)")
 
 

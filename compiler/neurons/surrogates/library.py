@@ -1,7 +1,6 @@
-"""Library of surrogate derivatives; x is the membrane potential minus the threshold.
+"""Library of surrogates, which replace the derivative of a spike: that of the step function is 0 almost everywhere.
 
-Each function returns the derivative h(x) that replaces the derivative of the Heaviside step. Formulas are those of
-snnTorch 1.0 if it has a surrogate with this name.
+x is the membrane potential minus the threshold. Formulas are those of snnTorch 1.0 if it has a surrogate with this name.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def straight_through() -> Surrogate:
 
 
 def heaviside() -> Surrogate:
-    """``1`` where the neuron fires, else 0 (snnTorch's ``heaviside``)."""
+    """``1`` where ``x > 0``, else 0 (snnTorch's ``heaviside``)."""
     return Surrogate("heaviside", call("gt", _X, 0))
 
 
@@ -96,10 +95,7 @@ def gaussian(sigma: float = 0.5) -> Surrogate:
 def custom(text: str) -> Surrogate:
     """Return a surrogate whose derivative is `text`, an expression in the equation language that reads only ``x``.
 
-    Raises
-    ------
-    EquationError
-        The text is not in the language or reads other names.
+    Any other text raises an EquationError.
     """
     expression = parse_expression(text)
     others = sorted(set(symbols(expression)) - {"x"})

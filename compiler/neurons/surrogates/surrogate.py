@@ -1,7 +1,4 @@
-"""Surrogate derivatives as expressions of ``x``, the argument of ``spike``, and their support, the range of x where they are not 0.
-
-The library of surrogates is in :mod:`snnc.compiler.neurons.surrogates.library`.
-"""
+"""Surrogates: expressions that replace the derivative of ``spike(x)``, and the range of x in which they are not 0."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol, c
 
 @dataclass(frozen=True)
 class Surrogate:
-    """The derivative that replaces the derivative of the Heaviside step in the backward pass.
+    """The derivative that replaces that of ``spike``, a step function, in the backward pass.
 
     Parameters
     ----------
@@ -31,7 +28,7 @@ class Surrogate:
     derivative: Expression
     parameters: dict[str, float] = field(default_factory=dict)
     everywhere: bool = field(default=False, metadata={"optional": True})
-    """Whether gradient windows do not apply: the derivative replaces that of the identity, not of a step."""
+    """Whether no gradient window applies, because the derivative replaces that of the identity and not of a step."""
 
     @property
     def support(self) -> tuple[float, float] | None:
@@ -42,13 +39,9 @@ class Surrogate:
     def windowed(self, low: float, high: float = math.inf) -> Surrogate:
         """Return the surrogate with derivative ``derivative(x)`` where ``low < x < high``, else 0.
 
-        ``low`` is th2 - th1 of the two-threshold scheme (Finkbeiner et al. 2023, "Harnessing manycore processors with distributed
-        memory"): neurons whose membrane potential is between the two thresholds, and those that spike, receive a gradient.
-
-        Parameters
-        ----------
-        low, high
-            Bounds of x, the membrane potential minus the threshold.
+        Without `high`, this is the two-threshold scheme of Finkbeiner et al. 2023, "Harnessing manycore processors with distributed
+        memory", where ``low`` is the second threshold minus the first: neurons that spike, or whose membrane potential is between the
+        thresholds, receive a gradient.
 
         Raises
         ------
@@ -129,7 +122,7 @@ def _largest(left: Expression, right: Expression) -> Interval:
 
 
 def _positive(expression: Expression) -> Interval:
-    """Return the range in which an expression of the form ``a x + b`` or ``a |x| + b`` is 0 or more; unbounded for other forms."""
+    """Return an interval outside which an expression ``a x + b`` or ``a |x| + b`` is below 0; unbounded for other expressions."""
     line = _line(expression)
     if line is None:
         return _EVERYWHERE
@@ -145,7 +138,7 @@ def _positive(expression: Expression) -> Interval:
 
 
 def _line(expression: Expression) -> tuple[float, float, bool] | None:
-    """Return slope, constant and whether x occurs as ``|x|``, for ``a x + b`` or ``a |x| + b``; None for other forms."""
+    """Return a, b and whether x occurs as ``|x|``, for an expression ``a x + b`` or ``a |x| + b``; None for other expressions."""
     match expression:
         case Number(value):
             return 0.0, value, False

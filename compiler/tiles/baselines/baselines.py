@@ -9,9 +9,8 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.tiles.baselines import partition
-from snnc.compiler.tiles.baselines.assignment import Assignment, at_random, each_layer, one_after_the_other, runs_at_random
-from snnc.compiler.tiles.baselines.partition import NeuronFlow
-from snnc.compiler.tiles.blocks.cut import Cut
+from snnc.compiler.tiles.baselines.partition import Assignment, NeuronFlow, at_random, each_layer, one_after_the_other, runs_at_random
+from snnc.compiler.tiles.blocks.grouping import Cut
 from snnc.compiler.tiles.blocks.tile_range import ScatteredRange
 from snnc.compiler.tiles.cycles.block_cycles import step_cycles
 from snnc.compiler.tiles.errors import StrategyError
@@ -37,13 +36,7 @@ def check_strategy(strategy: str) -> None:
 
 
 def assignments(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[Assignment]:
-    """Yield the assignments of a baseline to `tiles` tiles: one, or two if the baseline has two forms.
-
-    Raises
-    ------
-    NoPartitionerError
-        METIS is requested but not installed.
-    """
+    """Yield the assignments of a baseline to `tiles` tiles: one, or two if the baseline has two forms."""
     sizes = tuple(layer.neurons for layer in problem.network.layers)
     rng = np.random.default_rng(SEED)
     if strategy == "linear":
@@ -70,7 +63,8 @@ def _metis(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[Neuron
 def place(problem: MappingProblem, assignment: Assignment) -> Placement:
     """Return the placement of an assignment."""
     workers, last = problem.target.workers, max(int(share.tiles[-1]) for share in assignment)
-    ranges = tuple(ScatteredRange.of_tiles(share.tiles, share.neurons, problem.batch, workers) for share in assignment)
+    samples = ((0, problem.batch),)
+    ranges = tuple(ScatteredRange((int(s.tiles[0]),), s.neurons, samples, workers, s.tiles) for s in assignment)
     return Placement(ranges, last // problem.target.tiles_per_chip + 1)
 
 
@@ -88,7 +82,7 @@ def _flows(problem: MappingProblem) -> tuple[NeuronFlow, ...]:
     for link in problem.network.links:
         if link.source.external or link.source.owner == link.target:
             continue
-        bus = problem.bus[problem.bus_of[link.id]]
+        bus = problem.bus_into(link)
         forward = problem.events(link.source) * bus.id_bytes if bus.events else 4.0 * link.source.width
         backward = 4.0 * link.outputs if link.input_gradient else 0.0
         flows.append(NeuronFlow(index[link.source.owner], index[link.target], forward / link.inputs + backward / link.outputs))

@@ -1,17 +1,18 @@
-"""All blocks of a population, as arrays. A block is the neurons and samples that one worker processes.
+"""All blocks of a population, as arrays, and the sizes of the blocks on a tile.
 
-Blocks of one *kind* have the same cost, so costs are computed once for each kind.
+A block is the neurons and samples that one worker processes. Both are split as evenly as possible, so a tile has blocks of at most four
+sizes. Blocks of one *kind* have the same cost, so costs are computed once for each kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from snnc.compiler.tiles.blocks.grouping import Ints, column_groups, sample_groups, sample_step
+from snnc.compiler.tiles.blocks.grouping import Cut, Ints, column_groups, places_within, sample_groups, sample_step
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 
 MAX_CODES: Final = 1 << 62
@@ -20,32 +21,22 @@ MAX_CODES: Final = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """All blocks of a population, and the properties of each kind of block.
-
-    Attributes
-    ----------
-    place, kind
-        For each block: the index of its tile among the tiles of the population, and its kind.
-    columns
-        Number of neurons of a block. This array and all arrays below have one element per kind.
-    first, samples
-        Samples ``[first, first + samples)`` of a block.
-    of_tile
-        Number of samples on the tile of a block.
-    group
-        Column group of a block, numbered over a replica; 0 if column groups of the same size cost the same.
-    odd
-        1 if the index of a block's first sample on its tile is odd.
-    """
+    """All blocks of a population, and the properties of each kind of block."""
 
     place: Ints
     kind: Ints
+    """For each block: the index of its tile among the tiles of the population, and its kind."""
     columns: Ints
+    """Number of neurons of a block. This array and all arrays below have one element per kind."""
     first: Ints
     samples: Ints
+    """Samples ``[first, first + samples)`` of a block."""
     of_tile: Ints
+    """Number of samples on the tile of a block."""
     group: Ints
+    """Column group of a block, numbered over a replica; 0 if column groups of the same size cost the same."""
     odd: Ints
+    """1 if the index of a block's first sample on its tile is odd."""
 
 
 def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Blocks:
@@ -61,9 +52,9 @@ def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: b
 
 
 def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
-    """Number the distinct rows in ascending order; return the index of one instance of each, and the number of every row.
+    """Number the distinct rows of numbers >= 0 in ascending order; return the index of one instance of each, and the number of every row.
 
-    For numbers that are not negative. Faster than ``np.unique(axis=0)``, because it sorts one integer code per row.
+    This is faster than ``np.unique(axis=0)``, because it sorts one integer code per row.
     """
     code, codes = np.zeros(len(numbers), dtype=np.int64), 1
     for column, most in zip(numbers.T, numbers.max(axis=0, initial=0).tolist(), strict=True):
@@ -93,12 +84,11 @@ def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool, pairs
 
 
 def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups: bool, pairs: bool = False) -> tuple[Ints, Ints]:
-    """Return the tile of each block of a replica, counted within the replica, and the six properties of each block."""
     groups = column_groups(where.neurons, where.columns)
     shares = np.where(groups > 0, sample_groups(where.neurons, where.columns, workers, samples, pairs=pairs), 0)
     number = groups * shares
     tile = np.repeat(np.arange(where.width), number)
-    within = np.arange(len(tile)) - np.repeat(np.cumsum(number) - number, number)
+    within = places_within(number)
     group, share = within // shares[tile], within % shares[tile]
     columns = where.neurons[tile] // groups[tile] + (group < where.neurons[tile] % groups[tile])
     step = sample_step(samples, np.maximum(shares, 1), paired=where.paired)[tile]
@@ -106,3 +96,35 @@ def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups
     first, count = step * (share * size + np.minimum(share, larger)), step * (size + (share < larger))
     index = (np.cumsum(groups) - groups)[tile] + group if distinct_groups else np.zeros_like(tile)
     return tile, np.stack([columns, first, count, np.full_like(tile, samples), index, first % 2], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockShape:
+    """Blocks of `columns` neurons and `samples` samples, `number` of them on each tile; each field is a number or an array over tiles.
+
+    `odd` is 1 if the index of a block's first sample on its tile is odd.
+    """
+
+    columns: Any
+    samples: Any
+    number: Any
+    odd: Any = 0
+
+
+def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int, *, pairs: bool = False) -> Iterator[BlockShape]:
+    """Yield the sizes of the blocks on tiles with `neurons` neurons and `samples` samples; sizes that do not occur are left out."""
+    groups = np.maximum(column_groups(neurons, cut.columns), 1)
+    shares = np.maximum(sample_groups(neurons, cut.columns, workers, samples, pairs=pairs), 1)
+    step = sample_step(samples, shares, paired=cut.paired)
+    for columns, wide in _parts(neurons, groups):
+        for count, many in _parts(samples // step, shares):
+            shape = BlockShape(columns, step * count, wide * many)
+            if (shape.number > 0).any():
+                yield shape
+
+
+def _parts(total: Ints, parts: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the size and the number of the larger parts of `total`, then those of the smaller parts."""
+    size, larger = total // parts, total % parts
+    yield size + 1, larger
+    yield size, np.where(size > 0, parts - larger, 0)

@@ -1,14 +1,16 @@
-"""Distribution of a tile's neurons and samples to its workers: arithmetic shared by placement, memory and cost.
+"""Distribution of neurons and samples to tiles and workers: arithmetic shared by placement, memory and cost.
 
-The n neurons of a tile are split into ``min(limit, n)`` column groups, and each of these into ``workers // column groups`` sample
-groups (at most one per sample). Every worker has a block if the number of column groups divides that of workers, and the samples suffice. A
-low `limit` gives blocks with many neurons and few samples. Events are then cheap, but each sample group stores its own weight gradient.
-Arguments with the type ``Any`` are numbers or NumPy arrays.
+The *cut* of a population divides it into replicas (copies on separate tiles, each for a share of the batch) and the neurons of a tile into
+column groups. The n neurons of a tile are split into ``min(limit, n)`` column groups, and each of these into ``workers // column groups``
+sample groups (at most one per sample). Every worker has a block if the number of column groups divides that of workers, and the samples
+suffice. A low `limit` gives blocks with many neurons and few samples. Events are then cheap, but each sample group stores its own weight
+gradient. Arguments with the type ``Any`` are numbers or NumPy arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -66,7 +68,7 @@ def mask_units(neurons: Any, limit: Any) -> Ints:
 def mask_unit(count: Any, *, support: bool) -> Any:
     """Return the number of 32-bit words of a mask unit if the largest column group has `count` neurons.
 
-    A neuron has one bit for its spike. With `support`, it has another bit for the support of its surrogate. If the group has at most 16
+    A neuron has one bit for its spike and, with `support`, another bit for the support of its surrogate. If the group has at most 16
     neurons, one word contains both bits.
     """
     return 1 + (np.asarray(count) > 16) * support
@@ -76,6 +78,12 @@ def mask_words(neurons: Any, limit: Any, *, support: bool = False) -> Ints:
     """Return the number of 32-bit words of masks per sample; `neurons` is the maximum number of neurons on a tile of the population."""
     n = np.asarray(neurons, dtype=np.int64)
     found: Ints = mask_units(n, limit) * mask_unit(ceil_div(n, np.maximum(column_groups(n, limit), 1)), support=support)
+    return found
+
+
+def places_within(counts: Ints) -> Ints:
+    """Return 0, 1, …, count - 1 for each count in `counts`, in one array."""
+    found: Ints = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
     return found
 
 
@@ -117,3 +125,42 @@ def neurons_per_tile(neurons: int, tiles: int) -> Ints:
     """Spread `neurons` evenly over `tiles` tiles; return the number on each tile, the larger numbers first."""
     size, larger = divmod(neurons, tiles)
     return size + (np.arange(tiles) < larger).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Replicas that share the batch, and the maximum number of column groups of a tile's neurons."""
+
+    replicas: int
+    """Number of groups of tiles that each process all neurons, for a share of the samples."""
+    columns: int
+    """Maximum number of column groups of a tile's neurons."""
+    paired: bool = True
+    """Whether workers share samples in pairs; see :func:`split_samples`."""
+
+    def samples(self, batch: int) -> int:
+        """Return the maximum number of samples on a tile."""
+        return int(ceil_div(batch, self.replicas))
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Several cuts as arrays [cuts, 1]; with an array of numbers of neurons, results have the shape [cuts, numbers of neurons]."""
+
+    replicas: Ints
+    columns: Ints
+    paired: Any
+
+    @classmethod
+    def of(cls, cuts: Sequence[Cut]) -> Cuts:
+        """Stack cuts, one per row."""
+        replicas, columns = (np.array([[getattr(cut, name)] for cut in cuts], dtype=np.int64) for name in ("replicas", "columns"))
+        return cls(replicas, columns, np.array([[cut.paired] for cut in cuts]))
+
+    def samples(self, batch: int) -> Ints:
+        """Return the maximum number of samples on a tile, for each cut."""
+        found: Ints = ceil_div(batch, self.replicas)
+        return found
+
+
+AnyCut: TypeAlias = Cut | Cuts

@@ -10,8 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from snnc.compiler.tiles.blocks.cut import Cut
-from snnc.compiler.tiles.blocks.grouping import Bools, Ints
+from snnc.compiler.tiles.blocks.grouping import Bools, Cut, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,26 +19,18 @@ class TileRange:
 
     Replica r processes all neurons for the samples ``samples[r]``, on the contiguous tiles that start at ``starts[r]``. All replicas cut
     the neurons in the same way.
-
-    Attributes
-    ----------
-    starts
-        First tile of each replica.
-    neurons
-        Number of neurons on each tile of one replica.
-    samples
-        First sample and number of samples of each replica.
-    columns
-        Maximum number of column groups of a tile's neurons; see :mod:`snnc.compiler.tiles.blocks.grouping`.
-    paired
-        Whether workers share samples in pairs; see :func:`snnc.compiler.tiles.blocks.grouping.split_samples`.
     """
 
     starts: tuple[int, ...]
+    """First tile of each replica."""
     neurons: Ints
+    """Number of neurons on each tile of one replica."""
     samples: tuple[tuple[int, int], ...]
+    """First sample and number of samples of each replica."""
     columns: int
+    """Maximum number of column groups of a tile's neurons; see :mod:`snnc.compiler.tiles.blocks.grouping`."""
     paired: bool = field(default=True, kw_only=True)
+    """Whether workers share samples in pairs; see :func:`snnc.compiler.tiles.blocks.grouping.split_samples`."""
 
     @property
     def cut(self) -> Cut:
@@ -118,20 +109,10 @@ class TileRange:
 
 @dataclass(frozen=True, eq=False)
 class ScatteredRange(TileRange):
-    """One replica on arbitrary tiles, as in the baselines of placement.
-
-    Attributes
-    ----------
-    places
-        The tiles, in ascending order; `starts` contains the first of them.
-    """
+    """One replica on arbitrary tiles, as in the baselines of placement."""
 
     places: Ints
-
-    @classmethod
-    def of_tiles(cls, places: Ints, neurons: Ints, batch: int, columns: int) -> ScatteredRange:
-        """Put `neurons` on `places`, with all samples."""
-        return cls((int(places[0]),), neurons, ((0, batch),), columns, places)
+    """The tiles, in ascending order; `starts` contains the first of them."""
 
     @cached_property
     def tiles(self) -> Ints:

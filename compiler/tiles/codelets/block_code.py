@@ -1,6 +1,6 @@
 """Code of a population's blocks: the kernel assignments that the emitted vertices contain, and the names that they read.
 
-A block is the neurons and samples that one worker of a tile processes. A vertex is an instance of a C++ class of the emitted program.
+A block is the neurons and samples that one worker of a tile processes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from snnc.compiler.tiles.mapped.network import Layer, LearnedParameter
 
 @dataclass(frozen=True)
 class BlockCode:
-    """Assignments in order, and `reads`: the names that they use, or that are results, but that no assignment defines."""
+    """Assignments in order, and `reads`: the names that are used or are results, but that no assignment defines."""
 
     assignments: tuple[Assignment, ...]
     reads: frozenset[str]
@@ -39,21 +39,14 @@ class HalfState:
 
 @dataclass(frozen=True)
 class BackwardCode(BlockCode):
-    """Code of the adjoint of a step.
-
-    Attributes
-    ----------
-    states
-        States whose adjoint is passed from step to step.
-    ports
-        Ports for which the gradient of the current is computed.
-    sums
-        Parameters and biases whose gradients are summed.
-    """
+    """Code of the adjoint of a step."""
 
     states: tuple[str, ...]
+    """States whose adjoint is passed from step to step."""
     ports: tuple[int, ...]
+    """Ports for which the gradient of the current is computed."""
     sums: tuple[LearnedParameter, ...]
+    """Parameters and biases whose gradients are summed."""
 
 
 def code_of(assignments: Sequence[Assignment], results: Iterable[str]) -> BlockCode:
@@ -64,10 +57,9 @@ def code_of(assignments: Sequence[Assignment], results: Iterable[str]) -> BlockC
 
 
 def forward_code(layer: Layer, supports: Collection[int], *, saved: bool) -> BlockCode:
-    """Return the code of a forward step.
+    """Return the code of a forward step; with `saved`, values are also stored for the adjoint.
 
-    `supports` are the outputs whose masks also mark neurons in the support of the surrogate. With `saved`, values are also stored for
-    the adjoint.
+    `supports` are the outputs whose masks also mark neurons in the support of the surrogate.
     """
     kernel = layer.kernel
     used = {source.buffer for source in layer.sent} | set(layer.recorded)

@@ -22,8 +22,7 @@ from snnc.compiler.tiles.codelets.block_vertices import (
     weight_round,
 )
 from snnc.compiler.tiles.codelets.relay_codelets import relay_codelets
-from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
-from snnc.compiler.tiles.indexed.map_cuts import Side
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.problem import MappingProblem
@@ -38,11 +37,8 @@ FormOf: TypeAlias = Callable[[IndexedLink, Side], TableForm]
 
 
 def estimated_form(link: IndexedLink, side: Side) -> TableForm:
-    """Return the form that tables have in nearly every placement.
-
-    In the other placements, the cut of the population shortens all runs to single values.
-    """
-    return link.estimated_form
+    """Return the form that tables have in nearly every placement: longer runs of the map are rarely all cut into runs of one value."""
+    return TableForm(single=link.map.length == 1)
 
 
 def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimated_form) -> Iterator[tuple[VertexSpec, int]]:
@@ -81,7 +77,6 @@ def block_loops(problem: MappingProblem, layer: Layer, name: str) -> LoopsByPlac
 
 
 def _loops(problem: MappingProblem, layer: Layer, name: str) -> tuple[Loop, ...]:
-    """Return the loops of the vertex `name` of a population's blocks."""
     links, cost = block_links(problem, layer, None), problem.costs[f"{name}.{layer.id}"]
     if name == "source_gradient":
         return source_loops(cost, [(link, None) for link in layer.outgoing if problem.copies(link)])
@@ -112,16 +107,12 @@ def supported_outputs(layer: Layer, windowed: Collection[BusSource]) -> list[int
     return sorted(layer.outputs.index(source.buffer) for source in layer.sent if source in windowed)
 
 
-# ---- an estimate before placement ----------------------------------------------------------------------------------------------
-
-
 def layer_code_bytes(problem: MappingProblem, layer: Layer) -> int:
     """Estimate, before placement, the bytes of codelets on a tile with blocks of `layer` and a relay of each of its outputs."""
     return problem.memo.get(("code of a layer", layer.id), lambda: _code_of(problem, layer))
 
 
 def _code_of(problem: MappingProblem, layer: Layer) -> int:
-    """Return the bytes of the code of a tile that runs a population's blocks and relays, and updates parameters."""
     costs = [vertex.cost for vertex, _ in block_codelets(problem, layer)]
     costs += [vertex.cost for source in layer.sent for _, vertex, _ in relay_codelets(problem, source)]
     network = problem.network

@@ -5,8 +5,9 @@ Their trip counts depend on these amounts:
 * block: ``samples``, and ``count`` (neurons);
 * incoming connection: ``events`` (spikes of all samples), ``entries`` (spikes, and neurons in the support of the surrogate), ``width``
   (values per sample), and ``nonzero`` (weight rows for pairs of values, if one of the pair is not 0);
-* tables of an indexed connection: ``searches`` (halvings of binary searches), ``lookups``, ``found_rows``, ``singles`` (runs of one value),
-  ``runs`` (runs of several values), ``values`` (values in all these runs), and ``sample_values`` (``values`` times samples);
+* tables of an indexed connection: ``searches`` (halvings of binary searches), ``lookups`` (of sources), ``found_rows`` (rows that are
+  used), ``singles`` (runs of one value), ``runs`` (runs of several values), ``values`` (values in all these runs), and ``sample_values``
+  (``values`` times samples);
 * outgoing connection: ``outputs`` (neurons of the target), and ``unaligned`` (1 if one load cannot read a pair of samples);
 * gradients returned in windows: ``windows``, ``searches`` (halvings of binary searches), and ``own`` (entries that belong to the block).
 """
@@ -14,34 +15,21 @@ Their trip counts depend on these amounts:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP, CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, Formula, FunctionCall, Loop, Place, joined, looping, pairs, sweeps
 
+if TYPE_CHECKING:
+    from snnc.compiler.tiles.codelets.block_vertices import BlockLink
+
 SAMPLES: Final = Amount("samples")
 COUNT: Final = Amount("count")
 
 
-class Reads(Protocol):
-    """A connection that a block reads."""
-
-    @property
-    def index(self) -> int:
-        """Index of the connection among those into the block."""
-
-    @property
-    def link(self) -> Link:
-        """The connection."""
-
-    @property
-    def form(self) -> TableForm | None:
-        """The form of its tables; None if it has no tables, or if the loops of all forms are requested."""
-
-
-def forward_loops(cost: CodeletCost, links: Iterable[Reads]) -> tuple[Loop, ...]:
+def forward_loops(cost: CodeletCost, links: Iterable[BlockLink]) -> tuple[Loop, ...]:
     """Return the loops of a block's forward or backward step; `links` are the connections whose windows the step reads."""
     return (
         *looping("samples", SAMPLES, cost.sample),
@@ -51,7 +39,7 @@ def forward_loops(cost: CodeletCost, links: Iterable[Reads]) -> tuple[Loop, ...]
     )
 
 
-def backward_loops(cost: CodeletCost, read: Iterable[Reads], back: Iterable[Reads], returning: int) -> tuple[Loop, ...]:
+def backward_loops(cost: CodeletCost, read: Iterable[BlockLink], back: Iterable[BlockLink], returning: int) -> tuple[Loop, ...]:
     """Return the loops of a backward step, or of the part of it that processes a further window.
 
     `read` are the connections whose weight gradients are summed, `back` those that need partial products for their sources. Gradients
@@ -64,7 +52,7 @@ def backward_loops(cost: CodeletCost, read: Iterable[Reads], back: Iterable[Read
     )
 
 
-def read_loops(cost: CodeletCost, read: Reads) -> Iterator[Loop]:
+def read_loops(cost: CodeletCost, read: BlockLink) -> Iterator[Loop]:
     """Yield the loops over the events or values of a connection."""
     place: Place = ("incoming", read.index)
     if read.link.indexed is not None:
@@ -94,7 +82,6 @@ def _events(cost: CodeletCost, place: Place) -> Iterator[Loop]:
 
 
 def _row(sweep: int, pair: int, most: int) -> Formula:
-    """Return the cycles of a row of weights; a sweep over the row and a pair of its columns cost `sweep` and `pair` cycles."""
     return sweeps(COUNT, most) * sweep + pairs(COUNT) * pair
 
 
@@ -139,9 +126,6 @@ def _returning(cost: CodeletCost, place: Place) -> Iterator[Loop]:
     yield from looping("windows that return", Amount("windows"), cost.sample, place)
     yield from looping("halvings of a search for the block's neurons", Amount("searches"), cost.search, place)
     yield from looping("gradients of the block's neurons", Amount("own"), cost.id, place)
-
-
-# ---- gradients of sources ----------------------------------------------------------------------------------------------------
 
 
 def source_loops(cost: CodeletCost, links: Iterable[tuple[Link, TableForm | None]]) -> tuple[Loop, ...]:

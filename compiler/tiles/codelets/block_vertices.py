@@ -47,28 +47,19 @@ _FIRST: Final = constant("first", "first neuron of the block")
 
 @dataclass(frozen=True)
 class BlockLink:
-    """A connection, with the properties that determine the code of its target's vertices.
-
-    Attributes
-    ----------
-    index
-        Index of the connection among those into the target; field names end with it.
-    link
-        The connection.
-    returned
-        Whether the gradient of the source returns in windows.
-    limited, limited_back
-        Whether further windows may follow the first one, in the forward and in the backward pass.
-    form
-        Form of the target's tables; None if the connection has no tables, or if the loops of all forms are requested.
-    """
+    """A connection, with the properties that determine the code of its target's vertices."""
 
     index: int
+    """Index of the connection among those into the target; field names end with it."""
     link: Link
+    """The connection."""
     returned: bool
+    """Whether the gradient of the source returns in windows."""
     limited: bool
     limited_back: bool
+    """Whether further windows may follow the first one, in the forward and in the backward pass."""
     form: TableForm | None
+    """Form of the target's tables; None if the connection has no tables, or if the loops of all forms are requested."""
 
     @property
     def read_backward(self) -> bool:
@@ -77,10 +68,9 @@ class BlockLink:
 
 
 def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: BlockCode, *, supports: int, saved: bool) -> VertexSpec:
-    """Return the vertex that runs a step.
+    """Return the vertex that runs a step and, with `saved`, stores values for the adjoint.
 
-    The masks of `supports` outputs also mark neurons in the support of the surrogate. With `saved`, the vertex stores values for the
-    adjoint.
+    The masks of `supports` outputs also mark neurons in the support of the surrogate.
     """
     kernel, way = layer.kernel, _changed(any(link.limited for link in links))
     fields = [*_BLOCK, *_first(layer), *_windows(links), *_weights(links)]
@@ -114,13 +104,7 @@ def gather(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink]) -> Verte
     return VertexSpec("gather", (*_BLOCK, *_first(layer), *_windows(links), *_weights(links), *currents), cost, forward_loops(cost, links))
 
 
-def backward(
-    cost: CodeletCost,
-    layer: Layer,
-    links: Sequence[BlockLink],
-    code: BackwardCode,
-    returning: Sequence[BusSource],
-) -> VertexSpec:
+def backward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: BackwardCode, returning: Sequence[BusSource]) -> VertexSpec:
     """Return the vertex that runs the adjoint of a step.
 
     It adds to the weight gradients of `links` and to the gradients of their sources. Gradients of `returning` sources return in windows.
@@ -160,7 +144,7 @@ def backward(
     fields += [constant("last", "first iteration of the backward pass", "int")] if returning_sources else []
     for i, buffer in enumerate(layer.outputs):
         if f"d_o{i}" in code.reads:
-            fields += _ring(i) if has_ring(layer, buffer) else []
+            fields += _ring(i) if any(link.input_gradient and link.source.buffer == buffer for link in layer.outgoing) else []
             fields += [run("input", "float", f"d_record{i}", "the adjoint of a record")] if buffer in layer.adjoint_outputs else []
     loops = backward_loops(cost, [link for link in links if link.read_backward], back, len(returning_sources))
     return VertexSpec("backward", tuple(fields), cost.calling(partial_products(cost)) if back else cost, loops)
@@ -183,10 +167,7 @@ def weight_round(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], re
 
 
 def source_gradient(cost: CodeletCost, layer: Layer, links: Sequence[tuple[Link, TableForm | None]]) -> VertexSpec:
-    """Return the vertex that adds the gradients from the targets of `links` to the output gradients of a block.
-
-    Each connection comes with the form of its source tables.
-    """
+    """Return the vertex that adds the gradients from the targets of `links`, with forms of source tables, to a block's output gradients."""
     fields = list(_SOURCES)
     for output in sorted({layer.outputs.index(link.source.buffer) for link, _ in links}):
         fields += _ring(output)
@@ -204,11 +185,6 @@ def returning_to(layer: Layer, code: BlockCode, sources: Iterable[BusSource]) ->
     return [source for source in sources if f"d_o{layer.outputs.index(source.buffer)}" in code.reads]
 
 
-def has_ring(layer: Layer, buffer: str) -> bool:
-    """Return whether connections return gradients to an output; a ring buffer stores them until their step is processed."""
-    return any(link.input_gradient and link.source.buffer == buffer for link in layer.outgoing)
-
-
 def sends_deltas(links: Iterable[BlockLink], port: int) -> bool:
     """Return whether sources read the gradient of the current of `port` to compute their own gradients."""
     return any(link.link.port == port and link.link.input_gradient and not link.returned for link in links)
@@ -217,9 +193,6 @@ def sends_deltas(links: Iterable[BlockLink], port: int) -> bool:
 def sends_halves(links: Iterable[BlockLink], port: int) -> bool:
     """Return whether sources read the gradient of the current of `port` as float16."""
     return any(link.link.port == port and link.link.half_deltas and not link.returned for link in links)
-
-
-# ---- shared fields -----------------------------------------------------------------------------------------------------------
 
 
 def _changed(also_read: bool) -> FieldKind:
@@ -236,7 +209,6 @@ def _windows(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 
 
 def _window(link: BlockLink) -> Iterator[FieldSpec]:
-    """Yield the fields of the window that a connection reads."""
     i, of = link.index, link.link
     if of.events:
         yield run("input", id_type(of.source.width), f"ids{i}", "ids of the window")
@@ -351,14 +323,12 @@ def _parameter(name: str, contents: str, shared: bool) -> FieldSpec:
 
 
 def _parameters(layer: Layer, code: BlockCode) -> Iterator[FieldSpec]:
-    """Yield the parameters that the code reads."""
     for i, shared in enumerate(layer.parameters):
         if f"a{i}" in code.reads:
             yield _parameter(f"param{i}", "a parameter", shared)
 
 
 def _returning(i: int, source: BusSource) -> tuple[FieldSpec, ...]:
-    """Return the fields of gradients that return to the block in windows."""
     return (
         constant(f"offset_back{i}", "iteration whose window contains step 0", "int"),
         constant(f"last_back{i}", "last step written to a window", "int"),
@@ -371,14 +341,8 @@ def _returning(i: int, source: BusSource) -> tuple[FieldSpec, ...]:
 
 
 def _ring(output: int) -> tuple[FieldSpec, FieldSpec]:
-    return run("inout", "float", f"d_output{output}", "pending gradients of an output"), constant(
-        f"ring{output}", "number of pending steps"
-    )
-
-
-def delta_of_pairs(i: int) -> FieldSpec:
-    """Return the field for the deltas of a target, aligned so that one load reads two samples."""
-    return run("input", "float", f"delta{i}", "the target's deltas", 8)
+    pending = run("inout", "float", f"d_output{output}", "pending gradients of an output")
+    return pending, constant(f"ring{output}", "number of pending steps")
 
 
 def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec]:
@@ -393,7 +357,8 @@ def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec
         yield run("input", "float", f"winner{i}", "entries that the maximum chose") if link.chooses else weight
     elif link.dense:
         yield constant(f"outputs{i}", "neurons of the target")
-        yield run("input", "half", f"delta{i}", "the target's deltas", 4) if link.half_deltas else delta_of_pairs(i)
+        half = link.half_deltas
+        yield run("input", "half" if half else "float", delta.name, delta.contents, 4 if half else 8)  # one load reads two samples
         yield weight
     else:
         yield delta

@@ -48,14 +48,11 @@ def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codel
                 window = problem.further.window(bus.id, forward=forward)
                 yield _codelet(problem, relay_bits(costs, stored, window, again=False), source, (bus,), forward=forward)
         else:
-            if not joins:
-                yield _windows(problem, source, buses, joins=False, forward=True)
-            if problem.training:
-                yield _windows(problem, source, buses, joins=False, forward=False)
+            for forward in (*((True,) if not joins else ()), *((False,) if problem.training else ())):
+                yield _windows(problem, source, buses, joins=False, forward=forward)
         for backward in (False, True)[: 1 + problem.training]:
-            yield from _next(
-                problem, source, [bus for bus in buses if problem.further.sizes[bus.id].limited(backward=backward)], backward=backward
-            )
+            limited = [bus for bus in buses if problem.further.sizes[bus.id].limited(backward=backward)]
+            yield from _next(problem, source, limited, backward=backward)
     if source in problem.sources_at_boundaries:
         vertex = relay_boundary(costs, None if source.kind == "values" else stored_spikes(problem, source))
         yield _codelet(problem, vertex, source, buses, forward=True, number=2)

@@ -13,12 +13,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.tiles.blocks.block_shapes import BlockShape
-from snnc.compiler.tiles.blocks.cut import AnyCut
-from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups, largest_share
+from snnc.compiler.tiles.blocks.blocks import BlockShape
+from snnc.compiler.tiles.blocks.grouping import AnyCut, Floats, Ints, ceil_div, column_groups, largest_share
 from snnc.compiler.tiles.codelets.block_codelets import block_loops
-from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, keys_passed, source_amounts, target_amounts
-from snnc.compiler.tiles.indexed.halvings import expected_halvings
+from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, expected_halvings, keys_passed, source_amounts, target_amounts
 from snnc.compiler.tiles.mapped.learned import half_elements, learned_elements
 from snnc.compiler.tiles.mapped.network import Layer, Link
 from snnc.compiler.tiles.problem import MappingProblem
@@ -41,24 +39,10 @@ def block_cycles(
     *,
     even: bool = False,
 ) -> Any:
-    """Return the expected worker cycles of one run of a tile's slowest block: the largest block, for the samples with the most events.
+    """Return the expected worker cycles of one run of a tile's slowest block in a part of :data:`PARTS`, with the start of the vertex.
 
-    The start of the vertex is included.
-
-    Parameters
-    ----------
-    problem, layer
-        The mapping problem, and the population.
-    cut
-        The cut of the tile's neurons and samples.
-    neurons, samples
-        Numbers of neurons and samples on the tile, or arrays of them.
-    part
-        One of :data:`PARTS`.
-    holdings
-        Sizes of the tables of indexed connections on the tile; estimated by default.
-    even
-        Use the mean number of events for every sample.
+    This is the largest block, for the samples with the most events or, with `even`, with the mean number of events. The tile has `neurons`
+    neurons and `samples` samples (numbers or arrays), and tables of the sizes `holdings` (by default estimated).
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
@@ -76,40 +60,31 @@ def block_cycles(
 
 @dataclass(frozen=True)
 class WindowContents:
-    """Contents of the windows that a block reads, per connection and sample.
-
-    Attributes
-    ----------
-    events
-        Number of spikes.
-    entries
-        Number of entries of a backward window.
-    passed
-        Fraction of a table's keys that a search for the spikes passes.
-    """
+    """Contents of the windows that a block reads, per connection and sample."""
 
     events: Callable[[Link], Any]
+    """Number of spikes."""
     entries: Callable[[Link], Any]
+    """Number of entries of a backward window."""
     passed: Callable[[Link], Any]
+    """Fraction of a table's keys that a search for the spikes passes."""
 
 
 def expected(problem: MappingProblem) -> WindowContents:
     """Return the mean contents of windows."""
     events = problem.window_events
-    return WindowContents(
-        events, lambda link: problem.support_events(problem.bus[problem.bus_of[link.id]]), lambda link: keys_passed(events(link))
-    )
+    return WindowContents(events, lambda link: problem.support_events(problem.bus_into(link)), lambda link: keys_passed(events(link)))
 
 
 def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
     """Return the contents of the windows that the slowest block with `samples` samples reads."""
 
     def events(link: Link) -> Any:
-        bus = problem.bus[problem.bus_of[link.id]]
+        bus = problem.bus_into(link)
         return problem.timeline.busiest(bus, part, samples) if bus.events else problem.window_events(link)
 
     def entries(link: Link) -> Any:
-        return problem.timeline.busiest(problem.bus[problem.bus_of[link.id]], "entries", samples)
+        return problem.timeline.busiest(problem.bus_into(link), "entries", samples)
 
     return WindowContents(events, entries, lambda link: keys_passed(events(link)))
 
@@ -117,9 +92,9 @@ def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
 def shape_cycles(
     problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, contents: WindowContents
 ) -> Any:
-    """Return the worker cycles of a block, including the start of its vertex; the tile has `samples` samples.
+    """Return the worker cycles of a block, including the start of its vertex, on a tile with `samples` samples.
 
-    `holdings` returns the sizes of the tile's tables. Windows of returned gradients are not included.
+    Windows of returned gradients are not included.
     """
     total = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
     for run in block_runs(problem, layer, shape, samples, part, holdings, contents):
@@ -163,7 +138,6 @@ def read_links(layer: Layer, part: str) -> list[Link]:
 
 
 def _amounts(problem: MappingProblem, link: Link, shape: BlockShape, holdings: Holdings, contents: WindowContents) -> dict[str, Any]:
-    """Return the amounts of a connection into a block."""
     if link.indexed is not None:
         held, events = holdings(link.indexed, "target").largest, contents.events(link) if link.events else 0.0
         passed = contents.passed(link) if link.events else 0.0
@@ -184,8 +158,7 @@ def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Int
     """Return the tile cycles of one time step, one row per part of the step; placement balances these rows.
 
     The rows are: forward, backward, source gradients (each with compute and exchange, without the cost of fragments), and the step's share
-    of the update. If `cut` is a :class:`Cuts`, the result is [rows, cuts, neurons]. With `even`, every sample has the mean number of
-    events.
+    of the update. If `cut` is a :class:`Cuts`, the result is [rows, cuts, neurons].
     """
     samples = cut.samples(problem.batch)
     runs = {"forward": True, "backward": layer.gradient, "source_gradient": layer.gradient and bool(problem.deltas_into(layer))}
@@ -211,10 +184,7 @@ def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, 
 
 
 def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -> Floats:
-    """Return the tile cycles of the update, divided by the number of iterations of a sequence.
-
-    The update sums private gradients, exchanges shares between replicas, and updates the parameters.
-    """
+    """Return the tile cycles of the update, divided by the number of iterations of a sequence."""
     learned = sum(learned_elements(layer).values()) if problem.training else 0
     elements = learned * neurons
     shares = problem.sample_groups(neurons, cut.columns, cut.samples(problem.batch))
@@ -231,9 +201,6 @@ def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -
     return found
 
 
-# ---- amounts of returned gradients and of sparse values ---------------------------------------------------------------------
-
-
 def _returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
     """Return the expected amounts of the loops over a block's own neurons in all windows that return to it."""
     amounts: dict[str, Any] = {"windows": 0, "searches": 0.0, "own": 0.0}
@@ -247,16 +214,12 @@ def _returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, sampl
 
 
 def _nonzero_rows(problem: MappingProblem, link: Link) -> float:
-    """Return the fraction of pairs of input values that are not both 0.
-
-    Each value is a sum of spikes, and is 0 if none of them occurs. Spikes are assumed to be independent. The rate of a spike is the
-    measured rate of its neuron, or otherwise the mean activity of its source.
-    """
+    """Return the fraction of pairs of input values, sums of independent spikes, that are not both 0."""
     return problem.memo.get(("nonzero rows", link.source.buffer), lambda: _count_nonzero_rows(problem, link))
 
 
 def _count_nonzero_rows(problem: MappingProblem, link: Link) -> float:
-    """Return the fraction of pairs of a link's inputs in which a value is not 0, from the rates of the neurons that feed its source."""
+    """Return :func:`_nonzero_rows` from the measured rates of the neurons that feed the link's source, or from the mean activity."""
     all_zero = np.zeros(link.inputs + link.inputs % 2)
     for feeding in problem.by_id[link.source.owner].incoming:
         assert feeding.indexed is not None

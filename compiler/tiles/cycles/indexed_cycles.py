@@ -1,21 +1,21 @@
 """Cycles and bytes that indexed connections add to blocks.
 
-A block is the neurons and samples that one worker of a tile processes. An indexed connection (a convolution, for example) is not dense; it
-is stored as tables, and a tile that owns some of its weights sums their gradients and updates them.
+A block is the neurons and samples that one worker of a tile processes. An indexed connection (a convolution, for example) is stored as
+tables, and a tile that owns some of its weights sums their gradients and updates them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
-from snnc.compiler.tiles.indexed.halvings import expected_halvings
+from snnc.compiler.tiles.blocks.grouping import Ints
 from snnc.compiler.tiles.indexed.holdings import TableAmounts
-from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
-from snnc.compiler.tiles.indexed.map_cuts import Side
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.mapped.network import Layer, Link
 from snnc.compiler.tiles.problem import MappingProblem
 
@@ -63,22 +63,12 @@ def keys_passed(events: Any) -> Any:
 
 
 def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any, usual: float = 0.0) -> dict[str, Any]:
-    """Return the trip counts for an indexed connection on its target's side.
+    """Return the trip counts for an indexed connection with tables of the sizes `held`, on its target's side.
 
     A block finds its first event by binary search. It then walks through the events from its first source to its last source, and reads
-    one more event.
-
-    Parameters
-    ----------
-    link, held
-        The connection, and the sizes of its tables.
-    samples, events
-        Number of samples of the block, and number of events per sample.
-    passed
-        Fraction of a table's keys that the search for the events passes (:func:`keys_passed`). It matters only for blocks whose sources
-        extend to the last source; only there can keys come after the last event.
-    usual
-        Mean number of events, which determines the cycles of the binary search.
+    one more event. The block has `samples` samples with `events` events each; `usual`, the mean number of events, determines the cycles of
+    the binary search. The search passes the fraction `passed` of a table's keys (:func:`keys_passed`), which matters only for blocks whose
+    sources extend to the last source, because only there can keys come after the last event.
     """
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
     part, lookups = 1.0, held["span"]
@@ -112,7 +102,7 @@ def indexed_bytes(
 ) -> dict[tuple[str, str], Any]:
     """Return the bytes of indexed connections on a tile, by category and lifetime; weights that the tile owns are not included.
 
-    `shares` is the number of sample groups: each stores its own weight gradients.
+    Each of `shares` sample groups stores its own weight gradients.
     """
     tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
     private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")
@@ -172,3 +162,29 @@ def owned_numbers(problem: MappingProblem, owned: Any, learned: Any) -> dict[tup
         ("gradients", "sums of shared gradients"): (problem.target.workers - 1) * learned,
         ("optimiser", "always"): problem.network.optimiser_values * learned,
     }
+
+
+def halvings(ids: Ints) -> Ints:
+    """Return the number of halvings (steps) of a binary search in a list of `ids` ids, which is the number of bits of `ids`."""
+    return np.frexp(ids.astype(np.float64))[1].astype(np.int64)
+
+
+def expected_halvings(mean: float) -> float:
+    """Return the expected halvings of a binary search in N ids, ``floor(log2 N) + 1`` (0 if N is 0), for Poisson-distributed N.
+
+    The probability that N reaches a power of two is approximated by a normal distribution.
+
+    Examples
+    --------
+    >>> round(expected_halvings(100.0), 2)
+    7.0
+    >>> expected_halvings(0.0)
+    0.0
+    """
+    if mean <= 0:
+        return 0.0
+    found, power = 1.0 - math.exp(-mean), 2
+    while power < 2 * mean + 8:
+        found += 0.5 * math.erfc((power - 0.5 - mean) / math.sqrt(2 * mean))
+        power *= 2
+    return found

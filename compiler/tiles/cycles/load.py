@@ -1,7 +1,6 @@
 """Compute load of tiles in a superstep: vertices are assigned to workers, and their cycles are added for every iteration.
 
-In a superstep, all tiles compute and then wait for the slowest one. A vertex is an instance of a codelet on a tile, which one of the tile's
-workers (hardware threads) runs.
+A vertex is an instance of a codelet on a tile, which one of the tile's workers (hardware threads) runs. All tiles wait for the slowest one.
 """
 
 from __future__ import annotations
@@ -105,19 +104,10 @@ class Load:
         self.add_kinds(np.repeat(where, times), np.repeat(kind.reshape(-1), times), different[:, None], loops=of_kind)
 
     def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats, *, shared: bool = False, loops: LoopsOfKind | None = None) -> None:
-        """Add vertices by kind.
+        """Add vertices on `tiles` by kind, with the cycles of every kind in all iterations, [kinds, iterations or 1], and its `loops`.
 
-        Parameters
-        ----------
-        tiles, kind
-            Tile and kind of each vertex.
-        cycles
-            Cycles of every kind in all iterations, [kinds, iterations or 1].
-        shared
-            Whether all workers of a tile share each vertex. The cycles are those of the slowest worker. Shared vertices run one after
-            the other, before the vertices that single workers run.
-        loops
-            Function that returns the loops of a kind.
+        All workers of a tile share each `shared` vertex; its cycles are those of the slowest worker. Shared vertices run one after another,
+        before the vertices that single workers run.
         """
         self._tiles.append(tiles)
         self._described.append(loops)
@@ -263,32 +253,19 @@ def _labels(number: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class TileGroups:
-    """Tiles that compute, in groups with the same vertices.
-
-    Attributes
-    ----------
-    tiles, of_tile
-        Tiles, and the group of each.
-    makespans
-        Tile cycles of each group, [groups, iterations].
-    """
+    """Tiles that compute, in groups with the same vertices."""
 
     tiles: Ints
     of_tile: Ints
+    """Tiles, and the group of each."""
     makespans: Floats
+    """Tile cycles of each group, [groups, iterations]."""
 
 
 def makespans(where: Ints, kinds: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
     """Return the worker cycles until the last worker is done, under Graham's LPT rule (longest vertex first): [tiles, iterations].
 
-    Parameters
-    ----------
-    where, kinds
-        Tile of every vertex, ascending, and its kind.
-    cycles
-        Cycles of every kind, [kinds, iterations].
-    tiles, workers
-        Number of tiles, and of workers on each.
+    `where` (ascending) and `kinds` are the tile and the kind of every vertex. `cycles`, [kinds, iterations], are those of every kind.
     """
     spans: Floats = np.zeros((tiles, cycles.shape[1]))
     counts = np.bincount(where, minlength=tiles)
@@ -312,8 +289,8 @@ def makespans(where: Ints, kinds: Ints, cycles: Floats, tiles: int, workers: int
 def _longest_first(cycles: Floats, kinds: Ints, workers: int, most: int) -> Floats:
     """Return the result of :func:`makespans` for tiles with equally many vertices; `kinds` has the shape [vertices, tiles].
 
-    Vertices are assigned to workers in at most `most` iterations, but in at least one. If there are others, the time of every iteration is
-    the mean load of its workers, times the ratio of time to mean load in the assigned iterations, but at least that of its longest vertex.
+    Vertices are assigned to workers in at most `most` iterations, but in at least one. The time of another iteration is the mean load of
+    its workers, times the ratio of time to mean load in the assigned iterations, but at least that of its longest vertex.
     """
     (vertices, tiles), iterations = kinds.shape, cycles.shape[1]
     chosen = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))

@@ -6,8 +6,7 @@ weights. Each column group of a target is a *producer* of such partial products.
 * Stage one: the producers are divided into parts. Tiles on the chip of a part's first producer add the partial products of the part.
 * Stage two: relays add the sums of all parts for their samples, and write the results to windows for the source.
 
-With few parts, a tile of stage one receives many fragments. With many parts, the few relays have much work. :func:`choose_parts` chooses
-the number.
+With few parts, a tile of stage one receives many fragments. With many parts, the few relays have much work.
 """
 
 from __future__ import annotations
@@ -35,24 +34,16 @@ COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)
 
 @dataclass(frozen=True, eq=False)
 class BusReduction:
-    """Stage one of the reduction for one bus.
-
-    Attributes
-    ----------
-    capacity
-        Maximum number of entries in a window.
-    parts
-        Number of parts.
-    table
-        Columns of :class:`~snnc.compiler.ir.plan.PartialSum`, one row per vertex.
-    producers
-        Tile of each producer, for each range of samples (first, count).
-    """
+    """Stage one of the reduction for one bus."""
 
     capacity: int
+    """Maximum number of entries in a window."""
     parts: int
+    """Number of parts."""
     table: Mapping[str, Ints]
+    """Columns of :class:`~snnc.compiler.ir.plan.PartialSum`, one row per vertex."""
     producers: Mapping[tuple[int, int], Ints]
+    """Tile of each producer, for each range of samples (first, count)."""
 
     def to_plan(self) -> GradientPlan:
         """Return the reduction as a part of the plan."""
@@ -115,10 +106,7 @@ def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays:
 
 
 def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapping[str, Mapping[tuple[int, int], Ints]]) -> Floats:
-    """Return the work of stage one on each chip, summed over all buses.
-
-    All work for a range of samples counts on the chip of the first producer.
-    """
+    """Return the work of stage one on each chip; all work for a range of samples counts on the chip of the first producer."""
     work = np.zeros(problem.target.chips)
     for bus in buses:
         for (_, samples), tiles in producers[bus.id].items():
@@ -127,7 +115,6 @@ def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapp
 
 
 def _work(problem: MappingProblem, bus: Bus, producers: int, samples: int) -> float:
-    """Return the worker cycles to add the partial products of `producers` producers for the windows of `samples` samples."""
     return samples * bus.gradient_capacity / 2 * float(reduce_partials(problem.costs).trip(PAIRS, {"producers": producers}))
 
 
@@ -158,8 +145,8 @@ def _stage(problem: MappingProblem, pair: Any, inner: Ints | Floats, elements: F
 def _jobs(problem: MappingProblem, bus: Bus, producers: Mapping[tuple[int, int], Ints], parts: int) -> list[Job]:
     """Cut the producers of each range of samples into about `parts` parts, each with producers on one chip.
 
-    If ranges of samples would get different numbers of parts, the producers are cut evenly instead. A part may then have producers on
-    several chips, and counts as being on the chip of the first one.
+    If ranges of samples would get different numbers of parts, the producers are cut evenly instead; some parts then extend over several
+    chips.
     """
     per_chip = problem.target.tiles_per_chip
     cuts = {samples: list(_cut(tiles // per_chip, parts)) for samples, tiles in producers.items()}
@@ -180,10 +167,7 @@ def _cut(chips: Ints, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def _tiles_of_jobs(problem: MappingProblem, jobs: Sequence[Job]) -> Iterator[tuple[Job, int, int]]:
-    """Yield each job with its tiles ``[first, stop)``; the jobs of a chip share its tiles in proportion to their work.
-
-    Each job has at least one tile, which several jobs may share.
-    """
+    """Yield each job with its tiles ``[first, stop)``, at least one; the jobs of a chip share its tiles in proportion to their work."""
     per_chip = problem.target.tiles_per_chip
     by_chip: dict[int, list[Job]] = defaultdict(list)
     for job in jobs:
@@ -197,10 +181,7 @@ def _tiles_of_jobs(problem: MappingProblem, jobs: Sequence[Job]) -> Iterator[tup
 
 
 def _vertices(job: Job, first: int, stop: int, workers: int) -> Ints:
-    """Distribute the windows of a job over all workers of its tiles, as whole samples or as pieces of samples.
-
-    The rows of the result follow :data:`COLUMNS`.
-    """
+    """Distribute the samples of a job, or pieces of samples, over the workers of its tiles; rows are those of :data:`COLUMNS`."""
     capacity = job.bus.gradient_capacity
     pairs = int(ceil_div(capacity, 2))
     most = (stop - first) * workers
@@ -216,6 +197,5 @@ def _vertices(job: Job, first: int, stop: int, workers: int) -> Ints:
         entries = np.minimum(np.tile(cut[:, 1], job.samples), capacity - entry)
     counts = [count for _, count in split(len(sample), stop - first)]
     tile = np.repeat(np.arange(first, stop), counts)
-    same = (np.full_like(sample, value) for value in (job.part, job.first, job.producers))
-    part, start, producers = same
+    part, start, producers = (np.full_like(sample, value) for value in (job.part, job.first, job.producers))
     return np.stack([tile, part, sample + job.sample, samples, entry, entries, start, producers])

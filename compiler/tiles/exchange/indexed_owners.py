@@ -1,7 +1,7 @@
 """Owners of the weights of indexed connections under a placement, and the tiles that use these weights.
 
 An indexed connection (a convolution, for example) is stored as tables, and several tiles may use one weight. The owner of the weight is the
-tile that sums its gradients and updates it. A replica is a copy of a population on separate tiles, for a share of the batch.
+tile that sums its gradients and updates it.
 """
 
 from __future__ import annotations
@@ -13,30 +13,22 @@ from functools import cached_property
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
-from snnc.compiler.tiles.blocks.grouping import Bools, Ints, column_groups
+from snnc.compiler.tiles.blocks.grouping import Bools, Ints, column_groups, places_within
 from snnc.compiler.tiles.blocks.tile_range import TileRange
-from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
-from snnc.compiler.tiles.indexed.map_cuts import Side
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.indexed.owners import Owners, find_owners
 from snnc.compiler.tiles.mapped.network import Link
 
 
 @dataclass(frozen=True, eq=False)
 class Ownership:
-    """Owners of an indexed connection's weights, and the column groups (here *groups*) that use the weights.
-
-    Attributes
-    ----------
-    link, indexed
-        The connection.
-    target, source
-        Tile range of the target, and of the source if it copies weights.
-    """
+    """Owners of an indexed connection's weights, and the column groups (here *groups*) that use the weights."""
 
     link: Link
     indexed: IndexedLink
     target: TileRange
     source: TileRange | None
+    """Tile range of the target, and of the source if it copies weights."""
 
     @cached_property
     def owners(self) -> Owners:
@@ -105,7 +97,7 @@ class Ownership:
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1
         end = np.searchsorted(self.owners.first, used.first + used.count, side="left")
         piece = np.repeat(np.arange(len(begin)), end - begin)
-        owner = np.arange(len(piece)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin) + begin[piece]
+        owner = places_within(end - begin) + begin[piece]
         first, last = self.owners.first[owner], (self.owners.first + self.owners.count)[owner]
         begin = np.maximum(used.first[piece], first)
         return group[piece], owner, begin, np.minimum((used.first + used.count)[piece], last) - begin

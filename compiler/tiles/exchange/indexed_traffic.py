@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints, column_groups
+from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints, column_groups, places_within
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.indexed_owners import Ownership
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common, send_over_links
@@ -24,8 +24,8 @@ from snnc.compiler.tiles.mapped.network import Layer, Link
 def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
     """Add, before B1, the deltas that tiles of sources read from targets.
 
-    A row contains the deltas of one target neuron. A tile receives a row once for all its vertices: connections between the same
-    populations share rows, and rows that a dense connection reads anyway, as float32, cost nothing.
+    A row contains the deltas of one target neuron. A tile receives a row once for all its vertices: connections to the same port of
+    a target share rows, and rows that a dense connection reads anyway, as float32, cost nothing.
     """
     problem = layout.problem
     for layer in problem.network.layers:
@@ -40,18 +40,13 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
                 for link in links:
                     _estimate_rows(layout, traffic, link, layer, target in whole)
                 continue
-            if target not in whole:
-                _read_rows(layout, traffic, links, reader)
-            for link in links:
-                if link.chooses:  # a maximum also reads the indices of the entries that it chose
-                    _read_rows(layout, traffic, [link], reader)
+            # For a maximum, the source also reads which entries were chosen.
+            for some in ([links] if target not in whole else []) + [[link] for link in links if link.chooses]:
+                _read_rows(layout, traffic, some, reader)
 
 
 def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: Layer, whole: bool) -> None:
-    """Add the expected number of rows of one connection; with `whole`, a dense connection reads its deltas anyway.
-
-    Rows of different connections are assumed to differ.
-    """
+    """Add the expected number of rows of one connection; with `whole`, a dense connection reads its deltas anyway."""
     assert link.indexed is not None
     reader, times = layout.ranges[layer.id], (not whole) + link.chooses
     amounts = layout.holdings(layer)(link.indexed, "source").total
@@ -83,7 +78,7 @@ def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], 
 
 
 def _tile_rows(links: Sequence[Link], reader: TileRange) -> tuple[Ints, Ints]:
-    """Return every pair of a tile (as an index in a replica) and a row that it reads, without repetitions."""
+    """Return every distinct pair of a tile (as an index in a replica) and a row that it reads."""
     tile_of_group = np.repeat(np.arange(reader.width), column_groups(reader.neurons, reader.columns))
     outputs, found = links[0].outputs, []
     for link in links:
@@ -96,11 +91,8 @@ def _tile_rows(links: Sequence[Link], reader: TileRange) -> tuple[Ints, Ints]:
 
 
 def _spread(pieces: Pieces) -> tuple[Ints, Ints]:
-    """Return the group and the index of each element of `pieces`."""
     group = np.repeat(np.arange(len(pieces.group) - 1), np.diff(pieces.group))
-    total = np.cumsum(pieces.count) - pieces.count
-    element = np.arange(int(pieces.count.sum())) - np.repeat(total, pieces.count) + np.repeat(pieces.first, pieces.count)
-    return np.repeat(group, pieces.count), element
+    return np.repeat(group, pieces.count), places_within(pieces.count) + np.repeat(pieces.first, pieces.count)
 
 
 def _rows_over_links(layout: Layout, traffic: ExchangeTraffic, to: Ints, origin: Ints, row: Ints, size: float) -> None:
@@ -165,32 +157,24 @@ def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size
 
 
 class OwnedWork(NamedTuple):
-    """Work of owners that update weights; arrays have one value for each owner.
-
-    Attributes
-    ----------
-    tiles, elements
-        Tile of the owner, and number of elements that it owns.
-    pieces, values
-        Number of pieces of gradients that the owner sums, and total number of elements in these pieces.
-    half
-        Whether the elements are float16.
-    places
-        Whether a table contains the position of each element in the model's array, for stochastic rounding.
-    """
+    """Work of owners that update weights; arrays have one value for each owner."""
 
     tiles: Ints
     elements: Ints
+    """Tile of the owner, and number of elements that it owns."""
     pieces: Ints
     values: Ints
+    """Number of pieces of gradients that the owner sums, and total number of their elements."""
     half: bool = False
+    """Whether the elements are float16."""
     places: bool = False
+    """Whether a table contains the position of each element in the model's array, for stochastic rounding."""
 
 
 def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
     """Yield the work of the owners of each learned indexed connection to `layers`, separately for float16 and float32 elements.
 
-    If tables are only estimated, all owners are assumed to sum the same number of pieces, and all elements are assumed to be weights.
+    If tables are only estimated, all owners are assumed to sum the same number of pieces, and biases count as weights.
     """
     random = layout.problem.network.rounding == "stochastic"
     if not layout.exact:

@@ -1,17 +1,12 @@
 """Bytes that a plan moves in one training step, between layers and between chips.
 
-The counts follow the program of docs/decisions/0001-poplar-program.md:
+The counts follow the program of docs/decisions/0001-poplar-program.md: spikes move to the relays of their samples, windows from relays to
+every tile that reads them, deltas to every tile of the source, records to the tiles of the loss, and their adjoints back. New weights move
+to the copies that sources store, and replicas exchange gradients and new weights.
 
-* spikes move to the relays of their samples;
-* windows move from relays to every tile that reads them;
-* deltas move to every tile of the source;
-* records move to the tiles of the loss, and the adjoints of records move back;
-* new weights move to the copies that sources store;
-* replicas exchange gradients and new weights.
-
-Data that a tile reads from its own memory do not count. On a chip, every tile that reads a piece of data counts. Between chips, a piece
-counts once for each chip that reads it. Flags and losses (a few bytes) are not included. Windowed gradients are counted as if they were not
-windowed: as deltas of all neurons, and with copies of weights. For indexed connections, too, the deltas of all neurons count.
+Flags, losses, and data that a tile reads from its own memory do not count. On a chip, every tile that reads a piece of data counts. Between
+chips, a piece counts once for each chip that reads it. Windowed gradients, and the deltas of indexed connections, count as deltas of all
+neurons of the target. Copies of the weights of indexed connections do not count.
 """
 
 from __future__ import annotations
@@ -52,27 +47,18 @@ KINDS = (
 
 @dataclass(frozen=True, eq=False)
 class StepTraffic:
-    """Bytes that one training step moves.
-
-    Attributes
-    ----------
-    nodes
-        Ids of the inputs, then of the layers.
-    flows
-        Bytes that tiles receive, by node of the sender, node of the receiver, and kind.
-    chips
-        Bytes from chip (row) to chip (column); the diagonal is the traffic inside a chip.
-    by_kind
-        Matrices like `chips`, by kind.
-    links
-        Bytes that chips send to other chips, for each kind; see :class:`snnc.compiler.machines.chip_links.Flows`.
-    """
+    """Bytes that one training step moves."""
 
     nodes: tuple[str, ...]
+    """Ids of the inputs, then of the layers."""
     flows: tuple[LayerFlow, ...]
+    """Bytes that tiles receive, by node of the sender, node of the receiver, and kind."""
     chips: Floats
+    """Bytes from chip (row) to chip (column); the diagonal is the traffic inside a chip."""
     by_kind: Mapping[str, Floats]
+    """Matrices like `chips`, by kind."""
     links: Mapping[str, Flows]
+    """Bytes that chips send to other chips, for each kind; see :class:`snnc.compiler.machines.chip_links.Flows`."""
 
     @classmethod
     def of(cls, plan: PlanTraffic) -> StepTraffic:
@@ -134,16 +120,11 @@ def traffic_of(plan: Plan, network: MappedNetwork) -> PlanTraffic:
 
 
 def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] | None = None) -> StepTraffic:
-    """Count the bytes of one training step (of one forward pass when not training).
+    """Count the bytes of one training step (of one forward pass when not training); `places` is the result of :func:`locate` for `plan`.
 
-    Parameters
-    ----------
-    plan, places
-        The plan, and the result of :func:`snnc.compiler.tiles.exchange.places.locate` for it.
-    program
-        Summary by :func:`snnc.report.summarise`: the connections that learn, and the layer that the loss reads. Without it, every
-        connection counts as learning, and as passing gradients to its source if that is a layer; records, adjoints, copies of weights, and
-        the exchange between replicas are left out.
+    `program` is a summary by :func:`snnc.report.summarise`: the connections that learn, and the layer that the loss reads. Without it,
+    every connection counts as learning, and as passing gradients to its source if that is a layer; records, adjoints, copies of weights,
+    and the exchange between replicas are left out.
     """
     count = _Count(plan, places, program or {})
     for index in range(len(plan.populations)):
@@ -179,8 +160,6 @@ class _Count:
         flows = tuple(LayerFlow(*key, size) for key, size in self.flows.items() if size > 0)
         return StepTraffic(nodes, flows, sum(self.moved.values(), np.zeros((chips, chips))), self.moved, self.links)
 
-    # ---- helpers ---------------------------------------------------------------------------------------------------------
-
     def node(self, name: str) -> int:
         return len(self.inputs) + self.populations[name] if name in self.populations else self.inputs.index(name)
 
@@ -197,9 +176,7 @@ class _Count:
         return found
 
     def by_chip(self, tiles: Any, weights: Any) -> Floats:
-        """Return the sum of the `weights` of tiles by chip."""
-        found = np.bincount(self.chip(tiles), weights=weights, minlength=self.plan.target.chips)
-        return found.astype(np.float64)
+        return np.bincount(self.chip(tiles), weights=weights, minlength=self.plan.target.chips).astype(np.float64)
 
     def add(self, source: str, target: str, kind: str, size: float, chips: Floats) -> None:
         """Add `size` bytes that tiles receive; `chips` contains these bytes by sending and receiving chip."""
@@ -209,8 +186,7 @@ class _Count:
     def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, own: Floats, times: float) -> None:
         """Add data that every reader receives, `times` times.
 
-        The arrays have one value per chip: the bytes `sent`, the number of `readers` (tiles), and the bytes `own` that readers already
-        store, and that do not move.
+        The arrays have one value per chip: the bytes `sent`, the number of `readers` (tiles), and the bytes that readers already `own`.
         """
         receivers, links = readers.nonzero()[0].tolist(), self.links[kind]
         for source_chip in sent.nonzero()[0].tolist():
@@ -224,13 +200,8 @@ class _Count:
         source = self.buses[next(c.bus for c in self.plan.connections if c.id == connection)].source
         return bool(self.known.get(connection, {}).get(what, what == "weight_gradient" or source in self.populations))
 
-    # ---- kinds of traffic ------------------------------------------------------------------------------------------------------
-
     def spikes(self, index: int) -> None:
-        """Add the spikes (bits, in whole words per column group) or values that every relay of a layer receives for its samples.
-
-        Each tile sends as many words as the fullest tile has.
-        """
+        """Add the spikes (in as many words as the fullest tile has) or values that every relay of a layer receives for its samples."""
         name, where = self.plan.populations[index].id, self.places.layers[index]
         for bus in {b.buffer: b for b in self.plan.buses if b.source == name}.values():
             words = np.full(len(where.tiles), where.neurons.max(initial=0))
@@ -245,10 +216,7 @@ class _Count:
                     self.send(name, name, KINDS[0], size * sent, readers, own, self.plan.iterations)
 
     def windows(self, bus: BusPlan) -> None:
-        """Add the windows that tiles read for their samples in each iteration.
-
-        If weights learn, tiles read the windows again in the backward pass.
-        """
+        """Add the windows that tiles read for their samples in each iteration, and again in the backward pass if weights learn."""
         received: dict[str, dict[int, tuple[Span, ...]]] = {KINDS[1]: {}, KINDS[2]: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
             mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
@@ -337,7 +305,6 @@ class _Count:
 
 
 def _on_tiles(layer: LayerPlace, group: BatchGroup) -> dict[int, int]:
-    """Return the number of neurons on each tile of a replica."""
     return dict(zip(group.tiles.tolist(), layer.neurons[group.at].tolist(), strict=True))
 
 

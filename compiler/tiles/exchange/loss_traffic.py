@@ -13,14 +13,6 @@ from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_to_all
 
 
-def records_to_loss(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before L1: records move to the tiles of the losses.
-
-    A fragment contains the records of one column group for one sample, or of all groups of a tile that has only one sample.
-    """
-    return _samples_of_blocks(layout, to_loss=True)
-
-
 def factor_to_losses(layout: Layout) -> ExchangeTraffic:
     """Return the exchange before L1: the tiles of losses receive the loss scale; empty without a loss scale."""
     traffic = ExchangeTraffic.none(layout.problem)
@@ -30,19 +22,14 @@ def factor_to_losses(layout: Layout) -> ExchangeTraffic:
     return traffic
 
 
-def adjoints_to_blocks(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange after L1: the adjoints of the records return to the blocks."""
-    return _samples_of_blocks(layout, to_loss=False)
-
-
-def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
-    """Return the exchange of records from blocks to the tiles of the losses, or of their adjoints back if not `to_loss`."""
+def records_or_adjoints(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
+    """Return the exchange of records from blocks to the tiles of the losses before L1, or of adjoints back after L1 if not `to_loss`."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     if problem.network.loss_layer is None:
         return traffic
     where = layout.ranges[problem.network.loss_layer]
     size, groups = problem.steps * FLOAT * where.tile_neurons, column_groups(where.tile_neurons, where.columns)
-    # Records lie group by group, so those of a sample are adjacent only on tiles with one sample.
+    # Records lie group by group: if a tile has several samples, those of one sample are one piece per group.
     pieces = np.where(where.tile_samples == 1, np.minimum(groups, 1), groups)
     losses, replica = np.array(layout.loss_tiles, dtype=np.int64), np.repeat(np.arange(where.replicas), [n for _, n in where.samples])
     here, local = where.contains(losses)[np.arange(len(losses)), replica], np.zeros((2, problem.target.tiles), dtype=np.int64)
@@ -65,7 +52,6 @@ def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
 
 
 def _losses_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, *, to_loss: bool) -> None:
-    """Add the transfers between chips to the exchange of :func:`_samples_of_blocks`."""
     for replica, (first, count) in enumerate(where.samples):
         parts = layout.by_chip(where.of(replica), layout.problem.steps * FLOAT * where.neurons)
         for tile in layout.loss_tiles[first : first + count]:

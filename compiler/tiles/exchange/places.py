@@ -33,48 +33,32 @@ class BatchGroup:
 
 @dataclass(frozen=True, eq=False)
 class LayerPlace:
-    """Tiles of one layer, with the neurons and samples on each.
-
-    Attributes
-    ----------
-    tiles
-        The tiles, ascending; the other arrays are parallel to them.
-    neurons
-        Number of neurons on each tile.
-    words
-        Number of 32-bit words of a tile's spike masks for one sample. A word contains the bits of up to 32 neurons of one column group. All
-        tiles have equally many words, enough for the largest number of column groups and the largest group.
-    groups
-        The replicas, in the order of their samples.
-    """
+    """Tiles of one layer, with the neurons and samples on each."""
 
     tiles: Ints
+    """The tiles, ascending; the other arrays are parallel to them."""
     neurons: Ints
+    """Number of neurons on each tile."""
     words: Ints
+    """Number of 32-bit words of a tile's spike masks for one sample. A word contains the bits of up to 32 neurons of one column group. All
+    tiles have equally many words, enough for the largest number of column groups and the largest group."""
     groups: tuple[BatchGroup, ...]
+    """The replicas, in the order of their samples."""
 
 
 @dataclass(frozen=True, eq=False)
 class LayerPlaces:
-    """Tiles of all layers (parallel to ``plan.populations``), and data on every tile of the machine.
-
-    Attributes
-    ----------
-    owner
-        Index of the layer on each tile (the first if several share it), RELAYED or FREE.
-    neurons
-        Number of neurons of all layers on each tile.
-    replica
-        Index of the owner's replica on each tile; -1 on tiles without a layer.
-    shared
-        Number of tiles that several layers share.
-    """
+    """Tiles of all layers (parallel to ``plan.populations``), and data on every tile of the machine."""
 
     layers: tuple[LayerPlace, ...]
     owner: Ints
+    """Index of the layer on each tile (the first if several share it), RELAYED or FREE."""
     neurons: Ints
+    """Number of neurons of all layers on each tile."""
     replica: Ints
+    """Index of the owner's replica on each tile; -1 on tiles without a layer."""
     shared: int
+    """Number of tiles that several layers share."""
 
     @property
     def used(self) -> Ints:

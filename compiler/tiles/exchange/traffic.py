@@ -29,8 +29,7 @@ import numpy.typing as npt
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Relay
 from snnc.compiler.machines.chip_links import Flows
-from snnc.compiler.tiles.blocks.block_shapes import BlockShape, shapes
-from snnc.compiler.tiles.blocks.blocks import Blocks, blocks_of, cut_key
+from snnc.compiler.tiles.blocks.blocks import Blocks, BlockShape, blocks_of, cut_key, shapes
 from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated
@@ -320,10 +319,7 @@ def _over_links(layout: Layout, traffic: ExchangeTraffic, origins: Iterable[Orig
 
 
 def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before B1: every tile of a source reads deltas for its samples, over connections that are not indexed.
-
-    It reads the deltas of all neurons of the target (:meth:`~snnc.compiler.tiles.problem.MappingProblem.whole_deltas_into`).
-    """
+    """Return the exchange before B1: tiles of sources read all deltas of their samples, except over indexed and windowed connections."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:
@@ -343,10 +339,7 @@ def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
 
 
 def _read_all(traffic: ExchangeTraffic, reader: TileRange, writer: TileRange, size: int) -> None:
-    """Add the values of `writer` that every tile of `reader` reads for its samples, except those in its own memory.
-
-    A value has `size` bytes.
-    """
+    """Add the values of `size` bytes of `writer` that every tile of `reader` reads for its samples, except those in its own memory."""
     shared = _shared_samples(reader.samples, writer.samples)
     complete = shared == np.array([count for _, count in writer.samples])
     neurons, tiles = int(writer.neurons.sum()), int(np.minimum(writer.neurons, 1).sum())
@@ -361,7 +354,6 @@ def _read_all(traffic: ExchangeTraffic, reader: TileRange, writer: TileRange, si
 
 
 def _shared_samples(a: Sequence[tuple[int, int]], b: Sequence[tuple[int, int]]) -> Ints:
-    """Return the number of samples in the intersection of each range (first, count) of `a` with each range of `b`: ``[a, b]``."""
     (first_a, count_a), (first_b, count_b) = (np.array(ranges, dtype=np.int64).T for ranges in (a, b))
     shared: Ints = np.minimum((first_a + count_a)[:, None], first_b + count_b) - np.maximum(first_a[:, None], first_b)
     return np.maximum(shared, 0)
@@ -380,10 +372,7 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool, size: int = FLOAT) -> None:
-    """Add the shares of one parameter that replicas exchange; a value has `size` bytes.
-
-    With `gathers`, each replica receives its share from all others. Otherwise it sends its share to all others.
-    """
+    """Add the shares of a parameter that replicas receive from all others, or send to them if not `gathers`; a value has `size` bytes."""
     if where.replicas == 1:
         return
     joined = np.zeros((where.replicas, where.width), dtype=bool)
@@ -430,10 +419,7 @@ def shares_of(where: TileRange, elements: Ints) -> Ints:
 
 
 def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
-    """Add the data that tile i of each replica sends to tile i of every other replica.
-
-    With `gathers`, a tile sends the receiver's share of the gradients, otherwise its own share of the new values.
-    """
+    """Add the data that tile i of each replica sends to tile i of every other replica, if these are on different chips."""
     used, shares = np.zeros((2, layout.problem.target.chips, where.width))
     for replica in range(where.replicas):
         position = where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)

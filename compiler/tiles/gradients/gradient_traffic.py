@@ -1,4 +1,4 @@
-"""Traffic and cycles of the reduction that computes windowed input gradients: sums of partial products, in two stages.
+"""Traffic and cycles of windowed input gradients, which are sums of partial products.
 
 Stage one (superstep B3) adds the partial products of each part on tiles of the producers' chip. Stage two (superstep B1) adds the sums of
 all parts on relays. :mod:`~snnc.compiler.tiles.exchange.gradient_windows` explains parts, producers and stages;
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.tiles.blocks.grouping import Floats, Ints
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, places_within
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_over_links
 from snnc.compiler.tiles.problem import MappingProblem
@@ -44,7 +44,7 @@ def _add_partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, 
     size: Floats = np.add.reduceat(FLOAT * table["samples"] * table["entries"], at).astype(np.float64)
     # A tile receives `size` bytes from each of the producers [first, first + count) of a part.
     rows = np.repeat(np.arange(len(size)), count)
-    source = tiles[np.repeat(first, count) + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)]
+    source = tiles[np.repeat(first, count) + places_within(count)]
     own = np.bincount(rows, weights=source == tile[rows], minlength=len(size))
     np.add.at(traffic.received, tile, size * (count - own))
     np.add.at(traffic.fragments, tile, count - own)
@@ -52,7 +52,7 @@ def _add_partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, 
 
 
 def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collection[Bus] | None = None) -> None:
-    """Add the sums of stage one that move to the relays of their samples: before B1, or before a further window of `buses` if given."""
+    """Add the sums of stage one that move to relays: before B1, or before a further window of `buses` if given."""
     for bus_id, reduction in layout.reductions.items():
         if buses is not None and layout.problem.bus[bus_id] not in buses:
             continue
@@ -78,8 +78,8 @@ def _runs(*columns: Ints) -> Ints:
 def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:
     """Return a table with one row for each sample of each vertex."""
     rows = np.repeat(np.arange(len(table["tile"])), table["samples"])
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(table["samples"]) - table["samples"], table["samples"])
-    return {**{name: column[rows] for name, column in table.items()}, "sample": table["sample"][rows] + within}
+    columns = {name: column[rows] for name, column in table.items()}
+    return {**columns, "sample": columns["sample"] + places_within(table["samples"])}
 
 
 def reduced_bytes(layout: Layout) -> dict[str, Ints]:
@@ -133,7 +133,7 @@ def last_sums(problem: MappingProblem, entry_pairs: Ints, relays: tuple[tuple[in
     """Return the cycles of the slowest worker in stage two, [relays, iterations].
 
     `entry_pairs`, [samples, iterations], contains the number of pairs of entries in each window. `relays` lists the first sample and the
-    number of samples of each relay. `parts` is the number of sums that are added for each entry.
+    number of samples of each relay.
     """
     vertex, workers = gradient_window(problem.costs), problem.target.workers
 
@@ -151,10 +151,7 @@ def last_sums(problem: MappingProblem, entry_pairs: Ints, relays: tuple[tuple[in
 
 
 def _entry_pairs(problem: MappingProblem, bus: Bus) -> Ints:
-    """Return, for each iteration k, the number of pairs of entries in the window of iteration k + 1: [samples, iterations].
-
-    Iteration k + 1 precedes k in the backward pass.
-    """
+    """Return the pairs of entries in the window of iteration k + 1, which precedes k in the backward pass: [samples, iterations]."""
     timeline = problem.timeline
     found: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
     return found

@@ -1,10 +1,9 @@
 """Packing of weight rows into one piece per receiver before they are sent, so that source tiles read few pieces.
 
-The tiles of a target are cut into bundles. Each tile of a bundle is responsible for a part of the source's tiles: it collects the rows for
-that part from all tiles of its bundle, and stores the rows for one source tile contiguously, as one piece. A source tile then reads one
-piece from each bundle instead of one or two from each column group. If the number of tiles in a bundle is the square root of their total
-number, tiles of the source and of the target read about the same number of pieces.
-docs/decisions/0025-packed-weight-rows.md gives the reasons.
+The tiles of a target are cut into bundles. Each tile of a bundle collects the rows for a part of the source's tiles from all tiles of its
+bundle, and stores the rows for one source tile contiguously, as one piece. A source tile then reads one piece from each bundle instead of
+one or two from each column group. If the number of tiles in a bundle is the square root of their total number, tiles of the source and of
+the target read about the same number of pieces. docs/decisions/0025-packed-weight-rows.md gives the reasons.
 """
 
 from __future__ import annotations
@@ -36,22 +35,15 @@ Runs: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Packed rows of the weights of one connection. Unless stated otherwise, arrays have one element for each tile of a target replica.
-
-    Attributes
-    ----------
-    inputs
-        Number of rows of the weights, which is the number of neurons of the source.
-    source, target
-        Tile ranges of the two populations.
-    bundles
-        Number of runs of tiles into which :func:`snnc.compiler.tiles.blocks.grouping.split` cuts a replica of the target.
-    """
+    """Packed rows of the weights of one connection. Unless stated otherwise, arrays have one element for each tile of a target replica."""
 
     inputs: int
+    """Number of rows of the weights, which is the number of neurons of the source."""
     source: TileRange
     target: TileRange
+    """Tile ranges of the two populations."""
     bundles: int
+    """Number of runs of tiles into which :func:`snnc.compiler.tiles.blocks.grouping.split` cuts a replica of the target."""
 
     @cached_property
     def readers(self) -> Mapping[int, int]:
@@ -79,10 +71,7 @@ class Packing:
         return np.add.reduceat(self.target.neurons, self.edges[:-1])
 
     def parts(self, size: int) -> Ints:
-        """Return, for each tile of a bundle of `size` tiles, the index of the first source tile whose rows it packs.
-
-        The last element is the number of source tiles.
-        """
+        """Return the first source tile whose rows each tile of a bundle of `size` tiles packs, followed by the number of source tiles."""
         return _edges(self.source.width, size)
 
     @cached_property
@@ -105,15 +94,8 @@ class Packing:
         """Number of weights that each tile packs."""
         return self.rows * self.columns[self.bundle_of]
 
-    def packed_bytes(self) -> Ints:
-        """Return the bytes of packed rows on each of :attr:`tiles`."""
-        return np.tile(FLOAT * self.elements, len(self.readers))
-
     def widths(self, bundle: int) -> tuple[int, ...]:
-        """Return the widths, in columns, of the pieces of a bundle.
-
-        A column group has one piece for its largest even number of columns and, if their number is odd, one for the last column.
-        """
+        """Return the columns of the pieces of a bundle: for each column group an even number, and one for a last odd column."""
         found: list[int] = []
         for neurons in self.target.neurons[self.edges[bundle] : self.edges[bundle + 1]].tolist():
             for _, count in split(neurons, int(column_groups(neurons, self.target.columns))):
@@ -151,7 +133,7 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Return whether packing may save memory: exchange code for rows of weights may take more than the fraction NOTABLE of a tile's memory.
+    """Return whether exchange code for rows of weights may take more than the fraction NOTABLE of a tile's memory.
 
     The estimate assumes that the neurons of a target are on as many tiles as possible, and that each tile sends one piece. Rows of float16
     weights are not packed, because their pieces would not be aligned to words.
@@ -185,10 +167,7 @@ def packing_of(layout: Layout, link: Link) -> Packing | None:
 
 
 def bundles_of(problem: MappingProblem, source: TileRange, target: TileRange) -> int:
-    """Return the number of bundles with the fewest bytes of exchange code and packed rows on a tile.
-
-    Return 0 if packing reduces the number of pieces by less than the factor :data:`WORTH`.
-    """
+    """Return the number of bundles with the fewest bytes of exchange code and packed rows on a tile; 0 if packing is not worth it."""
     pieces_per_tile, sizes = row_pieces(target).mean(), np.arange(1, min(source.width, target.width) + 1)
     bundles = np.unique(ceil_div(target.width, sizes))
     largest, smallest = ceil_div(target.width, bundles), target.width // bundles
@@ -205,9 +184,9 @@ def nearest(source: TileRange, target: TileRange, replica: int) -> int:
 
 
 def group_sizes(target: TileRange) -> tuple[Ints, Ints, Ints]:
-    """Return, for each tile of a replica, the number of columns of a smaller column group, and the numbers of larger and smaller groups.
+    """Return, for each tile of a replica, the columns of its smaller column groups, and the numbers of larger and of smaller groups.
 
-    A larger group has one more column than a smaller one.
+    A larger group has one more column.
     """
     groups = np.maximum(column_groups(target.neurons, target.columns), 1)
     larger = target.neurons % groups
@@ -224,9 +203,6 @@ def row_pieces(target: TileRange) -> Ints:
     return np.asarray((larger * pieces(size + 1) + smaller * pieces(size)) * np.minimum(target.neurons, 1), dtype=np.int64)
 
 
-# ---- exchange and compute ----------------------------------------------------------------------------------------------
-
-
 def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
     """Return the exchange and the work of the superstep in which tiles collect rows of their bundle; None if no rows are packed."""
     found = list(packings(layout))
@@ -236,17 +212,13 @@ def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
     for _, packing in found:
         for replica in packing.readers:
             _collect(layout, traffic, packing, replica)
-        cycles: dict[tuple[tuple[int, ...], Runs], float] = {}
-        for shape in packing.shapes:
-            if shape not in cycles:
-                cycles[shape] = _cycles(layout.problem, *shape)
+        cycles = {shape: _cycles(layout.problem, *shape) for shape in dict.fromkeys(packing.shapes)}
         each = np.array([cycles[shape] for shape in packing.shapes])
         load.add(packing.tiles, np.tile(each, len(packing.readers)), layout.problem.target.workers)
     return traffic, load
 
 
 def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica: int) -> None:
-    """Add the rows that the tiles of each bundle of `replica` send to each other."""
     tiles, neurons, pieces = packing.target.of(replica), packing.target.neurons, row_pieces(packing.target)
     of_bundle = np.add.reduceat(pieces, packing.edges[:-1])[packing.bundle_of]
     others = packing.columns[packing.bundle_of] - neurons

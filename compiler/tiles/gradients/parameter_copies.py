@@ -1,8 +1,8 @@
 """Copies of parameters after an update: to other replicas, to tiles that read shared values, and to sources of connections.
 
-A replica is a copy of a population on separate tiles, for a share of the batch. In the backward pass, a source computes its gradient with a
-copy of the weights. It reads these from the target: one or two pieces from each column group (a part of the neurons of a tile), or one
-piece from each bundle of tiles (:mod:`snnc.compiler.tiles.gradients.packing`).
+In the backward pass, a source computes its gradient with a copy of the weights. It reads these from the target: one or two pieces from each
+column group (a part of the neurons of a tile), fewer if the source has a single tile, or one piece from each bundle of tiles
+(:mod:`snnc.compiler.tiles.gradients.packing`).
 """
 
 from __future__ import annotations
@@ -56,10 +56,7 @@ def local_copy_cycles(size: float) -> float:
 
 
 def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
-    """Return the exchange in which replicas send their updated shares of parameters to the other replicas.
-
-    Return None if no population with several replicas learns.
-    """
+    """Return the exchange in which replicas send their updated shares of parameters to the others; None if no replicas learn."""
     replicated = [(layer, where) for layer in layout.problem.network.layers if (where := layout.ranges[layer.id]).replicas > 1]
     if not any(learned_parameters(layer) for layer, _ in replicated):
         return None
@@ -113,7 +110,7 @@ def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:
 def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, size: int) -> None:
     """Add one-to-one weights of `size` bytes, which the source copies from the target.
 
-    Both store them in the order of neurons, so a tile of the source reads one piece from each tile of the target with some of its neurons.
+    A tile of the source reads one piece from each tile of the target with some of its neurons.
     """
     ends, target_ends = np.cumsum(source.neurons), np.cumsum(target.neurons)
     for r in range(source.replicas):
@@ -138,9 +135,7 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, siz
 def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
     """Return the exchange and the work to copy weights to the sources that need them for their gradients; None if no source needs weights.
 
-    Each tile of such a source reads the rows of its neurons and stores them in the order of the target's neurons. A column group of the
-    target sends one piece, or two if it has 3, 5, 7, … columns. If rows are packed, each bundle of target tiles sends one piece. All
-    workers of the source tile share the work.
+    All workers of a source tile sort the rows that it reads by neuron of the target.
     """
     problem = layout.problem
     links = [link for link in problem.network.links if link.dense and problem.copies(link)] if problem.training else []
@@ -162,10 +157,7 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
 
 
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """Return the cycles of the busiest worker that sorts `rows` rows of weights by neuron of the target.
-
-    Elements are distributed to workers as in the codelet.
-    """
+    """Return the cycles of the busiest worker that sorts `rows` rows of weights; elements are distributed to workers as in the codelet."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
     cycles, vertex = np.zeros(len(worker)), weight_rows(problem.costs)
     for tiles, columns in equal_runs(target.neurons):
@@ -217,10 +209,7 @@ def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRang
 
 
 def _whole_pieces(target: TileRange, inputs: int) -> Ints:
-    """Return the number of pieces per tile if all rows are read.
-
-    A piece then ends only where a column group is padded to an even number of elements.
-    """
+    """Return the number of pieces per tile if all rows are read: a piece ends only where a column group is padded to an even size."""
     size, larger, smaller = group_sizes(target)
     padded = larger * (inputs * (size + 1) % 2) + smaller * (inputs * size % 2)
     last_padded = np.where(smaller > 0, inputs * size % 2, inputs * (size + 1) % 2)

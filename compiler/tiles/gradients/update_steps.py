@@ -1,8 +1,8 @@
-"""Supersteps of the update: sums of private gradients, the optimiser, and the exchange of new weights.
+"""Supersteps of the update: sums of private gradients, the norm of all gradients, the optimiser, and the exchange of new weights.
 
 A worker of a tile processes one block of a population: some of the tile's neurons (a column group) for some of its samples. Each block
 computes a private gradient, and those of the same column group are summed first. Several tiles may use one weight of an indexed connection,
-such as a convolution. The owner of the weight, one tile, then sums the gradients of all column groups (shared gradients).
+such as a convolution. One tile, the owner of the weight, then sums the gradients of all column groups (shared gradients).
 """
 
 from __future__ import annotations
@@ -13,27 +13,32 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.blocks.blocks import cut_key
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.load import Load, Work
 from snnc.compiler.tiles.exchange.indexed_traffic import gradients_to_owners, owned_by, owned_work
-from snnc.compiler.tiles.exchange.traffic import (
-    ExchangeTraffic,
-    Layout,
-    parameter_groups,
-    shares_of,
-)
-from snnc.compiler.tiles.exchange.update_traffic import factor_to_updates, gradients_to_shares, rates_to_updates, shares_of_gradients
-from snnc.compiler.tiles.gradients.norm import norm_steps, squared_shares
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, between_replicas, parameter_groups, send_to_all, shares_of
 from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
-from snnc.compiler.tiles.mapped.learned import LearnedRows, learned_parameters, learned_scalars
+from snnc.compiler.tiles.mapped.learned import LearnedRows, learned_parameters, learned_rows, learned_scalars
 from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.lifetimes import PACKED
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
-from snnc.compiler.tiles.vertices.parameter_vertices import schedule, squares, sum_pieces, sum_private, summands, update, update_half
+from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
+from snnc.compiler.tiles.vertices.parameter_vertices import (
+    clip,
+    judge_update,
+    schedule,
+    squares,
+    sum_pieces,
+    sum_private,
+    summands,
+    update,
+    update_half,
+)
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 GRADIENTS: Final = "update: gradients"
@@ -42,37 +47,31 @@ RATES: Final = "update: rates"
 """Name of the superstep that computes the learning rate, if the update is a separate program."""
 
 
-def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of the update: sums of private gradients, sums of shared gradients on owners, norm, and optimiser.
-
-    Supersteps that the network does not need are omitted.
-    """
-    nothing, layers = ExchangeTraffic.none(layout.problem), layout.problem.network.layers
-    replicated = any(where.replicas > 1 for where in layout.placement.ranges)
-    optimiser = _loaded(_add_update, layout)
-    steps, gathered = [], gradients_to_shares(layout)
-    if layout.problem.network.passes:
-        steps = [SuperstepDraft(GRADIENTS, "update", 1, _loaded(_add_sums, layout), shares_of_gradients(layout)), _rates(layout)]
-        gathered = rates_to_updates(layout)
-    if layout.problem.network.square:
-        norm = norm_steps(layout, _loaded(_add_squares, layout), gathered, squared_shares(layout))
-        steps += [*norm, SuperstepDraft("update: optimiser", "update", 1, optimiser, factor_to_updates(layout))]
-    else:
-        steps.append(SuperstepDraft("update: optimiser", "update", 1, optimiser, gathered))
+def update_steps(layout: Layout) -> Iterator[SuperstepDraft]:
+    """Yield the supersteps of the update that the network needs: sums of private and of shared gradients, norm, and optimiser."""
+    problem, network = layout.problem, layout.problem.network
+    if layout.owned or any(where.replicas > 1 for where in layout.placement.ranges):
+        yield _step(layout, "update: private gradients", _add_private, ExchangeTraffic.none(problem))
     if layout.owned:
-        steps.insert(
-            0, SuperstepDraft("update: shared gradients", "update", 1, _loaded(_add_owners, layout), gradients_to_owners(layout, layers))
-        )
-    if layout.owned or replicated:
-        steps.insert(0, SuperstepDraft("update: private gradients", "update", 1, _loaded(_add_private, layout), nothing))
-    return tuple(steps)
+        yield _step(layout, "update: shared gradients", _add_owners, gradients_to_owners(layout, network.layers))
+    # Without a loss scale, the learning rate is sent with the clipping factor.
+    gathered = _rates_to_updates(layout) if network.scaled or not network.square else ExchangeTraffic.none(problem)
+    if network.passes:
+        yield _step(layout, GRADIENTS, partial(_add_shares, vertex=sum_private(problem.costs), sums=True), _shares_of_gradients(layout))
+        rates = Load(problem)
+        rates.add_vertices(0, schedule(problem.costs), {})
+        yield SuperstepDraft(RATES, "update", 1, rates, ExchangeTraffic.none(problem))
+    else:
+        gathered.merge(_shares_of_gradients(layout))
+    if network.square:
+        squared = _loaded(layout, partial(_add_shares, vertex=squares(problem.costs), sums=not network.passes))
+        yield from norm_steps(layout, squared, gathered, squared_shares(layout))
+        gathered = _rates_to_updates(layout, clips=True)
+    yield _step(layout, "update: optimiser", _add_update, gathered)
 
 
 def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
-    """Yield the supersteps that copy new parameters: to all replicas, then single values to their readers, then rows of weights to sources.
-
-    If rows are packed, a superstep that packs them precedes the last one.
-    """
+    """Yield the supersteps that copy new parameters: to replicas, then single values to readers, then rows of weights to sources."""
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
         yield SuperstepDraft("update: replicas", "update", 1, Load(layout.problem), replicas)
@@ -91,10 +90,10 @@ def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
 
 
 def least_update(layout: Layout, layer: Layer) -> Floats:
-    """Return lower bounds on cycles of the update, on the tiles of one population.
+    """Return lower bounds on cycles of the update of one population, with estimated tables of indexed connections.
 
     The bounds are for the exchange of gradients to owners, and for the vertices that sum private gradients, sum shared gradients, and
-    update parameters. The sizes of tables of indexed connections are estimates.
+    update parameters.
     """
     traffic, target = gradients_to_owners(layout, (layer,)), layout.problem.target
     exchange = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
@@ -106,7 +105,11 @@ def least_update(layout: Layout, layer: Layer) -> Floats:
     return np.array(found)
 
 
-def _loaded(add: Callable[[Layout, Sequence[Layer], Load], None], layout: Layout) -> Load:
+def _step(layout: Layout, name: str, add: Callable[[Layout, Sequence[Layer], Load], None], traffic: ExchangeTraffic) -> SuperstepDraft:
+    return SuperstepDraft(name, "update", 1, _loaded(layout, add), traffic)
+
+
+def _loaded(layout: Layout, add: Callable[[Layout, Sequence[Layer], Load], None]) -> Load:
     load = Load(layout.problem)
     add(layout, layout.problem.network.layers, load)
     return load
@@ -138,27 +141,10 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
 
 
 def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the update: each column group updates its share of a parameter; one tile updates the scalar parameters."""
+    """Add the update: column groups update their shares of parameters, the first tile of a population its scalars, owners their weights."""
     vertex = update(layout.problem.costs, layout.problem.network.moments)
     network = layout.problem.network
     _add_shares(layout, layers, load, vertex, sums=not (network.square or network.passes))
-
-
-def _add_sums(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the sums of gradients, if the update is a separate program."""
-    _add_shares(layout, layers, load, sum_private(layout.problem.costs), sums=True)
-
-
-def _rates(layout: Layout) -> SuperstepDraft:
-    """Return the superstep that computes the learning rate, if the update is a separate program."""
-    load = Load(layout.problem)
-    load.add_vertices(0, schedule(layout.problem.costs), {})
-    return SuperstepDraft(RATES, "update", 1, load, ExchangeTraffic.none(layout.problem))
-
-
-def _add_squares(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the sums of gradients before a clipped update, and their squares."""
-    _add_shares(layout, layers, load, squares(layout.problem.costs), sums=not layout.problem.network.passes)
 
 
 def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vertex: VertexSpec, *, sums: bool) -> None:
@@ -218,10 +204,122 @@ def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRo
 
 
 def _updated(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:
-    """Yield, for each learned parameter and size of column group: whether it is float16, and the numbers of groups and of their elements.
-
-    The number of groups is that on each tile of a replica; the number of elements is that of one group.
-    """
+    """Yield, for each learned parameter and size of column group: whether it is float16, groups on each tile, elements of a group."""
     for rows_of_parameter, half in rows:
         for groups, elements in parameter_groups(where, rows_of_parameter):
             yield half, groups, elements
+
+
+# ---- exchange before the update (U1 in docs/decisions/0001-poplar-program.md) ------------------------------------------------------------
+
+
+def _rates_to_updates(layout: Layout, *, clips: bool = False) -> ExchangeTraffic:
+    """Return the exchange in which tiles that update parameters read the learning rate and, with `clips`, the clipping factor."""
+    traffic, network = ExchangeTraffic.none(layout.problem), layout.problem.network
+    updates = np.zeros(layout.problem.target.tiles, dtype=bool)
+    for layer in network.layers:
+        if learned_rows(layer):
+            updates[layout.ranges[layer.id].tiles] = True
+    for found in layout.owned if layout.exact else ():
+        updates[found.owners.tile[found.owners.learned]] = True
+    updates[0] = False
+    # The learning rate, a bias correction (of Adam), and the reciprocal loss scale; the number of the update; the clipping factor.
+    for size in (FLOAT * (2 + network.scaled), FLOAT * (network.rounding == "stochastic"), FLOAT * clips):
+        if size:
+            send_to_all(layout, traffic, 0, np.flatnonzero(updates), size)
+    return traffic
+
+
+def _shares_of_gradients(layout: Layout) -> ExchangeTraffic:
+    """Return the exchange in which replicas gather the gradients of their shares.
+
+    In addition, the first tile of each population gathers the gradients of its scalar parameters.
+    """
+    problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
+    for layer in problem.network.layers:
+        where = layout.ranges[layer.id]
+        for rows in learned_rows(layer):
+            between_replicas(layout, traffic, where, rows, gathers=True)
+        if learned_scalars(layer):
+            groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
+            shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
+            away = where.tiles != where.tiles[0]
+            moved = learned_scalars(layer) * FLOAT * int((groups * shares)[away].sum())
+            traffic.add(int(where.tiles[0]), moved, learned_scalars(layer) * int(away.sum()))
+            for chip, size in layout.by_chip(where.tiles, learned_scalars(layer) * FLOAT * groups * shares).items():
+                traffic.flows.send(chip, (layout.chip_of(int(where.tiles[0])),), size)
+    return traffic
+
+
+SQUARES: Final = "update: squares"
+TILES: Final = "update: norm of tiles"
+CHIPS: Final = "update: norm of chips"
+NORM: Final = "update: norm"
+JUDGED: Final = "update: loss scale"
+"""Names of the supersteps: squares; their sums by tile, by chip and in total; and the adaptation of the loss scale."""
+
+
+def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
+    """Yield the supersteps that compute the clipping factor of the update from the gradients and, with a loss scale, adapt this scale.
+
+    `squares` is the load of the vertices that sum squares, `shares` their number on each tile, `gradients` the exchange before them.
+    """
+    problem, tiles = layout.problem, np.flatnonzero(shares)
+    adds = loss_sum(problem.costs)
+    yield SuperstepDraft(SQUARES, "update", 1, squares, gradients)
+    load = Load(problem)
+    load.add_vertices(tiles, adds, {"count": shares[tiles] * problem.target.workers})
+    yield SuperstepDraft(TILES, "update", 1, load, ExchangeTraffic.none(problem))
+    if layout.several_chips:
+        load, heads, number = Load(problem), *heads_of_chips(layout, tiles)
+        load.add_vertices(heads, adds, {"count": number})
+        yield SuperstepDraft(CHIPS, "update", 1, load, _to_heads(layout, tiles, np.repeat(heads, number)))
+        tiles = heads
+    load = Load(problem)
+    load.add_vertices(0, clip(problem.costs), {"count": len(tiles)})
+    yield SuperstepDraft(NORM, "update", 1, load, _to_heads(layout, tiles, np.zeros(len(tiles), dtype=np.int64)))
+    if problem.network.scaled:
+        load = Load(problem)
+        load.add_vertices(0, judge_update(problem.costs), {})
+        yield SuperstepDraft(JUDGED, "update", 1, load, ExchangeTraffic.none(problem))
+
+
+def squared_shares(layout: Layout) -> Ints:
+    """Return the number of vertices on each tile that sum squares of gradients, each for a share of a parameter."""
+    number = np.zeros(layout.problem.target.tiles, dtype=np.int64)
+    for layer in layout.problem.network.layers:
+        where = layout.ranges[layer.id]
+        for rows in learned_rows(layer):
+            for groups, elements in parameter_groups(where, rows):
+                number[where.tiles] += np.tile(groups, where.replicas) * (shares_of(where, elements).ravel() > 0)
+        number[where.tiles[0]] += learned_scalars(layer)
+    for tiles, *_ in owned_work(layout, layout.problem.network.layers):
+        np.add.at(number, tiles, 1)
+    return number
+
+
+def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:
+    """Return the first of `tiles` (in ascending order) on each chip, and the number of `tiles` on that chip."""
+    _, first, number = np.unique(tiles // layout.problem.target.tiles_per_chip, return_index=True, return_counts=True)
+    return tiles[first], number
+
+
+def norm_bytes(layout: Layout, shares: Ints) -> Ints:
+    """Return the bytes for the norm on each tile: sums of squares (of each worker for each share, of tile and chip), and the factor."""
+    found: Ints = FLOAT * (shares * layout.problem.target.workers + (shares > 0))
+    found[0] += FLOAT
+    if layout.several_chips:
+        found[heads_of_chips(layout, np.flatnonzero(shares))[0]] += FLOAT
+    return found
+
+
+def _to_heads(layout: Layout, tiles: Ints, heads: Ints) -> ExchangeTraffic:
+    """Return the exchange in which each of `tiles` sends one number to the corresponding tile of `heads`."""
+    traffic = ExchangeTraffic.none(layout.problem)
+    away = tiles != heads
+    np.add.at(traffic.received, heads[away], FLOAT)
+    np.add.at(traffic.fragments, heads[away], 1)
+    traffic.sent[tiles[away]] += FLOAT
+    for tile, head in zip(tiles[away].tolist(), heads[away].tolist(), strict=True):
+        traffic.flows.send(layout.chip_of(tile), (layout.chip_of(head),), FLOAT)
+    return traffic

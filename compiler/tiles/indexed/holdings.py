@@ -18,24 +18,8 @@ from snnc.compiler.tiles.indexed.tables import IndexTables
 Cutter: TypeAlias = Callable[[Ints, Ints], IndexTables]
 """Function that builds tables for groups of neurons; its arguments are the first neuron and the number of neurons of each group."""
 
-AMOUNTS: Final = (
-    "span",
-    "keys",
-    "reach",
-    "searched",
-    "ended",
-    "singles",
-    "runs",
-    "values",
-    "bias_singles",
-    "bias_runs",
-    "bias_values",
-    "size",
-    "biases",
-    "bytes",
-    "read",
-    "pieces",
-)
+_NAMES: Final = "span keys reach searched ended singles runs values bias_singles bias_runs bias_values size biases bytes read pieces"
+AMOUNTS: Final = tuple(_NAMES.split())
 """Names of the sizes that :class:`TableAmounts` explains."""
 REMEMBERED: Final = 4
 """Maximum number of results that a profile caches."""
@@ -49,8 +33,7 @@ SAMPLED: Final = 16
 class TableAmounts:
     """Sizes of the tables on tiles, by name; each size is a number or an array over tiles.
 
-    `largest` contains the largest value of each size in any group of a tile, `total` the sum over all groups of the tile. The sizes are
-    numbers of:
+    The sizes are numbers of:
 
     * `span`: rows; `keys`: rows that are found by key; `reach`: sources from the first one with a row to the last one with a row;
     * `searched`, `ended`: groups for which sources come before the first one with a row, or after the last one (1 or 0 in one group);
@@ -61,13 +44,16 @@ class TableAmounts:
     """
 
     largest: dict[str, Any]
+    """The largest value of each size in any group of a tile."""
     total: dict[str, Any]
+    """The sum of each size over all groups of a tile."""
 
 
 def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
     """Return the sizes of every group's tables, by name.
 
-    `rate` contains a weight for each source. With it, `span`, `reach`, and the numbers of runs and values are sums of these weights.
+    `rate` contains a rate for each source. With it, `span`, `reach`, and the numbers of runs and values (without those of biases) are
+    weighted by the rates of their sources.
     """
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)
@@ -107,7 +93,7 @@ def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
 
 
 def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the rows, runs and values of every group, weighted by the rates of their sources; biases are not included."""
+    """Return the rows, runs and values of every group, without biases, weighted by the rates of their sources."""
     group, source, runs_of_row, values_of_row = tables.rows_by_source
     counts, groups = (1.0, runs_of_row, values_of_row), len(tables.span)
     rows, runs, values = (np.bincount(group, rate[source] * count, groups).astype(np.float64) for count in counts)

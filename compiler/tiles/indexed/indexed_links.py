@@ -1,25 +1,92 @@
 """Indexed connections of a mapped network: their tables on tiles, and the sizes of these tables.
 
-A tile has tables for each of its column groups, which are parts of its neurons. A replica is a copy of a population on separate tiles, for
-a share of the batch.
+A tile has tables for each of its column groups, which are parts of its neurons. Connections with equal maps share tables and sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp, indexed_map
 from snnc.compiler.ir.step_program import Buffer
-from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups, split
 from snnc.compiler.tiles.blocks.tile_range import TileRange
-from snnc.compiler.tiles.indexed.holdings import TableAmounts, held_exactly
-from snnc.compiler.tiles.indexed.map_cuts import MapCuts, Side
-from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
+from snnc.compiler.tiles.indexed.holdings import Profile, TableAmounts, amounts, held_exactly, measure
+from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm, source_tables, target_tables
+
+KEPT: Final = 4
+"""Maximum number of cuts whose tables are cached while placements are compared."""
+Side: TypeAlias = Literal["target", "source"]
+"""Population for which a table is built: the target or the source of the connection."""
+
+
+@dataclass(frozen=True, eq=False)
+class MapCuts:
+    """Tables of `map` on the tiles of its target and on the tiles of its source, cached for the latest cuts of these populations."""
+
+    map: IndexedMap
+    _tables: dict[tuple[Side, bytes, int], IndexTables] = field(default_factory=dict)
+    _forms: dict[tuple[Side, bytes, int], TableForm] = field(default_factory=dict)
+    _measured: dict[tuple[Side, bytes, int, bytes | None], dict[str, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def target(self) -> Profile:
+        """Amounts measured on the target's side; the amounts of placements are interpolated from them."""
+        return _profile(self.map, "target")
+
+    @cached_property
+    def source(self) -> Profile:
+        """Amounts measured on the source's side."""
+        return _profile(self.map, "source")
+
+    def tables(self, side: Side, where: TileRange) -> IndexTables:
+        """Return the tables of one replica of a population placed on `where`."""
+        key = (side, where.neurons.tobytes(), where.columns)
+        if key not in self._tables:
+            first, count = _groups(where)
+            if len(self._tables) >= KEPT:
+                self._tables.clear()
+            self._tables[key] = (target_tables if side == "target" else source_tables)(self.map, first, count)
+            self._forms[key] = self._tables[key].form
+        return self._tables[key]
+
+    def form(self, side: Side, where: TileRange) -> TableForm:
+        """Return the form of the tables of a population placed on `where`."""
+        key = (side, where.neurons.tobytes(), where.columns)
+        if key not in self._forms:
+            self._forms[key] = self.tables(side, where).form
+        return self._forms[key]
+
+    def amounts(self, side: Side, where: TileRange, rate: Floats | None) -> dict[str, Any]:
+        """Return the amounts of each column group of a replica; `rate` is the event rate of each source value, if measured."""
+        key = (side, where.neurons.tobytes(), where.columns, None if rate is None else rate.tobytes())
+        if key not in self._measured:
+            if len(self._measured) >= KEPT:
+                self._measured.clear()
+            self._measured[key] = amounts(self.tables(side, where), rate)
+        return self._measured[key]
+
+
+def _groups(where: TileRange) -> tuple[Ints, Ints]:
+    found, begin = [], 0
+    for neurons, groups in zip(where.neurons.tolist(), column_groups(where.neurons, where.columns).tolist(), strict=True):
+        found += [(begin + first, count) for first, count in split(neurons, groups)]
+        begin += neurons
+    array = np.array(found, dtype=np.int64)
+    return array[:, 0], array[:, 1]
+
+
+@lru_cache(maxsize=64)
+def _profile(indexed: IndexedMap, side: Side) -> Profile:
+    """Return the measured amounts of a map, cached for all plans of a network, which share map objects."""
+    if side == "target":
+        return measure(partial(target_tables, indexed), indexed.outputs)
+    return measure(partial(source_tables, indexed), indexed.inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +94,7 @@ class IndexedLink:
     """An indexed connection.
 
     `weight_learns` and `bias_learns` say whether training changes its weights and its biases. `cuts` contains the tables of all maps of
-    the network; connections with equal maps share tables.
+    the network.
     """
 
     op: IndexedOp
@@ -66,11 +133,6 @@ class IndexedLink:
     def form(self, side: Side, where: TileRange) -> TableForm:
         """Return the form of the tables of a population placed on `where`."""
         return self._cuts.form(side, where)
-
-    @property
-    def estimated_form(self) -> TableForm:
-        """The form of the tables that is assumed before placement."""
-        return TableForm(single=self.map.length == 1)
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
         """Return the amounts of every tile of `where`, replica by replica; `rate` is the event rate of each source value, if measured."""

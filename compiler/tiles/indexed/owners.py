@@ -15,7 +15,7 @@ from snnc.compiler.tiles.blocks.grouping import Bools, Ints
 from snnc.compiler.tiles.indexed.tables import Pieces
 
 GRAIN: Final = 4
-"""Minimum number of shared weights per owner, if there are several: an owner of few weights receives as many fragments as one of many."""
+"""Minimum number of shared weights per owner, if there are several owners: one with few weights receives as many fragments as others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,19 +33,11 @@ class Owners:
 
 
 def find_owners(indexed: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints, *, weight_learns: bool, bias_learns: bool) -> Owners:
-    """Assign the elements of theta to owner tiles.
+    """Assign the elements of theta to owner tiles, weights first, then biases.
 
-    Weights are assigned first, then biases. If no two groups use the same element, each element is owned by the tile of the group that uses
-    it. Otherwise, or if this would need too many ranges, all weights (or all biases) are distributed evenly over the tiles.
-
-    Parameters
-    ----------
-    indexed, used
-        The map, and the elements of theta that each column group of the target's first replica uses.
-    group_tiles, tiles
-        The tile of each of these groups, and all tiles of the target.
-    weight_learns, bias_learns
-        Whether training changes weights, and biases.
+    If no two groups use the same element, each element is owned by the tile of the group that uses it. Otherwise, or if this would need too
+    many ranges, all weights (or all biases) are distributed evenly over `tiles`, the tiles of the target. `used` contains the elements that
+    each column group of the target's first replica uses, `group_tiles` the tiles of these groups.
     """
     owner = np.repeat(np.arange(len(group_tiles)), np.diff(used.group))
     parts = []

@@ -1,8 +1,7 @@
-"""Tables of the indexed connections of a plan, which are convolutions and other connections that are not dense."""
+"""Tables of the indexed connections (convolutions and others that are not dense) of a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,18 +28,14 @@ class IndexedConnection:
     """Owners of the weights; None if they are constants."""
 
 
-def indexed_operations(program: StepProgram) -> Mapping[str, IndexedOp]:
-    """Return the indexed operations of a program, by connection."""
-    return {op.connection: op for op in program.forward if isinstance(op, IndexedOp)}
-
-
 def indexed_connections(program: StepProgram, plan: Plan) -> dict[str, IndexedConnection]:
     """Build the tables of every indexed connection of `program`, by connection id, for the blocks in `plan`."""
     placed = {p.id: p for p in plan.populations}
     learned = {op.parameter for op in program.update} if plan.training else set()
     back = {op.connection for op in program.backward if isinstance(op, InputGradient)} if plan.training else set()
     connections = {}
-    for id_, op in indexed_operations(program).items():
+    for op in (op for op in program.forward if isinstance(op, IndexedOp)):
+        id_ = op.connection
         connection = next(c for c in program.connections if c.id == id_)
         indexed, target = indexed_map(op, program.buffers), placed[connection.target]
         group_tiles, *groups = _groups(target)

@@ -1,7 +1,7 @@
 """Cut indexed maps along groups of neurons, and build the tables of each group.
 
-An *entry* of a map connects a source value to a target neuron with a weight. A *group* is a range of neurons of a population that share
-weights on a tile. On the target's side, a group's tables contain the entries that lead to its neurons, with a row for each source. On the
+An *entry* of a map connects a source value to a target neuron with a weight. A *group* is a column group: a range of neurons on one
+tile. On the target's side, a group's tables contain the entries that lead to its neurons, with a row for each source. On the
 source's side, they contain the entries that start from its neurons, with a row for each neuron. Adjacent entries of a row with consecutive
 targets and consecutive weights form one *run*.
 
@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
-from snnc.compiler.tiles.blocks.grouping import Ints
+from snnc.compiler.tiles.blocks.grouping import Ints, places_within
 
 SPARSE: Final = 4
 """Rows are found by keys if, summed over groups, fewer than 1 / SPARSE of the sources from a group's first to its last reach the group."""
@@ -46,7 +46,7 @@ class Pieces:
 class TableForm:
     """Properties of tables that determine the code of the vertices that read them.
 
-    `single`: every run has one value; `keyed`: rows are found by their keys; `index_bytes`: bytes of an entry.
+    `single`: every run has one value; `keyed`: rows are found by their keys; `index_bytes`: bytes of a number in a table.
     """
 
     single: bool
@@ -56,51 +56,37 @@ class TableForm:
 
 @dataclass(frozen=True, eq=False)
 class IndexTables:
-    """Tables of all groups; runs are ordered by group, row and target.
-
-    Attributes
-    ----------
-    low, span
-        First row of each group, and the number of its rows. A row is a source on the target's side, and a neuron of the group on the
-        source's side.
-    keys
-        Sources with a row, in ascending order, if rows are found by keys; `low` is then 0. Empty if every source from the group's first
-        to its last source has a row.
-    rows
-        Row offsets, ``span + 1`` per group: the index in the group of the first run of each row, and the number of runs. Biases are an
-        additional last row, which makes ``span + 2`` entries.
-    row_start, run_start
-        Index of a group's first entry in `rows`, and of its first run in the three arrays below. The last element is the length of these
-        arrays.
-    place, weight, length
-        First target and first weight of each run, as local numbers, and its number of values. For a maximum, `weight` is the number of
-        the entry.
-    used
-        Elements of theta that each group uses.
-    targets
-        Targets that each group reads on the source's side; empty on the target's side.
-    always
-        Whether groups have a row of biases.
-    inputs
-        Number of values of the source.
-    weights
-        Number of elements of theta that are not biases.
-    """
+    """Tables of all groups; runs are ordered by group, row and target."""
 
     low: Ints
     span: Ints
+    """First row of each group, and the number of its rows. A row is a source on the target's side, and a neuron of the group on the
+    source's side."""
     keys: Ints
+    """Sources with a row, in ascending order, if rows are found by keys; `low` is then 0. Empty if every source from the group's first to
+    its last source has a row."""
     rows: Ints
+    """Row offsets, ``span + 1`` per group: the index in the group of the first run of each row, and the number of runs. Biases are an
+    additional last row, which makes ``span + 2`` offsets."""
     row_start: Ints
     run_start: Ints
+    """Index of a group's first offset in `rows`, and of its first run in the three arrays below. The last element is the length of these
+    arrays."""
     place: Ints
     weight: Ints
     length: Ints
+    """First target and first weight of each run, as local numbers, and its number of values. For a maximum, `weight` is the number of the
+    entry."""
     used: Pieces
+    """Elements of theta that each group uses."""
     targets: Pieces
+    """Targets that each group reads on the source's side; empty on the target's side."""
     always: bool
+    """Whether groups have a row of biases."""
     inputs: int
+    """Number of values of the source."""
     weights: int
+    """Number of elements of theta that are not biases."""
 
     @property
     def extent(self) -> tuple[Ints, Ints]:
@@ -115,7 +101,7 @@ class IndexTables:
     def rows_by_source(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Group, source, number of runs, and number of values of every row, except rows of biases."""
         group = np.repeat(np.arange(len(self.span)), self.span)
-        index = np.arange(len(group)) - np.repeat(np.cumsum(self.span) - self.span, self.span)
+        index = places_within(self.span)
         source = self.keys if self.keyed else self.low[group] + index
         begin, end = (self.run_start[group] + self.rows[self.row_start[group] + index + i] for i in (0, 1))
         values = np.concatenate([[0], np.cumsum(self.length)])
@@ -148,12 +134,12 @@ class IndexTables:
 
     @property
     def largest(self) -> int:
-        """Largest entry of all tables."""
+        """Largest number in all tables."""
         arrays = (self.keys, self.rows, self.place, self.weight, self.length)
         return max(int(a.max(initial=0)) for a in arrays)
 
     def index_bytes(self) -> int:
-        """Return the bytes of a table entry: 2 if 16 bits suffice, else 4."""
+        """Return the bytes of a number in a table: 2 if 16 bits suffice, else 4."""
         return 2 if self.largest < 1 << 16 else 4
 
     @cached_property
@@ -163,7 +149,7 @@ class IndexTables:
 
     @property
     def numbers(self) -> Ints:
-        """Number of entries in each group's tables."""
+        """How many numbers each group's tables contain."""
         return np.diff(self.row_start) + np.diff(self.key_start) + (2 if self.single else 3) * self.runs
 
 
@@ -230,8 +216,7 @@ def _clipped(indexed: IndexedMap, first: Ints, count: Ints) -> _Entries:
 
 def _ranges(first: Ints, count: Ints) -> Ints:
     """Return the concatenation of all ranges ``[first, first + count)``."""
-    found: Ints = np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
-    return found
+    return places_within(count) + np.repeat(first, count)
 
 
 def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
@@ -245,7 +230,6 @@ def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
 
 
 def _merged(entries: _Entries) -> _Entries:
-    """Merge adjacent entries of a row with consecutive targets and weights."""
     e = entries
     if not len(e.group):
         return e
@@ -260,7 +244,6 @@ def _merged(entries: _Entries) -> _Entries:
 
 
 def _tables(indexed: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> IndexTables:
-    """Build the tables from runs; `shape` is (low, span, keys)."""
     low, span, keys = shape
     groups = len(low)
     run_start = np.searchsorted(runs.group, np.arange(groups + 1), side="left")
@@ -276,8 +259,7 @@ def _tables(indexed: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints],
 
 def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:
     """Number the elements of theta that each group uses, and return the first number of each run; runs remain contiguous."""
-    spread = np.repeat(runs.group * elements + runs.weight, runs.length)
-    spread += np.arange(len(spread)) - np.repeat(np.cumsum(runs.length) - runs.length, runs.length)
+    spread = np.repeat(runs.group * elements + runs.weight, runs.length) + places_within(runs.length)
     numbered, pieces = _numbered(spread, elements, groups, 1)
     return numbered[np.cumsum(runs.length) - runs.length], pieces
 

@@ -24,53 +24,35 @@ _OF_ONE_STEP: Final = ("ce_max_membrane", Composed.name)
 
 @dataclass(frozen=True)
 class ScoreSlot:
-    """Scores of consecutive outputs.
-
-    Attributes
-    ----------
-    kind
-        What the scores contain.
-    first, stop
-        The range of outputs, among all that the loss reads.
-    place
-        Index of the first score of the slot among all scores.
-    """
+    """Scores of consecutive outputs."""
 
     kind: ScoreKind
+    """What the scores contain."""
     first: int
     stop: int
+    """The range of outputs, among all that the loss reads."""
     place: int
+    """Index of the first score of the slot among all scores."""
 
 
 @dataclass(frozen=True)
 class LossShape:
-    """The properties of a loss that determine its memory and cycles.
-
-    Attributes
-    ----------
-    name
-        Name of the loss; None without a loss.
-    width
-        Number of outputs that the loss reads.
-    slots
-        Scores computed before the adjoints. Losses that are not composed have one score for each output, or none.
-    columns
-        Number of target values of a sample, or of a step with `each_step`; 0 if the target is the class of the sample (an integer).
-    each_step
-        Whether every step has its own targets.
-    lengths
-        Whether the last column is the length of the sequence, in steps.
-    masked
-        Number of target values of a sample, or of a step with `each_step`, that every worker reads to count the known targets.
-    """
+    """The properties of a loss that determine its memory and cycles."""
 
     name: str | None = None
+    """Name of the loss; None without a loss."""
     width: int = 0
+    """Number of outputs that the loss reads."""
     slots: tuple[ScoreSlot, ...] = ()
+    """Scores computed before the adjoints. Losses that are not composed have one score for each output, or none."""
     columns: int = 0
+    """Number of target values of a sample, or of a step with `each_step`; 0 if the target is the class of the sample (an integer)."""
     each_step: bool = False
+    """Whether every step has its own targets."""
     lengths: bool = False
+    """Whether the last column is the length of the sequence, in steps."""
     masked: int = 0
+    """Number of target values of a sample, or of a step with `each_step`, that every worker reads to count the known targets."""
 
     @property
     def external(self) -> bool:
@@ -124,7 +106,6 @@ def loss_shape(program: StepProgram) -> LossShape:
 
 
 def _slots(loss: Composed) -> tuple[ScoreSlot, ...]:
-    """Return a slot for each statistic of a range of outputs that a term of the loss reads."""
     keys: list[tuple[ScoreKind, int, int]] = []
     for term, (first, stop) in zip(loss.terms, loss.slices, strict=True):
         known = loss.targets == "step_values" and term.reads_targets

@@ -28,18 +28,17 @@ from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.lowering.statistics import measured_outputs, passes_of, statistics_inputs, watched
 from snnc.compiler.neurons.kernel import Kernel
-from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
-from snnc.compiler.tiles.indexed.map_cuts import MapCuts
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, MapCuts
 from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
 from snnc.compiler.tiles.mapped.operations import SGD_CYCLES, square_cycles, update_cycles
 
 
 @dataclass(frozen=True)
 class BusSource:
-    """A buffer transported by buses: an input, or an output port of a population.
+    """A buffer transported by buses: an input (`external`), or an output port of a population.
 
-    `owner` is the id of the input (then the source is `external`) or of the population, `width` the number of values per sample and step.
-    A static input is the same at every step. A `windowed` source needs gradients only for neurons that spiked or are near the threshold.
+    `owner` is the id of the input or population, `width` the number of values per sample and step. A static input is the same at every
+    step. A `windowed` source needs gradients only for neurons that spiked or are near the threshold.
     """
 
     buffer: str
@@ -53,19 +52,7 @@ class BusSource:
 
 @dataclass(frozen=True)
 class Link:
-    """A connection.
-
-    Attributes
-    ----------
-    inputs, outputs
-        Number of values of the source and of the target.
-    weight_elements
-        Number of weights: inputs x outputs if dense; 0, 1 or `inputs` if one to one; 0 if indexed.
-    weight_gradient, input_gradient
-        Whether the backward step computes the gradient of the weights, and of the source.
-    indexed
-        Tables of an indexed connection; None if the connection is dense or one to one.
-    """
+    """A connection."""
 
     id: str
     source: BusSource
@@ -75,10 +62,14 @@ class Link:
     delay: int
     inputs: int
     outputs: int
+    """Number of values of the source and of the target."""
     weight_elements: int
+    """Number of weights: inputs x outputs if dense; 0, 1 or `inputs` if one to one; 0 if indexed."""
     weight_gradient: bool
     input_gradient: bool
+    """Whether the backward step computes the gradient of the weights, and of the source."""
     indexed: IndexedLink | None = None
+    """Tables of an indexed connection; None if the connection is dense or one to one."""
     sparse_values: bool = False
     """Whether the connection is dense and reads sums or averages of spikes, which are mostly 0."""
     half: bool = False
@@ -146,31 +137,7 @@ class Past:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A population with its links and parameters.
-
-    Attributes
-    ----------
-    parameters
-        For each parameter of the kernel, whether all neurons share one value.
-    biases
-        For each bias of each port, whether all neurons share one value.
-    learned
-        Trained parameters and biases.
-    outputs
-        Output buffers of the kernel, in order.
-    sent
-        Output buffers transported by buses.
-    recorded
-        Buffer of each network output that the population writes.
-    adjoint_outputs
-        Output buffers that receive a gradient from a record.
-    gradient
-        Whether the backward step includes the population.
-    shown
-        Whether the adjoint of the input current is stored for all steps, for a caller that reads it.
-    measured
-        Whether one of the outputs is recorded only for its mean and variance, which the tiles compute for each block.
-    """
+    """A population with its links and parameters."""
 
     id: str
     label: str
@@ -179,15 +146,25 @@ class Layer:
     incoming: tuple[Link, ...]
     outgoing: tuple[Link, ...]
     parameters: tuple[bool, ...]
+    """For each parameter of the kernel, whether all neurons share one value."""
     biases: tuple[tuple[bool, ...], ...]
+    """For each bias of each port, whether all neurons share one value."""
     learned: tuple[LearnedParameter, ...]
+    """Trained parameters and biases."""
     outputs: tuple[str, ...]
+    """Output buffers of the kernel, in order."""
     sent: tuple[BusSource, ...]
+    """Output buffers transported by buses."""
     recorded: tuple[str, ...]
+    """Buffer of each network output that the population writes."""
     adjoint_outputs: frozenset[str]
+    """Output buffers that receive a gradient from a record."""
     gradient: bool
+    """Whether the backward step includes the population."""
     shown: bool = False
+    """Whether the adjoint of the input current is stored for all steps, for a caller that reads it."""
     measured: bool = False
+    """Whether one of the outputs is recorded only for its mean and variance, which the tiles compute for each block."""
 
     @property
     def past(self) -> Past:
@@ -202,7 +179,7 @@ class Layer:
     def running(self) -> tuple[int, int]:
         """Number of float32 and of float16 states that are stored apart from the history.
 
-        If a state and its history have the same type, the history contains the current value, so the state is not counted.
+        If a state has the type of its history, the history contains the current value, so the state is not counted.
         """
         kernel = self.kernel
         within = sum(name in kernel.halves for name in kernel.history) if self.gradient else 0
@@ -274,12 +251,10 @@ class MappedNetwork:
     scaled: bool = False
     """Whether the gradient of the loss is multiplied by a loss scale."""
     passes: int = 0
-    """Number of additional forward passes, and of additional backward passes, of an update for batch normalisations.
-
-    If it is not 0, one program computes the gradients, and another program the update.
-    """
+    """Number of additional forward and of additional backward passes of an update for batch normalisations; the update is then a
+    separate program."""
     whole_passes: bool = False
-    """Whether each additional backward pass follows a forward pass, because statistics of each step are inputs."""
+    """Whether another forward pass precedes each additional backward pass, because a normalisation reads the statistics of each step."""
     rounding: Rounding | None = None
     """Rounding of updates of float16 weights; None if no such weight is updated."""
     operation: bool = False
@@ -334,30 +309,28 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     """Return the description of `program`; if `training` is None, the network trains if the program has a loss and an optimiser."""
     if training is None:
         training = program.loss is not None and program.optimizer is not None
-    rule = rule_of(program.optimizer) if training and program.optimizer is not None else None
-    accumulates = training and program.optimizer is not None and program.optimizer.accumulate
+    shape = loss_shape(program)
+    external = training and shape.external
+    optimizer = program.optimizer if training and not external else None
+    rule, accumulates = (None, False) if optimizer is None else (rule_of(optimizer), optimizer.accumulate)
+    scaled = rule is not None and rule.loss_scale is not None
+    measured = scaled or (rule is not None and rule.clip_norm is not None)
     inputs = {i.id: i.repeated for i in program.inputs}
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
     cuts: dict[IndexedMap, MapCuts] = {}
     links = tuple(_link(program, c, sources[c.source_buffer], training, cuts) for c in program.connections)
-    shape = loss_shape(program)
-    external = training and shape.external
-    scaled = rule is not None and rule.loss_scale is not None and not external
-    measured = scaled or (rule is not None and rule.clip_norm is not None)
-    loss = next((o for o in program.outputs if o.id == program.loss_output), None)
+    loss = None if external else next((o for o in program.outputs if o.id == program.loss_output), None)
     return MappedNetwork(
         layers=tuple(_layer(program, p, links, training) for p in program.populations),
         inputs=tuple(s for s in sources.values() if s.external),
         links=links,
         training=training,
-        loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None)
-        if not external
-        else None,
+        loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None),
         loss=shape,
-        moments=len(rule.moments) if rule is not None and not external else 0,
+        moments=0 if rule is None else len(rule.moments),
         update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and not measured),
-        accumulates=accumulates and not external,
-        square=0 if rule is None or external else square_cycles(rule, accumulates=accumulates),
+        accumulates=accumulates,
+        square=0 if rule is None else square_cycles(rule, accumulates=accumulates),
         scaled=scaled,
         passes=passes_of(program) if training and not external else 0,
         whole_passes=bool(statistics_inputs(program)),
@@ -390,10 +363,7 @@ def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
     return support_bounds(population, population.kernel.outputs[outputs.index(connection.source_buffer)]) is not None
 
 
-def _link(
-    program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool, cuts: dict[IndexedMap, MapCuts]
-) -> Link:
-    """Return the description of a connection from `source`."""
+def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool, cuts: dict[IndexedMap, MapCuts]) -> Link:
     target = next(p for p in program.populations if p.id == connection.target)
     backward = program.backward if training else ()
     own_backward = [op for op in backward if getattr(op, "connection", None) == connection.id]
@@ -431,7 +401,6 @@ def _step(program: StepProgram, population: PopulationInfo) -> NeuronStep:
 
 
 def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, ...], training: bool) -> Layer:
-    """Return the description of a population with its `links`."""
     buffers, step = _buffers(program, population), _step(program, population)
     neurons = math.prod(population.shape)
     backward = program.backward if training else ()
@@ -466,5 +435,4 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
 
 
 def _biases(program: StepProgram, port: str) -> tuple[str, ...]:
-    """Return the biases of a port's current."""
     return tuple(bias for op in program.forward if isinstance(op, Fill) and op.target == port for bias in op.biases)

@@ -38,7 +38,10 @@ SQUARE_CYCLES: Final = 3
 
 
 def square_cycles(rule: UpdateRule, *, accumulates: bool) -> int:
-    """Return the worker cycles to add a gradient to the norm, and to unscale it first with loss scaling; 0 if no norm is needed."""
+    """Return the worker cycles to add a gradient to the norm; 0 if no norm is needed.
+
+    They include those to remove the loss scale from the gradient first and, with `accumulates`, to compute the mean of several batches.
+    """
     if rule.clip_norm is None and rule.loss_scale is None:
         return 0
     scaled = int(rule.loss_scale is not None)
@@ -54,8 +57,8 @@ def update_cycles(rule: UpdateRule, *, accumulates: bool = False) -> int:
     """Return the worker cycles of an optimiser per parameter; with `accumulates`, it uses the mean gradient of several batches.
 
     A rule with a square root updates two parameters at once: it loads the gradients and all stored numbers, computes, stores and branches.
-    A rule without a square root updates parameters one by one. It takes :data:`SGD_CYCLES`, one cycle per moment, and the cycles of the
-    operations that gradient descent with momentum does not have.
+    Another rule updates parameters one by one: :data:`SGD_CYCLES`, one cycle per moment, and the cycles of the operations that gradient
+    descent with momentum does not have.
     """
     arithmetic, moments = pair_cycles(rule.step), len(rule.moments)
     mean = (MEAN_CYCLES if accumulates else 0) + (rule.loss_scale is not None)

@@ -14,8 +14,7 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.blocks.blocks import cut_key
-from snnc.compiler.tiles.blocks.cut import AnyCut, Cut
-from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div, column_groups, even_neurons, mask_words
+from snnc.compiler.tiles.blocks.grouping import AnyCut, Cut, Ints, ceil_div, column_groups, even_neurons, mask_words
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.codelets.block_codelets import layer_code_bytes
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read
@@ -45,15 +44,14 @@ def block_bytes(
     """Return bytes by category and lifetime on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
     A replica stores the optimiser state of its share of the parameters. `holdings` returns the sizes of the tables of indexed connections;
-    by default they are estimated. With `owned`, the weights of indexed connections that the tile owns are included; all tiles are assumed
-    to own equally many.
+    by default they are estimated. With `owned`, owned weights of indexed connections are included, as if all tiles owned equally many.
     """
     groups = column_groups(neurons, cut.columns)
     shares = problem.sample_groups(neurons, cut.columns, samples)
     learned = sum(learned_elements(layer).values())
     scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
     stored, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
-    partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
+    partials = sum(problem.bus_into(link).gradient_capacity for link in layer.incoming if problem.returns(link))
     per_neuron = _states(problem, layer) | _adjoints(problem, layer)
     floats: dict[CategoryAndLife, Any] = {key: per_value * samples * neurons for key, per_value in per_neuron.items()}
     floats["records", "always"] = problem.steps * (layer.records - layer.measured + layer.shown) * samples * neurons
@@ -79,7 +77,9 @@ def block_bytes(
         held["weights", "copies of weights"] = held["weights", "copies of weights"] - _saved_copies(problem, layer) * neurons
     if problem.network.rounding == "master":
         held["optimiser", "always"] = held["optimiser", "always"] + FLOAT * ceil_div(half_elements(layer) * neurons, cut.replicas)
-    masks = masks_bytes(problem, layer, cut, neurons, samples)
+    spiking = [source for source in layer.sent if source.kind == "spikes"]
+    words = sum(mask_words(neurons, cut.columns, support=source in problem.windowed) for source in spiking)
+    masks = FLOAT * samples * words
     # Relays read sent masks before neurons of the first iteration overwrite them; if fused, they read copies made earlier.
     held["history", "always"] = held["history", "always"] + masks
     copied: CategoryAndLife = ("history", "always" if problem.segment else "forward")
@@ -106,19 +106,12 @@ def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> 
     return problem.memo.get(("bytes", layer.id, cut_key(where)), make)
 
 
-def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any) -> Any:
-    """Return the bytes of the spike masks that a tile sends in one step."""
-    words = sum(mask_words(neurons, cut.columns, support=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
-    return FLOAT * samples * words
-
-
 def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
     """Return the maximum of live bytes over the stages of a step; `more` contains additional bytes by stage."""
     return peak_bytes(held, stages_of(training=problem.training, segment=problem.segment), more)
 
 
 def _weights(layer: Layer) -> int:
-    """Return the number of weights and parameters that a tile stores per neuron."""
     return layer.neuron_parameters + sum(link.inputs if link.dense else int(link.weight_elements > 1) for link in layer.incoming)
 
 
@@ -138,7 +131,7 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]
     kernel, segments = layer.kernel, problem.segments
     states, sent = len(kernel.states) - len(kernel.halves), sum(source.kind != "spikes" for source in layer.sent)
     # Further windows are added to currents that the previous step set to zero.
-    limited = any(problem.bus[problem.bus_of[link.id]] in problem.limited() for link in layer.incoming)
+    limited = any(problem.bus_into(link) in problem.limited() for link in layer.incoming)
     # Boundaries are restored into states, which are live from one segment to the next; sent values are read before they are overwritten.
     again = problem.segment > 0
     stored = layer.past.floats(segments.steps_in_history) + segments.boundaries_sent * sent
@@ -200,7 +193,7 @@ def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: Cut, neurons
     """Estimate the code bytes of a tile of `layer` before placement: its codelets, and the code that receives fragments.
 
     The number of fragments follows from the relays and column groups. With packed rows, each tile of a target sends one fragment of deltas,
-    and the fragments of rows grow with the square root of the number of these tiles. All tiles are assumed to have equally many neurons.
+    and the fragments of rows grow with the square root of the number of these tiles.
     """
     relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)
     fragments = 2 * 2 * relays * len(problem.buses_into(layer)) + 0 * np.asarray(neurons, dtype=np.int64)

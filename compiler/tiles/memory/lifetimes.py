@@ -98,10 +98,7 @@ def peak_bytes(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any]
 
 
 def fullest(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> tuple[str, dict[str, int]]:
-    """Return the stage with the most live bytes, and these bytes by category; `more` counts as "exchange".
-
-    All sizes must be numbers, not arrays.
-    """
+    """Return the stage with the most live bytes (numbers, not arrays), and these bytes by category; `more` counts as "exchange"."""
     sums = _all(held, stages, more)
     stage = max(stages, key=lambda each: int(sums[each]))
     live: dict[str, int] = {}

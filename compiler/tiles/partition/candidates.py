@@ -26,24 +26,17 @@ from snnc.compiler.tiles.partition.split import Partition, split
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Populations that can be cut, in the order of the graph.
-
-    Attributes
-    ----------
-    sizes
-        Number of neurons of each population.
-    sources, targets
-        Sending and receiving neuron of each entry of the sparse connections among these populations. Neurons are numbered across all of
-        these populations.
-    fan_in, fan_out
-        Number of entries of sparse connections into each neuron, and out of it. Connections with inputs and other populations count too.
-    """
+    """Populations that can be cut, in the order of the graph."""
 
     sizes: Mapping[str, int]
+    """Number of neurons of each population."""
     sources: Ints
     targets: Ints
+    """Sending and receiving neuron of each entry of the sparse connections among these populations. Neurons are numbered across all of
+    these populations."""
     fan_in: Floats
     fan_out: Floats
+    """Number of entries of all sparse connections into each neuron, and out of it."""
 
     @cached_property
     def first(self) -> dict[str, int]:
@@ -59,13 +52,8 @@ class Candidates:
     def hypergraph(self, rates: Mapping[str, Array], work: Floats) -> Hypergraph:
         """Return the hypergraph of neurons: a net contains a neuron and its targets, with the neuron's spikes per step as weight.
 
-        Parameters
-        ----------
-        rates
-            Number of spikes per step, by population: an array with a value for each neuron, or one value for all neurons (0-d). The rate
-            of a population that is not listed is 1.
-        work
-            Work of each neuron.
+        `rates` contains spikes per step by population, for each neuron or for all (0-d); 1 for populations that are not listed. `work` is
+        the work of each neuron.
         """
         rate = np.concatenate([np.broadcast_to(np.asarray(rates.get(p, 1.0), np.float64).reshape(-1), n) for p, n in self.sizes.items()])
         sending = np.unique(self.sources)
@@ -80,7 +68,6 @@ class Candidates:
         return Partition({name: part[neurons] for name, neurons in neurons_of.items()}, places)
 
     def _places(self, part: Ints, neurons: slice) -> Ints:
-        """Return the position of each neuron of a population in its part."""
         work, found = np.stack([self.fan_in[neurons], self.fan_out[neurons]]), np.zeros(len(part), dtype=np.int64)
         for members in Partition({"": part}).members(""):
             found[members[even_order(work[:, members])]] = np.arange(len(members))
@@ -90,17 +77,8 @@ class Candidates:
 def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | None:
     """Find populations with only Linear and Sparse connections that have a Sparse connection with each other or with themselves.
 
-    Parameters
-    ----------
-    graph
-        A graph after the default flow.
-    whole
-        Populations that must stay whole, such as the one that a loss reads.
-
-    Returns
-    -------
-    Candidates or None
-        None if no population can be cut.
+    The populations in `whole`, such as the one that a loss reads, are excluded. None if no population of `graph`, which the default flow of
+    passes has processed, can be cut.
     """
     divisible = {name for name, population in graph.of_type(Population) if name not in whole and _can_be_cut(graph, name, population)}
     ends = {name: (graph.incoming(name)[0].source, graph.outgoing(name)[0].target) for name, _ in graph.of_type(Linear, Sparse)}
@@ -137,7 +115,7 @@ def _reads_separately(graph: Graph, edge: Edge) -> bool:
 
 
 def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[str, str]]) -> Candidates:
-    """Return the candidates with the numbers of connections to and from each neuron; `ends` are source and target by connection."""
+    """Return the candidates with the numbers of entries into and out of each neuron; `ends` are source and target by connection."""
     first = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     neurons = sum(sizes.values())
     sources, targets = [], []
@@ -173,14 +151,9 @@ class Prepared:
         return find_candidates(self.graph, whole)
 
     def lower(self, whole: StepProgram, partition: Partition, **options: Any) -> Correspondence:
-        """Cut the graph into the parts of `partition`, and lower it.
+        """Cut the graph into the parts of `partition`, and lower it; an UnreachedPartError if a part has no connection.
 
         `options` are the arguments of :func:`snnc.compiler.lowering.lower.lower` with which `whole`, the uncut graph, was lowered.
-
-        Raises
-        ------
-        UnreachedPartError
-            A part has no connection.
         """
         found = split(self.graph, partition)
         program = lower(found.graph, loss_output=self.loss_output, **options | {"loss": self.loss})

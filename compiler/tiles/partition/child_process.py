@@ -49,7 +49,6 @@ def run_partitioner(library: Literal["mtkahypar", "metis"], **given: Any) -> Int
 
 
 def _status(code: int) -> str:
-    """Return the exit status of a process as text, or the name of the signal that ended it."""
     if code > 0:
         return f"status {code}"
     try:
@@ -60,7 +59,5 @@ def _status(code: int) -> str:
 
 def _crash(library: str, what: str) -> PartitionerCrashError:
     hint = "" if Path("/sys/devices/system/cpu").exists() or library != "mtkahypar" else "; it needs /sys, which is not mounted here"
-    return PartitionerCrashError(f"the partitioner {library!r} {what}{hint}. Without it: pip uninstall {_PACKAGES[library]}.")
-
-
-_PACKAGES: Final = {"mtkahypar": "mtkahypar", "metis": "pymetis"}
+    package = {"metis": "pymetis"}.get(library, library)
+    return PartitionerCrashError(f"the partitioner {library!r} {what}{hint}. Without it: pip uninstall {package}.")

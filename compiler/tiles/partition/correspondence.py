@@ -24,33 +24,23 @@ class PlaceInWhole:
 
 @dataclass(frozen=True, eq=False)
 class Correspondence:
-    """The partitioned program, and the place of its populations, parameters, outputs and buffers in the whole program.
-
-    Attributes
-    ----------
-    whole, split
-        The two programs; inputs have the same ids in both.
-    parameters, outputs
-        Place of each parameter and output of `split`, by name and id.
-    populations
-        Place of each population of `split`: id of the whole population, and neurons.
-    buffers
-        Place of each output buffer of the populations of `split`, and of the buffer of each input.
-    inputs
-        For inputs that `split` reads in a different order: indices of the values in the order of `split`.
-    """
+    """The partitioned program, and the place of its populations, parameters, outputs and buffers in the whole program."""
 
     whole: StepProgram
     split: StepProgram
+    """The two programs; inputs have the same ids in both."""
     parameters: Mapping[str, PlaceInWhole]
     outputs: Mapping[str, PlaceInWhole]
     populations: Mapping[str, PlaceInWhole]
+    """Place of each parameter (by name), output and population (by id) of `split`."""
     buffers: Mapping[str, PlaceInWhole]
+    """Place of each output buffer of the populations of `split`, and of the buffer of each input."""
     inputs: Mapping[str, Ints] = field(default_factory=dict)
+    """For inputs that `split` reads in a different order: indices of the values in the order of `split`."""
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
-        """Ids of the parts of each divided population, by its label; excludes populations that are only reordered."""
+        """Ids of the parts of each divided population, by its label."""
         found: dict[str, tuple[str, ...]] = {}
         for id_, place in self.populations.items():
             if place.index is not None:
@@ -144,7 +134,7 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
 
 
 def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, cut: Split) -> str:
-    """Return the name in `whole` of a bound of a gradient window, given its name in `split`; all parts of a population share a window."""
+    """Return the name in `whole` of a bound of a gradient window of `split`; all parts of a population share a window."""
     id_, _, end = name.partition("_")
     label = next(p.label for p in split.populations if p.id == id_)
     piece = cut.populations.get(label)

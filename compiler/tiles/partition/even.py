@@ -1,12 +1,9 @@
 """Order of the neurons within a part that gives every run of neurons about the same work.
 
-Tiles and workers process runs of neurons, and each superstep waits for the run with the most work. In the author's order of an irregular
-network, runs of ten neurons with some 40 connections each differ by a tenth in their incoming connections.
-
-Neurons are reordered only within stretches, because neighbours often have the same sources. The next neuron of a stretch is the one that
-brings the running sums of work closest to the mean of the stretch; the error is carried forward, as in dithering. Every fourth neuron is
-instead the one that differs most from the mean, while many other neurons remain to compensate for it. Neurons with far more work than the
-mean are not chosen in this way: they follow when the running sums are below the mean.
+Tiles and workers process runs of neurons, and each superstep waits for the run with the most work. Neurons are reordered only within
+stretches, because neighbours often have the same sources. The next neuron of a stretch is the one that brings the total work so
+far closest to that of as many average neurons. Every fourth neuron is instead the one that differs most from the mean, so that many other
+neurons remain to compensate for it; neurons that differ by more than OWN_MEAN times the mean are not chosen in this way.
 """
 
 from __future__ import annotations
@@ -26,17 +23,9 @@ OWN_MEAN: Final = 1.0
 
 
 def even_order(work: Floats) -> Ints:
-    """Order neurons so that runs of them have even work.
+    """Order neurons so that runs of them have even work; return the neuron at each position.
 
-    Parameters
-    ----------
-    work
-        Work of each neuron, by kind of work, [kinds, neurons]. Each kind is divided by its mean, so that all kinds count equally.
-
-    Returns
-    -------
-    Ints
-        The neuron at each position.
+    `work`, [kinds, neurons], is the work of each neuron by kind. Each kind is divided by its mean, so that all kinds count equally.
 
     Examples
     --------
@@ -51,7 +40,6 @@ def even_order(work: Floats) -> Ints:
 
 
 def _by_turns(work: Floats) -> Ints:
-    """Return the order of the neurons of one stretch."""
     off = work - work.mean(axis=1, keepdims=True)
     size = (off**2).sum(axis=0)
     different = iter([n for n in np.argsort(-size, kind="stable").tolist() if size[n] <= OWN_MEAN**2])

@@ -10,7 +10,7 @@ import numpy as np
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 
 CLOSE: Final = 0.7
-"""The most strongly connected vertex joins a part together with all vertices that have at least this fraction of its connectivity."""
+"""The most strongly connected vertex joins a part together with vertices that have at least this fraction of its connectivity."""
 GROWTH: Final = 0.25
 """Maximum relative growth of a part before connectivities are computed again."""
 PIECES: Final = 4
@@ -18,7 +18,7 @@ PIECES: Final = 4
 ROUNDS: Final = 60
 """Maximum number of rounds of moves."""
 LEAST: Final = 1e-9
-"""Minimum relative gain of a successful round."""
+"""Minimum gain of a move, and of a successful round, as a fraction of the cut."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,7 @@ def in_order(graph: Hypergraph, parts: int) -> Ints:
 def grown(graph: Hypergraph, parts: int) -> Ints:
     """Grow the parts one after the other.
 
-    A part starts at the unassigned vertex that is most strongly connected with earlier parts. It then adds the vertices that are most
-    strongly connected with it.
+    A part starts at the unassigned vertex that is most strongly connected with earlier parts; then it adds the vertices closest to it.
     """
     weight = graph.rate / np.maximum(np.diff(graph.start) - 1, 1)
     joined, back = graph.incidence, graph.incidence.T.tocsr()
@@ -81,10 +80,7 @@ def joined(graph: Hypergraph, parts: int, seed: int) -> Ints:
 
 
 def _closest(graph: Hypergraph, score: Floats, most: int, room: float) -> Ints:
-    """Return the vertices with nearly the highest score: at most `most`, with a total work of about `room`.
-
-    Vertices that are already assigned have the score -1.
-    """
+    """Return the unassigned vertices (`score` >= 0) with nearly the highest score: at most `most`, with a total work of about `room`."""
     highest = float(score.max())
     if highest < 0:
         return np.zeros(0, np.int64)

@@ -18,21 +18,15 @@ class Hypergraph:
     """Vertices, which are neurons, and nets, which are sets of vertices. The vertices of a net are called its pins.
 
     In the methods, `part` is the part of each vertex, and `parts` the number of parts.
-
-    Attributes
-    ----------
-    start, pins
-        The pins of net n are ``pins[start[n] : start[n + 1]]``, distinct and ascending.
-    rate
-        Weight of each net: events per step.
-    work
-        Weight of each vertex.
     """
 
     start: Ints
     pins: Ints
+    """The pins of net n are ``pins[start[n] : start[n + 1]]``, distinct and ascending."""
     rate: Floats
+    """Weight of each net: events per step."""
     work: Floats
+    """Weight of each vertex."""
 
     @classmethod
     def of(cls, nets: Ints, pins: Ints, rate: Floats, work: Floats) -> Hypergraph:
@@ -64,14 +58,10 @@ class Hypergraph:
 
         return csr_array((np.ones(len(self.pins)), self.pins, self.start), shape=(self.nets, self.vertices))
 
-    def connectivity(self, part: Ints, parts: int) -> Ints:
-        """Return the number of parts that each net touches (lambda)."""
-        touched = np.unique(self.net_of_pin * parts + part[self.pins])
-        return np.bincount(touched // parts, minlength=self.nets)
-
     def cut(self, part: Ints, parts: int) -> float:
-        """Return the sum over nets of rate times (lambda - 1): spikes per step between parts, once for each receiving part."""
-        return float((self.rate * (self.connectivity(part, parts) - 1)).sum())
+        """Return the spikes per step between parts, once for each receiving part: a net in n parts counts its rate n - 1 times."""
+        touched = np.unique(self.net_of_pin * parts + part[self.pins])
+        return float((self.rate * (np.bincount(touched // parts, minlength=self.nets) - 1)).sum())
 
     def loads(self, part: Ints, parts: int) -> Floats:
         """Return the work of each part."""

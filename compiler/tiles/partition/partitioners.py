@@ -28,16 +28,7 @@ class Partitioner(Protocol):
     def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
         """Return the part of every vertex; equal seeds give equal results.
 
-        Parameters
-        ----------
-        graph
-            The hypergraph.
-        parts
-            Number of parts.
-        imbalance
-            Fraction by which the work of a part may exceed the mean; one more vertex is always allowed.
-        seed
-            Seed of all random choices.
+        The work of a part may exceed the mean by the fraction `imbalance` of it; one more vertex is always allowed.
         """
         ...
 
@@ -65,9 +56,9 @@ class MtKahypar:
 
 @dataclass(frozen=True)
 class Metis:
-    """Partitioner that uses METIS (Karypis and Kumar 1998) on the star expansion: a net is a vertex without work, connected to its pins.
+    """Partitioner that uses METIS (Karypis and Kumar 1998), then moves of the built-in partitioner.
 
-    Moves of the built-in partitioner then improve the result.
+    METIS cuts the star expansion: a net is a vertex without work, connected to its pins.
     """
 
     name: ClassVar[str] = "metis"
@@ -134,9 +125,7 @@ def partitioners() -> tuple[Partitioner, ...]:
 
 
 def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:
-    """Return the partitioner `name`, by default the best installed one for a hypergraph.
-
-    `pins` is its number of pins times the number of parts; for large ones, the default is not Mt-KaHyPar.
+    """Return the partitioner `name`, by default the best installed one; `pins` is the number of pins of the hypergraph, times the parts.
 
     Raises
     ------

@@ -1,8 +1,7 @@
 """Reordering of populations with channels: results stay the same, and a correspondence restores the author's order.
 
 Convolutions are stored as runs of consecutive values (:mod:`snnc.compiler.tiles.indexed`). If the channels of a position are adjacent, runs
-are longer, a range of neurons is a region of the image, and its sources (its halo) are a few ranges. Only the order differs: weights of
-dense connections, parameters with a value for each neuron, inputs, outputs and states are reordered when they enter or leave the program.
+are longer, a range of neurons is a region of the image, and its sources (its halo) are a few ranges.
 """
 
 from __future__ import annotations
@@ -40,10 +39,7 @@ def movable(program: StepProgram) -> dict[str, Shape]:
 
 
 def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
-    """Return an order for each movable input and population.
-
-    The number of adjacent channels is the largest divisor of the number of channels that is at most `grain`.
-    """
+    """Return an order for each movable input and population, with as many adjacent channels as divide their number, at most `grain`."""
     return {
         id_: ChannelOrder(shape[0], math.prod(shape[1:]), max(g for g in range(1, min(grain, shape[0]) + 1) if shape[0] % g == 0))
         for id_, shape in movable(program).items()
@@ -75,13 +71,11 @@ def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Corresp
 
 
 def _buffers(program: StepProgram, population: PopulationInfo) -> set[str]:
-    """Return the buffers of the currents, outputs and states of a population."""
     step = next(op for op in program.forward if isinstance(op, NeuronStep) and op.population == population.id)
     return {*population.ports, *population.output_buffers.values(), *step.outputs, *step.states}
 
 
 def _owners(program: StepProgram) -> dict[str, str]:
-    """Return the input or population that each buffer belongs to."""
     found = {f"{info.id}_in": info.id for info in program.inputs}
     for population in program.populations:
         found.update(dict.fromkeys(_buffers(program, population), population.id))

@@ -1,4 +1,4 @@
-"""Division of populations into parts: each part becomes a population, and each connection becomes one connection per pair of parts."""
+"""Division of populations into parts, which become populations. A connection becomes one per pair of parts between which it has weights."""
 
 from __future__ import annotations
 
@@ -45,46 +45,33 @@ class ArrayPiece:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The graph of the parts, with the origin of its nodes and arrays.
-
-    Attributes
-    ----------
-    graph
-        The divided graph, which computes the same results as the original.
-    populations, outputs
-        Neurons of each part, and neurons recorded by each output, by the new names.
-    parameters
-        Elements of the weight, bias and parameters of each part, by label (``"<node>.weight"``).
-    """
+    """The graph of the parts, with the origin of its nodes and arrays."""
 
     graph: Graph
+    """The divided graph, which computes the same results as the original."""
     populations: Mapping[str, ArrayPiece]
     outputs: Mapping[str, ArrayPiece]
+    """Neurons of each part, and neurons recorded by each output, by the new names."""
     parameters: Mapping[str, ArrayPiece]
+    """Elements of the weight, bias and parameters of each part, by label (``"<node>.weight"``)."""
 
 
 def split(graph: Graph, partition: Partition) -> Split:
-    """Cut the populations of `partition` into parts.
-
-    Parameters
-    ----------
-    graph
-        A graph after the default flow; not modified. The populations have only Linear and Sparse connections, as found by
-        :func:`~snnc.compiler.tiles.partition.candidates.find_candidates`.
-    partition
-        The parts.
+    """Cut the populations of `partition`, which have only Linear and Sparse connections, into parts; `graph` is not modified.
 
     Raises
     ------
     UnreachedPartError
-        A part has no connection, or has the bias of a connection but none of its weights.
+        No connection leads to a part, or a part has the bias of a connection but none of its weights.
     """
     work = _Work(graph, partition)
     for name in graph.names:
         work.add(name)
     for edge in (*work.edges, *filter(work.stays, graph.edges)):
         add_edge(work.made, edge)
-    _check_reached(work)
+    for part, piece in work.populations.items():
+        if not work.made.incoming(part):
+            raise UnreachedPartError(f"no connection leads to {part!r}, {len(piece.index)} neurons of {piece.whole!r}.")
     return Split(work.made, work.populations, work.outputs, work.parameters)
 
 
@@ -117,7 +104,6 @@ class _Work:
                 self.made.state_inputs[label if part == ref.node else f"{label} part {k}"] = StateRef(part, ref.name)
 
     def add(self, name: str) -> None:
-        """Add the parts of a node."""
         operation = self.graph.operation(name)
         match operation:
             case Population() if name in self.members:
@@ -133,7 +119,6 @@ class _Work:
                 self.made.add(name, operation)
 
     def stays(self, edge: Edge) -> bool:
-        """Return whether an edge joins undivided nodes."""
         return edge.source in self.made.nx and edge.target in self.made.nx and not self.joined & {edge.source, edge.target}
 
     def _ends(self, name: str) -> tuple[tuple[Ints, ...] | None, tuple[Ints, ...] | None]:
@@ -193,10 +178,7 @@ class _Work:
 
 
 def _cut(operation: Between, rows: Ints | None, columns: Ints | None) -> tuple[Between, Ints] | None:
-    """Return a connection with only the given rows and columns of the weight, and the indices of its elements; None if it has no entries.
-
-    None for `rows` or `columns` stands for all of them.
-    """
+    """Return a connection with the given rows and columns of the weight (None: all), and the indices of its elements; None if empty."""
     bias = operation.bias if operation.bias is None or rows is None else operation.bias[rows]
     if isinstance(operation, Linear):
         outputs, inputs = operation.weight.shape
@@ -217,9 +199,3 @@ def _cut(operation: Between, rows: Ints | None, columns: Ints | None) -> tuple[B
     indices, indptr = (array.astype(np.int32) for array in (numbered.indices, numbered.indptr))
     shape = (int(numbered.shape[0]), int(numbered.shape[1]))
     return Sparse(operation.weight[index], indices, indptr, shape, bias, operation.learnable), index
-
-
-def _check_reached(work: _Work) -> None:
-    for part, piece in work.populations.items():
-        if not work.made.incoming(part):
-            raise UnreachedPartError(f"no connection leads to {part!r}, {len(piece.index)} neurons of {piece.whole!r}.")

@@ -1,28 +1,26 @@
 """Distribution of tiles to populations that minimises the time of a step: the time of its slowest tile, summed over the parts of the step.
 
-A step consists of parts (forward, backward, …), each a superstep that waits for its slowest tile. With b_p the bound on part p, every
-population gets the fewest tiles on which no part exceeds its bound. The search minimises the sum of the bounds such that all
-populations together fit on the tiles::
+With b_p the bound on part p (forward, backward, …), every population gets the fewest tiles on which no part exceeds its bound::
 
     min  sum_p b_p      with   sum_l tiles_l(b) <= tiles,    tiles_l(b) = min { tiles : parts_l <= b }
 
-It starts from the bounds of a first solution, moves one bound at a time by a factor, and scales all bounds together until the tiles fit
-again; changes that reduce the sum are kept. The search ends when a round over all bounds brings no improvement, or after :data:`ROUNDS`
-rounds.
+The search starts from the bounds of a first solution, moves one bound at a time by a factor, and scales all bounds together until the tiles
+fit again; changes that reduce the sum are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final
+from functools import cached_property, partial
+from typing import Final, TypeVar
 
 import numpy as np
 
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
 
+T = TypeVar("T")
 FACTORS: Final = (0.7, 0.85, 0.95, 1.05, 1.2, 1.5)
 """Factors by which one bound is moved relative to the others."""
 ROUNDS: Final = 6
@@ -39,25 +37,17 @@ AT_ONCE: Final = 64
 
 @dataclass(frozen=True, eq=False)
 class AllocationTable:
-    """All allocations of a population, ordered by tiles, then by cycles; each choice occurs with every useful number of tiles.
-
-    Attributes
-    ----------
-    choices
-        The choices of the population.
-    tiles
-        Number of tiles of each allocation, over all replicas.
-    parts
-        Cycles by part of the step, [parts, allocations].
-    choice, width
-        Index in `choices`, and number of tiles of one replica, for each allocation.
-    """
+    """All allocations of a population, ordered by tiles, then by cycles; each choice occurs with every useful number of tiles."""
 
     choices: Sequence[Choice]
+    """The choices of the population."""
     tiles: Ints
+    """Number of tiles of each allocation, over all replicas."""
     parts: Floats
+    """Cycles by part of the step, [parts, allocations]."""
     choice: Ints
     width: Ints
+    """Index in `choices`, and number of tiles of one replica, for each allocation."""
 
     @cached_property
     def cycles(self) -> Floats:
@@ -88,6 +78,24 @@ class AllocationTable:
         all_tiles, all_parts = np.concatenate(tiles), np.concatenate(parts, axis=1)
         order = np.lexsort((all_parts.sum(axis=0), all_tiles))
         return cls(choices, all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order])
+
+
+def bisect(low: float, high: float, attempt: Callable[[float], T | None], most: int, close: float = 1.0) -> T | None:
+    """Return the result of `attempt` for the smallest bound with a result (not None) in [`low`, `high`], if `high` has one.
+
+    The search ends after `most` bisections, or if the ratio of the limits is at most `close`.
+    """
+    best = attempt(high)
+    for _ in range(most if best is not None else 0):
+        if high <= low * close:
+            break
+        middle = (low + high) / 2
+        found = attempt(middle)
+        if found is None:
+            low = middle
+        else:
+            best, high = found, middle
+    return best
 
 
 def _pareto_rows(busiest: Floats) -> list[int]:
@@ -179,7 +187,7 @@ class Balance:
                 for factor in FACTORS:
                     ratio = best.copy()
                     ratio[part] *= factor
-                    scaled = self._scaled(ratio, tiles)
+                    scaled = bisect(*SCALES, partial(self._fitting, self._allocations.multiples(ratio), tiles), BISECTIONS)
                     if scaled is None:
                         continue
                     bounds = self._allocations.parts[:, scaled].max(axis=1)
@@ -193,25 +201,7 @@ class Balance:
         places = (self._place[id(choices)] for choices in self._options)
         return [Allocation(choices[choice[place]], width[place]) for choices, place in zip(self._options, places, strict=True)]
 
-    def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
-        """Return the allocations within the smallest multiple of the bounds `ratio` for which the tiles suffice.
-
-        Multiples in the range :data:`SCALES` are tried; return None if the tiles do not suffice for the largest one.
-        """
-        low, high = SCALES
-        multiples = self._allocations.multiples(ratio)
-        best = self._fitting(multiples, high, tiles)
-        if best is None:
-            return None
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            within = self._fitting(multiples, middle, tiles)
-            if within is None:
-                low = middle
-            else:
-                best, high = within, middle
-        return best
-
-    def _fitting(self, multiples: Floats, scale: float, tiles: int) -> Ints | None:
+    def _fitting(self, multiples: Floats, tiles: int, scale: float) -> Ints | None:
+        """Return the allocations within the multiple `scale` of the bounds; None if the tiles do not suffice."""
         found = self._allocations.fewest(multiples, scale)
         return None if found is None or int(self._allocations.tiles[found] @ self._members) > tiles else found

@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.errors import HalfDeltasError
-from snnc.compiler.tiles.blocks.cut import Cut, Cuts
-from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_limits, largest_share
+from snnc.compiler.tiles.blocks.grouping import Cut, Cuts, Floats, Ints, ceil_div, column_limits, largest_share
 from snnc.compiler.tiles.cycles.block_cycles import PARTS, step_cycles
 from snnc.compiler.tiles.mapped.network import Layer, Link, MappedNetwork
 from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, most_bytes, received_bytes
@@ -33,27 +32,18 @@ ALIKE: Final = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One way to cut a population, with its cycles and bytes.
-
-    Attributes
-    ----------
-    cut
-        Number of replicas and division into column groups.
-    priced
-        Function that computes :attr:`parts` on demand. Many cuts need more bytes than a tile has; their cycles are never computed.
-    used
-        Bytes on a tile with 1, 2, … neurons, monotone.
-    limit
-        Maximum number of bytes of a tile that blocks may use.
-    neurons
-        Number of neurons of the population.
-    """
+    """One way to cut a population, with its cycles and bytes."""
 
     cut: Cut
+    """Number of replicas and division into column groups."""
     priced: Callable[[], Floats]
+    """Function that computes :attr:`parts`, which are needed only for cuts that fit."""
     used: Ints
+    """Bytes on a tile with 1, 2, … neurons, monotone."""
     limit: float
+    """Maximum number of bytes of a tile that blocks may use."""
     neurons: int
+    """Number of neurons of the population."""
 
     @cached_property
     def parts(self) -> Floats:
@@ -74,11 +64,6 @@ class Choice:
     def tiles(self, neurons: int) -> int:
         """Return the number of tiles of all replicas with at most `neurons` on each."""
         return self.cut.replicas * int(ceil_div(self.neurons, neurons))
-
-    @property
-    def fewest_tiles(self) -> int:
-        """Minimum number of tiles, given their memory."""
-        return self.tiles(max(self.fit, 1))
 
     @property
     def weight(self) -> float:
@@ -103,7 +88,7 @@ def pairs_samples(batch: int, replicas: int) -> bool:
 
 
 def check_pairs(network: MappedNetwork, batch: int) -> None:
-    """Raise an error for a batch that cannot be distributed in pairs of samples.
+    """Check that a batch can be distributed in pairs of samples if deltas are float16.
 
     Raises
     ------
@@ -118,7 +103,7 @@ def check_pairs(network: MappedNetwork, batch: int) -> None:
 
 
 def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
-    """Yield `cut` with unpaired samples if that makes the shares of samples more even."""
+    """Yield `cut` without pairs of samples if that makes the shares of samples more even."""
     samples = cut.samples(batch)
     shares = min(workers // cut.columns, samples)
     if largest_share(samples, shares, paired=False) < largest_share(samples, shares, paired=True):
@@ -161,7 +146,7 @@ def _structure(problem: MappingProblem, layer: Layer) -> object:
         tuple(bus.window_bytes for bus in problem.buses_into(layer)),
         tuple(problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)),
         tuple((source.kind, source.width, problem.ring_slots(source), source in problem.windowed) for source in layer.sent),
-        tuple(_returned(problem, problem.bus[problem.bus_of[link.id]]) for link in layer.incoming if problem.returns(link)),
+        tuple(_returned(problem, problem.bus_into(link)) for link in layer.incoming if problem.returns(link)),
         tuple(_returned(problem, bus) for bus in problem.returned_buses(layer)),
         len(layer.adjoint_outputs),
     )
@@ -213,7 +198,6 @@ def _parts(problem: MappingProblem, layer: Layer, several: Cuts, neurons: Ints, 
 
 
 def _used(problem: MappingProblem, layer: Layer, cut_list: Sequence[Cut], neurons: Ints) -> Ints:
-    """Return the bytes on a tile, [cuts, neurons], monotone in the neurons."""
     several = Cuts.of(cut_list)
     held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
     code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in cut_list])

@@ -1,14 +1,11 @@
-"""Placement of populations on tiles, such that work is balanced.
+"""Placement of populations on tiles, such that work is balanced (docs/explanation/mapping.md).
 
-Consecutive populations are divided between chips such that the work is even. A population stays on one chip unless its memory needs
-several. On each chip, populations get contiguous tile ranges such that the busiest tile is as fast as possible: for a bound X, each
-population gets the fewest tiles, over all ways to cut it, on which no tile needs more than X cycles per step or more bytes than it has;
-bisection finds the smallest X whose ranges fit.
+Consecutive populations are divided between chips such that the work is even. On each chip, populations get contiguous tile ranges such that
+the busiest tile is as fast as possible: for a bound X, each population gets the fewest tiles, over all ways to cut it, on which no tile
+needs more than X cycles per step or more bytes than it has; bisection finds the smallest X whose ranges fit.
 
-With *copies* > 1 the chips are split into that many equal groups, each with the whole network for its share of the batch.
-
-A :class:`~snnc.compiler.tiles.placement.choices.Choice` is one way to cut a population, and its
-:class:`~snnc.compiler.tiles.placement.choices.Allocation` adds a number of tiles. The *options* are the choices of each population.
+With *copies* > 1 the chips are split into that many equal groups, each with the whole network for its share of the batch. The *options*
+are the choices (:class:`~snnc.compiler.tiles.placement.choices.Choice`) of each population.
 """
 
 from __future__ import annotations
@@ -17,14 +14,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.blocks.cut import Cut
-from snnc.compiler.tiles.blocks.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.blocks.grouping import Cut, neurons_per_tile, split
 from snnc.compiler.tiles.blocks.tile_range import TileRange
-from snnc.compiler.tiles.placement.balance import AllocationTable, AllocationTables, Balance
+from snnc.compiler.tiles.placement.balance import AllocationTable, AllocationTables, Balance, bisect
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
 from snnc.compiler.tiles.problem import MappingProblem
 
@@ -64,7 +61,7 @@ def chip_counts(problem: MappingProblem, chips: int | None) -> tuple[int, ...]:
 def copy_counts(problem: MappingProblem, chips: int) -> tuple[int, ...]:
     """Return the possible numbers of groups of chips that share the batch: common divisors of `chips` and the batch.
 
-    If the machine has fewer tiles than layers, only one group is possible.
+    A machine with fewer tiles than layers has only one group.
     """
     if problem.target.tiles < len(problem.network.layers):
         return (1,)
@@ -74,14 +71,7 @@ def copy_counts(problem: MappingProblem, chips: int) -> tuple[int, ...]:
 def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chips: int, copies: int = 1) -> Iterator[Placement]:
     """Yield placements on at most `chips` chips: some with tiles left free for relays, some without; none if the memory does not suffice.
 
-    Parameters
-    ----------
-    problem
-        The mapping problem of one group of chips, with the group's share of the batch.
-    options
-        Choices of each population of this problem.
-    chips, copies
-        Total number of chips, and number of groups that they form.
+    The chips form `copies` groups. `problem` and `options` are those of one group, with its share of the batch.
     """
     if problem.target.tiles < len(problem.network.layers):
         yield _shared(problem, [choices[0] for choices in options])
@@ -141,7 +131,6 @@ def _place(
 
 
 def _shared_out(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int, *, balanced: bool) -> list[Allocation] | None:
-    """Return the allocations of populations on at most `tiles` tiles; None if their memory does not suffice."""
     allocations = _allot(options, tables, tiles)
     if allocations is not None and balanced:
         allocations = _quicken(Balance(options, tables).improve(allocations, tiles), tiles)
@@ -160,24 +149,14 @@ def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles:
     members = Counter(map(id, options))
     number = [members[id(one.choices)] for one in tables_of_options]
     high = float(max(one.cycles.max() for one in tables_of_options))
-    best = _within(tables_of_options, number, high, tiles)
+    best = bisect(0.0, high, partial(_within, tables_of_options, number, tiles), BISECTIONS, CLOSE)
     if best is None:
         return None
-    low = 0.0
-    for _ in range(BISECTIONS):
-        if high <= low * CLOSE:
-            break
-        middle = (low + high) / 2
-        within = _within(tables_of_options, number, middle, tiles)
-        if within is not None:
-            best, high = within, middle
-        else:
-            low = middle
     allocations = {id(one.choices): one.allocation(row) for one, row in zip(tables_of_options, best, strict=True)}
     return [allocations[id(choices)] for choices in options]
 
 
-def _within(tables: Sequence[AllocationTable], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
+def _within(tables: Sequence[AllocationTable], number: Sequence[int], tiles: int, bound: float) -> list[int] | None:
     """Return, per structure, the row of the allocation with the fewest tiles within `bound` cycles; None if `tiles` do not suffice.
 
     `number` is the number of populations of each structure.
@@ -194,10 +173,7 @@ def _within(tables: Sequence[AllocationTable], number: Sequence[int], bound: flo
 
 
 def _quicken(allocations: list[Allocation], tiles: int) -> list[Allocation]:
-    """Give the remaining tiles to slow layers.
-
-    As long as tiles remain, take the longest part of the step that more tiles can shorten, and widen its slowest layer.
-    """
+    """Give the remaining tiles to slow layers: widen the slowest layer of the longest part of the step that more tiles can shorten."""
     allocations = list(allocations)
     while True:
         longest = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations])
@@ -230,24 +206,14 @@ def _spread(allocations: list[Allocation], tiles: int) -> list[Allocation]:
 def _chip_groups(options: Sequence[Sequence[Choice]], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:
     """Cut the layers into consecutive groups of even work: one chip for each, or several chips for a layer that needs their memory."""
     weights = [choices[0].weight for choices in options]
-    tiles = [min(choice.fewest_tiles for choice in choices) for choices in options]
+    tiles = [min(choice.tiles(max(choice.fit, 1)) for choice in choices) for choices in options]
     neurons = [choices[0].neurons for choices in options]
-    low, high = 0.0, sum(weights)
-    best = _cut(weights, tiles, neurons, high, per_chip)
-    if _width(best) > chips:
-        return None
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        groups = _cut(weights, tiles, neurons, middle, per_chip)
-        if _width(groups) <= chips:
-            best, high = groups, middle
-        else:
-            low = middle
-    return best
 
+    def cut(bound: float) -> list[tuple[list[int], int]] | None:
+        groups = _cut(weights, tiles, neurons, bound, per_chip)
+        return groups if sum(width for _, width in groups) <= chips else None
 
-def _width(groups: Sequence[tuple[list[int], int]]) -> int:
-    return sum(width for _, width in groups)
+    return bisect(0.0, sum(weights), cut, BISECTIONS)
 
 
 def _cut(

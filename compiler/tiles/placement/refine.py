@@ -1,10 +1,9 @@
 """Local search: change cuts and widths of populations in a placement, and predict the cycles of each resulting placement as a whole.
 
-Balancing (:mod:`snnc.compiler.tiles.placement.placement`) considers each population alone. The effect of a cut on relays, on the number of
-fragments and on the exchange between replicas shows only in the predicted cycles of a whole placement. So the best placement is changed in
-small steps: all populations with the same structure get a different number of replicas (copies, each for a share of the batch, on about as
-many tiles), other column groups (parts of a tile's neurons), or more or fewer neurons per tile. A change that makes the step faster is
-accepted. The order of changes is fixed and their number bounded, so plans are reproducible.
+A change gives all populations with the same structure a different number of replicas (copies, each for a share of the batch), other column
+groups (parts of a tile's neurons), or more or fewer neurons per tile. This finds effects on relays, fragments and the exchange between
+replicas, which balancing (:mod:`snnc.compiler.tiles.placement.placement`) does not see. The order of changes is fixed and their number
+bounded, so plans are reproducible.
 """
 
 from __future__ import annotations
@@ -13,35 +12,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from snnc.compiler.tiles.blocks.cut import Cut
-from snnc.compiler.tiles.blocks.grouping import ceil_div
+from snnc.compiler.tiles.blocks.grouping import Cut, ceil_div
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.placement.choices import Choice
 from snnc.compiler.tiles.placement.placement import Placement, lay_range
 from snnc.compiler.tiles.problem import MappingProblem
 
 SIMILAR: Final = 0.1
-"""Populations whose sizes differ by no more than this fraction are changed together."""
+"""Maximum relative difference in size between populations that are changed together."""
 
 
 @dataclass(frozen=True)
 class ReplicaShape:
-    """Cut and tiles of a population in one of the groups of chips that share the batch.
-
-    Attributes
-    ----------
-    cut, width
-        Cut of the population, and number of tiles of a replica.
-    chip
-        Chip of the first tile. Populations with the same chip follow each other from the first tile of the chip on.
-    first
-        First tile if populations share tiles; None if the population begins at the tile after the previous population.
-    """
+    """Cut and tiles of a population in one of the groups of chips that share the batch."""
 
     cut: Cut
     width: int
+    """Cut of the population, and number of tiles of a replica."""
     chip: int
+    """Chip of the first tile. Populations with the same chip follow each other from the first tile of the chip on."""
     first: int | None = None
+    """First tile if populations share tiles; otherwise None."""
 
     @property
     def tiles(self) -> int:
@@ -80,9 +71,8 @@ def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, 
         first += shape.tiles
     if first > group:
         return None
-    return Placement(
-        tuple(where.repeated(copies, group, batch) for where in ranges), chips, copies, any(shape.first is not None for shape in shapes)
-    )
+    shared = any(shape.first is not None for shape in shapes)
+    return Placement(tuple(where.repeated(copies, group, batch) for where in ranges), chips, copies, shared)
 
 
 def changes(
@@ -113,10 +103,7 @@ def _changed(
 
 
 def _families(problem: MappingProblem) -> list[list[int]]:
-    """Return groups of populations with incoming indexed connections, equal states and nearly the same size.
-
-    They are usually the parts of one population.
-    """
+    """Return groups of populations with incoming indexed connections, equal states and similar sizes: usually parts of one population."""
     families: dict[int, list[int]] = {}
     for index, layer in enumerate(problem.network.layers):
         if any(link.indexed is not None for link in layer.incoming):

@@ -1,16 +1,12 @@
-"""Populations that share tiles: each is placed on a run of tiles, and runs may overlap.
+"""Populations that share tiles: each is placed on a run of tiles, and runs may overlap (docs/decisions/0008-indexed-connections.md).
 
-A superstep waits for its busiest tile. On separate tiles, populations are busy in different supersteps: tiles that compute the source
-gradient of a convolution may have little forward work, and tiles that sum currents have little work in other supersteps. So runs may
-overlap, and a tile does the work of all its populations. The search begins with several start placements. From each, one population at a
-time gets a different cut, width or position, as long as this shortens the step according to the tables of
-:mod:`snnc.compiler.tiles.placement.choices`. The cost is::
+A superstep waits for its busiest tile, and different populations are busy in different supersteps. From each of two start placements,
+one population at a time gets a different cut, width or position, as long as this lowers the cost::
 
     sum over parts p of the step of  ( mean over tiles of ( cycles of part p on a tile )^n )^(1/n)
 
 first for a small n, for which all busy tiles count, then for larger n, for which the busiest tiles dominate. In one start placement, every
-population is on as few tiles as possible, from the first tile on. The other one is the best placement on separate tiles. Two searches run
-from each: one changes the populations in their order, the other in reverse order, because the result depends on the start and on the order.
+population is on as few tiles as possible, from the first tile on; the other one is the best placement on separate tiles.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -35,7 +31,7 @@ POWERS: Final = (2, 3, 4)
 ROUNDS: Final = 3
 """Maximum number of rounds over all populations for each exponent."""
 MOST: Final = 40
-"""Number of evenly spaced allocations of a population that are tried first; allocations near the best one follow, at smaller spacings."""
+"""Maximum number of evenly spaced allocations of a population that are tried first; those near the best follow, at smaller spacings."""
 BESIDE: Final = 2
 """Number of allocations tried on either side of the best one each time the spacing is halved."""
 WORTH: Final = 0.9999
@@ -45,8 +41,7 @@ SURELY: Final = 1 - 1e-9
 PLACES: Final = 24
 """Number of first tiles that are tried, evenly spaced over a chip; the last one on which the population fits is tried as well."""
 REPLICAS: Final = 1
-"""Placements in which all populations have one cut and begin at the first tile are also tried, for this many of the largest numbers of
-replicas."""
+"""Placements in which all populations have one cut and begin at the first tile are tried for this many of the largest replica counts."""
 LAYERS: Final = 24
 """Maximum number of populations for which the search runs; with more, it would take many seconds on a laptop."""
 
@@ -57,12 +52,10 @@ class _LoadedAllocation(Allocation):
 
     @cached_property
     def busiest(self) -> Floats:
-        """Cycles of each part of the step on the fullest tile."""
         return self.choice.parts[:, self.neurons - 1]
 
     @property
     def larger(self) -> int:
-        """Number of tiles of a replica that have one neuron more than the others."""
         return self.choice.neurons % self.width
 
     @cached_property
@@ -78,20 +71,17 @@ class _LoadedAllocation(Allocation):
         return np.tile(self.two[:, more], self.choice.cut.replicas)
 
 
+_Placed: TypeAlias = tuple[_LoadedAllocation, int]
+"""An allocation and its first tile."""
+
+
 def sharing_tiles(
     problem: MappingProblem, options: Sequence[Sequence[Choice]], separate: Iterable[Placement], chips: int, copies: int
 ) -> list[Placement]:
-    """Return placements in which populations share tiles.
+    """Return placements in which populations share tiles; arguments as for :func:`snnc.compiler.tiles.placement.placement.placements`.
 
     The result is empty if a group has several chips, if the network has more than :data:`LAYERS` populations or more than the target has
-    tiles, or if a population fits on no chip.
-
-    Parameters
-    ----------
-    problem, options, chips, copies
-        As for :func:`snnc.compiler.tiles.placement.placement.placements`.
-    separate
-        Placements of populations on separate tiles; the best of them is one start of the search.
+    tiles, or if a population fits on no chip. The best placement of `separate`, on separate tiles, is one start of the search.
     """
     if chips != copies or problem.target.tiles < len(options) or len(options) > LAYERS:
         return []
@@ -110,14 +100,14 @@ def sharing_tiles(
     return shared + [_placement(problem, state, copies) for state in _everywhere(options, tiles)]
 
 
-def _placement(problem: MappingProblem, state: Sequence[tuple[_LoadedAllocation, int]], copies: int) -> Placement:
+def _placement(problem: MappingProblem, state: Sequence[_Placed], copies: int) -> Placement:
     ranges = [
         lay_range(problem.batch, allocation.choice.neurons, allocation.choice.cut, allocation.width, first) for allocation, first in state
     ]
     return copied(problem, Placement(tuple(ranges), 1, 1, shared=True), 1, copies)
 
 
-def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
+def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[list[_Placed]]:
     """Yield states in which all populations have the same cut, with many replicas of few samples, and begin at the first tile.
 
     The largest population uses more than two thirds of the tiles.
@@ -144,7 +134,7 @@ def _allocations(choices: Sequence[Choice], tiles: int) -> list[_LoadedAllocatio
 
 def _starts(
     options: Sequence[Sequence[Choice]], allocations: Sequence[Sequence[_LoadedAllocation]], separate: Iterable[Placement], copies: int
-) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
+) -> Iterator[list[_Placed]]:
     """Yield the initial states: every population on the fewest tiles, and the best placement of `separate`."""
     yield [(of_population[0], 0) for of_population in allocations]
     best, cycles = None, np.inf
@@ -157,7 +147,7 @@ def _starts(
         yield best
 
 
-def _as_placed(choices: Sequence[Choice], where: TileRange, copies: int) -> tuple[_LoadedAllocation, int]:
+def _as_placed(choices: Sequence[Choice], where: TileRange, copies: int) -> _Placed:
     cut = replace(where.cut, replicas=where.replicas // copies)
     return _LoadedAllocation(next(choice for choice in choices if choice.cut == cut), where.width), where.starts[0]
 
@@ -166,12 +156,7 @@ class _Descent:
     """Descent over the allocation and first tile of every population, changed one by one."""
 
     def __init__(
-        self,
-        allocations: Sequence[Sequence[_LoadedAllocation]],
-        tiles: int,
-        limit: float,
-        places: Ints,
-        start: list[tuple[_LoadedAllocation, int]],
+        self, allocations: Sequence[Sequence[_LoadedAllocation]], tiles: int, limit: float, places: Ints, start: Sequence[_Placed]
     ) -> None:
         self.allocations, self.tiles, self.limit, self.places = allocations, tiles, limit, places
         self.state = list(start)
@@ -181,7 +166,6 @@ class _Descent:
         self.scale = max(float(self.total[:-1].max()), 1.0)
 
     def run(self, order: Sequence[int]) -> None:
-        """Change one population after another, in the given order, as long as the cost falls."""
         for power in POWERS:
             for _ in range(ROUNDS):
                 before = list(self.state)
@@ -204,7 +188,7 @@ class _Descent:
         others[:, place : place + allocation.tiles] += allocation.load
         self.total = others
 
-    def _best_allocation(self, allocations: Sequence[_LoadedAllocation], costs: _Costs) -> tuple[float, tuple[_LoadedAllocation, int]]:
+    def _best_allocation(self, allocations: Sequence[_LoadedAllocation], costs: _Costs) -> tuple[float, _Placed]:
         """Return the least cost of one population, with its allocation and place; all others are fixed."""
         best_places: dict[int, tuple[float, int]] = {}
 
@@ -228,7 +212,6 @@ class _Descent:
         return cost, (allocations[best], place)
 
     def _best_place(self, allocation: _LoadedAllocation, costs: _Costs) -> tuple[float, int]:
-        """Return the least cost of an allocation, and its place."""
         places = np.append(self.places[self.places <= self.tiles - allocation.tiles], self.tiles - allocation.tiles)
         found = costs.at(allocation, places)
         return float(found.min()), int(places[found.argmin()])
@@ -258,14 +241,11 @@ class _Costs:
     def least(self, allocations: Sequence[_LoadedAllocation]) -> Floats:
         """Return a lower bound on each allocation's cost.
 
-        The bound is the cost if, in every part, the allocation used the tiles with the least load of other populations, and had the smaller
-        number of neurons on each of its tiles.
+        The bound assumes, in every part, the tiles with the least load of other populations, and the smaller number of neurons on each.
         """
         ordered, number = self._ordered
-        two, tiles = (
-            np.stack([allocation.two[:-1, 0] for allocation in allocations], axis=1),
-            np.array([allocation.tiles for allocation in allocations]),
-        )
+        two = np.stack([allocation.two[:-1, 0] for allocation in allocations], axis=1)
+        tiles = np.array([allocation.tiles for allocation in allocations])
         filled = np.clip(tiles - (np.cumsum(number, axis=1) - number)[:, :, None], 0, number[:, :, None])
         alone, both = (_power(values / self.scale, self.power) for values in (ordered[:, :, None], ordered[:, :, None] + two[:, None]))
         return SURELY * self._mean((filled * both + (number[:, :, None] - filled) * alone).sum(axis=1))

@@ -21,36 +21,25 @@ GRAIN: Final = 8
 
 @dataclass(frozen=True)
 class Activity:
-    """Measured or assumed activity of every buffer that sends spikes.
-
-    Attributes
-    ----------
-    mean
-        Mean number of spikes per value and step, by buffer.
-    peak
-        Largest number of spikes in one step of one sample, by measured buffer.
-    source
-        Description of the data on which the activity was measured.
-    support, support_peak
-        Like `mean` and `peak`, but for neurons that receive a gradient (that spiked, or are in the support of the surrogate), if the
-        support is bounded.
-    rates
-        Mean number of spikes per step of each value, by measured buffer.
-    patterns
-        The values that spiked, by measured buffer: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them.
-    counts, support_counts
-        Numbers of spikes, and of neurons that receive a gradient, by measured buffer, [steps, samples].
-    """
+    """Measured or assumed activity of every buffer that sends spikes."""
 
     mean: Mapping[str, float]
+    """Mean number of spikes per value and step, by buffer."""
     peak: Mapping[str, int]
+    """Largest number of spikes in one step of one sample, by measured buffer."""
     source: str
+    """Description of the data on which the activity was measured."""
     support: Mapping[str, float] = field(default_factory=dict)
     support_peak: Mapping[str, int] = field(default_factory=dict)
+    """Like `mean` and `peak`, but for neurons that receive a gradient (that spiked, or are in the support of the surrogate), if the support
+    is bounded."""
     rates: Mapping[str, Array] = field(default_factory=dict)
+    """Mean number of spikes per step of each value, by measured buffer."""
     counts: Mapping[str, Array] = field(default_factory=dict)
     support_counts: Mapping[str, Array] = field(default_factory=dict)
+    """Numbers of spikes, and of neurons that receive a gradient, by measured buffer, [steps, samples]."""
     patterns: Mapping[str, Array] = field(default_factory=dict)
+    """The values that spiked, by measured buffer: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
 
     @property
     def measured(self) -> dict[str, Any]:
@@ -59,11 +48,11 @@ class Activity:
         return dict(zip(("rates", "support", "counts", "support_counts", "patterns"), found, strict=True))
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return window capacities: 25 % above the number of spikes in the busiest measured step, rounded up (see :data:`GRAIN`)."""
+        """Return window capacities: one more than 125 % of the spikes in the busiest measured step, rounded up (:data:`GRAIN`)."""
         return _with_room(program, self.peak)
 
     def gradient_capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return the capacities of gradient windows: 25 % above the number of entries in the busiest measured step, rounded up."""
+        """Return the capacities of gradient windows: one more than 125 % of the entries in the busiest measured step, rounded up."""
         return _with_room(program, self.support_peak)
 
 

@@ -20,30 +20,21 @@ DEFAULT_BATCH: Final = 32
 class PlanOptions:
     """Options of a plan, in addition to the program and the machine; with None, the planner chooses.
 
-    Attributes
-    ----------
-    steps, loss, loss_output, optimizer, surrogate, gradient_window
-        Options with which the program was lowered. A network that is cut into parts is lowered again with these options.
-    batch
-        Number of samples per run or update.
-    seed
-        Seed of the partitioner, and of stochastic rounding.
-    capacity, mode, recompute, streaming, parts, precision, half
-        As for :func:`snnc.compile`.
-    embedded
-        Whether the plan is a part of a different program, so that neurons keep the author's order.
-    operation
-        Whether forward and backward pass are two operations in the graph of another framework.
+    The program was lowered with `steps`, `loss`, `loss_output`, `optimizer`, `surrogate` and `gradient_window`; a network that is cut into
+    parts is lowered again with them. `capacity`, `mode`, `recompute`, `streaming`, `parts`, `precision` and `half` are those of
+    :func:`snnc.compile`.
     """
 
     steps: int | None = None
     batch: int | None = None
+    """Number of samples per run or update."""
     loss: Loss | None = None
     loss_output: str | None = None
     optimizer: Optimizer | None = None
     surrogate: Surrogate | None = None
     gradient_window: tuple[float, float] | None = None
     seed: int = 0
+    """Seed of the partitioner, and of stochastic rounding."""
     capacity: int | Capacities | None = None
     mode: Mode = "exact"
     recompute: Recompute = "auto"
@@ -52,7 +43,9 @@ class PlanOptions:
     precision: Precision = "float32"
     half: HalfOption | None = None
     embedded: bool = False
+    """Whether the plan is a part of a different program, so that neurons keep the author's order."""
     operation: bool = False
+    """Whether forward and backward pass are two operations in the graph of another framework."""
 
     @property
     def lowering(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class ChannelOrders:
 
 
 class Common:
-    """Results shared by all points of an exploration: the orders of a program, and plans, which do not depend on the clock rate."""
+    """Results shared by all points of an exploration: the orders of a program, and plans that do not depend on the clock rate."""
 
     def __init__(self) -> None:
         self.clocks = Clocks()
@@ -46,7 +46,6 @@ class Common:
 
 
 def _variants(program: StepProgram) -> Mapping[str, ChannelOrders | None]:
-    """Return the distinct orders of channels to try, by their text; the empty text stands for the author's order."""
     variants: dict[str, ChannelOrders | None] = {"": None}
     for grain in GRAINS:
         chosen = orders(program, grain)
@@ -55,13 +54,7 @@ def _variants(program: StepProgram) -> Mapping[str, ChannelOrders | None]:
 
 
 def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None, common: Common) -> Mapped:
-    """Estimate the network in several orders quickly, plan those with the fastest estimates (at most two) in full, and return the fastest.
-
-    Raises
-    ------
-    TooBigError
-        The network does not fit.
-    """
+    """Estimate the network in several orders quickly, plan those with the fastest estimates in full, and return the fastest plan."""
     if not movable(program):
         return Mapped(mapper(program, activity))
     estimates: list[tuple[float, ChannelOrders | None]] = []

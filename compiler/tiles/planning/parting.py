@@ -32,7 +32,7 @@ MAX_PARTS: Final = 32
 MAX_CONNECTIONS: Final = 128
 """Maximum number of connections after the cut: each costs planning time, and code on every tile that it reaches."""
 ASSUMED: Final = 0.05
-"""Assumed spikes per neuron and step without measurements, as in :mod:`snnc.compiler.tiles.schedule.capacity`."""
+"""Assumed spikes per neuron and step without measurements, as in :mod:`snnc.compiler.tiles.schedule.buses`."""
 Variant = TypeVar("Variant")
 PLANNED: Final = 2
 """Maximum number of variants planned in full: those with the fastest quick estimates."""
@@ -60,25 +60,17 @@ class Mapped:
 
 @dataclass(frozen=True, eq=False)
 class NetworkPartitioner:
-    """Cuts one network into any number of parts.
-
-    Attributes
-    ----------
-    prepared, program
-        The graph after the default flow, and the program of the whole network.
-    lowering
-        Options of :func:`snnc.compiler.lowering.lower.lower` with which the program was lowered.
-    activity
-        Measured or assumed spikes.
-    seed
-        Seed of the partitioner.
-    """
+    """Cuts one network into any number of parts."""
 
     prepared: Prepared
     program: StepProgram
+    """The graph after the default flow, and the program of the whole network."""
     lowering: Mapping[str, Any]
+    """Options of :func:`snnc.compiler.lowering.lower.lower` with which the program was lowered."""
     activity: Activity | None
+    """Measured or assumed spikes."""
     seed: int = 0
+    """Seed of the partitioner."""
 
     @property
     def candidates(self) -> Candidates | None:
@@ -102,17 +94,14 @@ class NetworkPartitioner:
         return candidates.partition((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
 
     def apply(self, partition: Partition) -> Parts:
-        """Lower the network in the parts of `partition`.
-
-        Raises
-        ------
-        UnreachedPartError
-            A part has no connection.
-        """
+        """Lower the network in the parts of `partition`; an UnreachedPartError if a part has no connection."""
         return Parts(partition, self.prepared.lower(self.program, partition, **self.lowering))
 
     def _work(self, candidates: Candidates, rates: Mapping[str, Any]) -> Floats:
-        """Return the worker cycles per step of each neuron: its equations, the events that reach it, and the deltas of its targets."""
+        """Return the worker cycles per step of each neuron: its equations, the events that reach it, and the deltas of its targets.
+
+        Every entry into a neuron is assumed to have events at the mean rate of the neuron's own population.
+        """
         network = describe(self.program)
         costs, layers = network_costs(network), {layer.label: layer for layer in network.layers}
         cycles = np.zeros(candidates.neurons)
@@ -143,14 +132,12 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
 def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
     """Map the network whole in the author's order, whole in an order with even work, and in parts; return the fastest plan.
 
-    `wanted` is the number of parts that the user requests; only the network in this number of parts is mapped (whole, if it is 1).
+    If the user requests a number of parts (`wanted`), only that number is mapped.
 
     Raises
     ------
     PartsError
         The network cannot be cut into `wanted` parts.
-    TooBigError
-        The network does not fit, whole or in parts.
     """
     whole = partial(mapper, parter.program, parter.activity)
     if wanted is not None and wanted > 1:
@@ -164,7 +151,7 @@ def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: in
 def worth_planning(estimates: Iterable[tuple[float, Variant]]) -> list[Variant]:
     """Return the variants with the fastest quick estimates, at most :data:`PLANNED`, without those that do not fit or are far slower.
 
-    Several are returned because quick estimates may rank them wrongly: they omit local search and windows of limited capacity.
+    Several are returned because quick estimates, without local search and windows of limited capacity, may rank them wrongly.
     """
     ranked = sorted(estimates, key=lambda estimate: estimate[0])
     return [variant for cycles, variant in ranked[:PLANNED] if cycles < math.inf and cycles <= CLOSE * ranked[0][0]]
@@ -177,10 +164,9 @@ def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> 
     """
 
     def estimate(parts: Parts | None) -> tuple[float, Parts | None]:
-        """Return the estimated cycles of the network cut into `parts` (infinite if it does not fit), with these parts."""
-        program, activity = (
-            (parter.program, parter.activity) if parts is None else (parts.between.split, activity_of(parts, parter.activity))
-        )
+        program, activity = parter.program, parter.activity
+        if parts is not None:
+            program, activity = parts.between.split, activity_of(parts, activity)
         try:
             return mapper(program, activity, quick=True).cycles, parts
         except TooBigError:
@@ -197,7 +183,6 @@ def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> 
 
 
 def _evenly_ordered(parter: NetworkPartitioner) -> Iterator[Parts]:
-    """Yield the network in one part, with neurons in an order that spreads work evenly."""
     with suppress(UnreachedPartError):
         yield parter.apply(parter.partition(1))
 
@@ -222,7 +207,6 @@ def _candidate_parts(parter: NetworkPartitioner, chips: int) -> Iterator[Parts]:
 
 
 def _requested_parts(parter: NetworkPartitioner, number: int) -> Parts:
-    """Return the network cut into the number of parts that the user requested."""
     candidates = parter.candidates
     if candidates is None or number > candidates.neurons:
         what = "no population has sparse connections" if candidates is None else f"{candidates.neurons} neurons have sparse connections"

@@ -98,18 +98,7 @@ def map_program(
 ) -> Plan:
     """Map a lowered program; with measured events, choose the faster of full windows and windows for the measured numbers of events.
 
-    Parameters
-    ----------
-    program, chosen
-        The program, with a fixed number of steps, and the options of its plan.
-    activity
-        Measured or assumed spikes.
-    machine
-        The machine whose tiles the plan uses.
-    strategy, chips
-        As for :func:`~snnc.compiler.tiles.make_plan`.
-    quick, estimates
-        As for :func:`~snnc.compiler.tiles.make_plan`.
+    `strategy`, `chips`, `quick` and `estimates` are those of :func:`~snnc.compiler.tiles.make_plan`.
     """
     steps, size = program.steps, chosen.batch or DEFAULT_BATCH
     assert steps is not None, "callers check the number of steps"
@@ -118,12 +107,11 @@ def map_program(
     # A custom operation stores its data on its tiles only.
     streaming = "off" if chosen.embedded and chosen.streaming == "auto" else chosen.streaming
     make = partial(given, recompute=chosen.recompute, streaming=streaming, estimates=estimates)
+    make = partial(make, quick=quick)
     drops = chosen.mode == "drop"
     if drops and describe(program).windowed:
         # The gradient of dropped spikes must not depend on which form of gradients is faster.
         make = partial(make, gradients="windowed")
-    if quick:
-        make = partial(make, quick=True)
     requested = _requested_capacity(program, chosen)
     if activity is None:
         return make(capacity=requested)

@@ -1,8 +1,7 @@
 """Codelets on every tile: the number of vertices of each class, their fields and their instructions.
 
 A class is identified by the data from which it is printed: its cost, the connections or buses that it reads, and its equations. Two
-populations with the same structure share a class on a tile. Each field of an emitted codelet takes one word; backends print fields from a
-:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`.
+populations with the same structure share a class on a tile. Each field takes one word.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from snnc.compiler.tiles.blocks.grouping import Ints, column_groups
 from snnc.compiler.tiles.codelets.block_codelets import block_codelets
 from snnc.compiler.tiles.codelets.relay_codelets import Codelet, relay_codelets
 from snnc.compiler.tiles.exchange.traffic import Layout
-from snnc.compiler.tiles.gradients.norm import heads_of_chips, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
+from snnc.compiler.tiles.gradients.update_steps import heads_of_chips, squared_shares
 from snnc.compiler.tiles.mapped.learned import learned_parameters, learned_scalars
-from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link
+from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.window_test import ROOT
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, ZERO_VERTEX, answer, count_down, known, most, most_of_workers
@@ -89,7 +88,6 @@ def uses(layout: Layout) -> Iterator[Use]:
 
 
 def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
-    """Yield the codelets of the blocks of a population."""
     problem, where = layout.problem, layout.ranges[layer.id]
     groups = column_groups(where.tile_neurons, where.columns)
     blocks = groups * problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
@@ -113,21 +111,13 @@ def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...
 
 
 def _structure(layer: Layer) -> Hashable:
-    """Return the data that distinguish codelets of blocks, besides cost and fields: equations, and the structure of connections."""
-    links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, _tables_of(link)) for link in layer.incoming)
+    # Tables of an indexed connection: rows, places, starts, and lengths if runs are longer than one.
+    tables = [0 if link.indexed is None else 3 + (link.indexed.map.length > 1) for link in layer.incoming]
+    links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, n) for link, n in zip(layer.incoming, tables, strict=True))
     return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
 
 
-def _tables_of(link: Link) -> int:
-    """Return the number of tables of an indexed connection: rows, places, starts, and lengths if runs are longer than one."""
-    return 0 if link.indexed is None else 3 + (link.indexed.map.length > 1)
-
-
-# ---- other codelets -------------------------------------------------------------------------------------------------------------
-
-
 def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
-    """Yield the codelets that sum private gradients, update parameters and copy weights to sources."""
     problem, where = layout.problem, layout.ranges[layer.id]
     if not problem.training:
         return
@@ -167,7 +157,6 @@ def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False
 
 
 def _of_norm(layout: Layout) -> Iterator[Use]:
-    """Yield the codelets that compute the norm of the gradients."""
     problem = layout.problem
     if not problem.network.square:
         return
@@ -194,7 +183,6 @@ def _single(layout: Layout) -> Iterator[Use]:
 
 
 def _of_tests(layout: Layout) -> Iterator[Use]:
-    """Yield the codelets of the test for further windows, and those that use its result."""
     problem, test, root = layout.problem, layout.window_test, np.array([ROOT])
     if test is None:
         return
@@ -208,7 +196,6 @@ def _of_tests(layout: Layout) -> Iterator[Use]:
 
 
 def _of_losses(layout: Layout) -> Iterator[Use]:
-    """Yield the codelets that compute the losses of samples."""
     problem = layout.problem
     if not problem.training or problem.network.external:
         return
@@ -219,7 +206,6 @@ def _of_losses(layout: Layout) -> Iterator[Use]:
 
 
 def _of_reductions(layout: Layout) -> Iterator[Use]:
-    """Yield the codelets of both stages of the reduction of partial input gradients."""
     problem = layout.problem
     limited = {bus.id for bus in problem.limited(backward=True)} if problem.training else set()
     for bus_id, reduction in layout.reductions.items():
@@ -245,9 +231,6 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
         groups = column_groups(where.tile_neurons, where.columns)
         several = np.flatnonzero(problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples) > 1)
         yield Use.of(sum_private(problem.costs), where.tiles[several], groups[several])
-
-
-# ---- bytes -------------------------------------------------------------------------------------------------------------------
 
 
 def codelet_bytes(layout: Layout) -> tuple[Ints, Ints]:

@@ -15,42 +15,39 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, LABEL_BYTES
 from snnc.compiler.ir.plan import MemoryPhase
-from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div
+from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.indexed_cycles import owned_numbers
+from snnc.compiler.tiles.exchange.indexed_traffic import owned_work
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.gradient_traffic import reduced_bytes
-from snnc.compiler.tiles.gradients.norm import norm_bytes, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
+from snnc.compiler.tiles.gradients.update_steps import norm_bytes, squared_shares
 from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.block_memory import CategoryAndLife, block_bytes, estimated_bytes, most_bytes
 from snnc.compiler.tiles.memory.lifetimes import LIVES, SEQUENCE, by_stage, stage_of
 from snnc.compiler.tiles.prediction.codelet_bytes import codelet_bytes
 from snnc.compiler.tiles.prediction.training_step import fragments_without_runs
-from snnc.compiler.tiles.prediction.vertex_memory import constant_bytes
 from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.relays.relay_cycles import mask_rows
 from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
+_PIECE: Final = 9
+"""Number of constants that define one piece of a mask, which a worker of a relay searches."""
 OF_SEQUENCE: Final = ("history", "relays", "records")
 """Categories of bytes that decrease if the sequence is divided into segments."""
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryUse:
-    """Bytes in the memory of all tiles over a training step.
-
-    Attributes
-    ----------
-    held
-        Bytes on each tile, by (category, lifetime).
-    steps
-        For each superstep: its name, its part of the training step, and the bytes of exchange buffers on each tile.
-    """
+    """Bytes in the memory of all tiles over a training step."""
 
     held: dict[CategoryAndLife, Ints]
+    """Bytes on each tile, by (category, lifetime)."""
     steps: tuple[tuple[str, str, Ints], ...]
+    """For each superstep: its name, its part of the training step, and the bytes of exchange buffers on each tile."""
 
     @cached_property
     def over_time(self) -> Ints:
@@ -140,7 +137,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     if problem.network.square:
         add(("optimiser", "always"), np.arange(problem.target.tiles), norm_bytes(layout, squared_shares(layout)))
     for _, packing in packings(layout):
-        add(("weights", "packed rows"), packing.tiles, packing.packed_bytes())
+        add(("weights", "packed rows"), packing.tiles, np.tile(FLOAT * packing.elements, len(packing.readers)))
     for source, relays in layout.relays.items():
         tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
         used[tiles] = True
@@ -166,7 +163,6 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
 
 
 def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:
-    """Return the bytes of a population's blocks on each of its tiles."""
     problem = layout.problem
     if not layout.exact or not any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing)):
         return estimated_bytes(problem, layer, where)
@@ -182,7 +178,7 @@ def _buffers(step: SuperstepDraft) -> Ints:
 
 
 def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
-    """Yield the bytes that owners store for weights of indexed connections: the weights, sums of gradients, and optimiser values."""
+    """Yield the bytes that owners store for weights of indexed connections."""
     for one in layout.copied if layout.exact else ():
         size = FLOAT * one.owners.count
         numbers = owned_numbers(layout.problem, 1, int(one.link.weight_gradient))
@@ -196,9 +192,9 @@ def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
 
 
 def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
-    """Return the bytes per sample of a loss vertex, by lifetime; records and adjoints are counted as exchange buffers.
+    """Return the bytes per sample of a loss vertex, by lifetime: positions of outputs, scores, targets and the loss.
 
-    Included are the positions of the outputs, the scores (with the step of each, if the loss chooses one), the targets and the loss.
+    Records and adjoints are counted as exchange buffers.
     """
     loss = problem.network.loss
     targets = FLOAT * loss.targets(problem.steps)
@@ -213,10 +209,7 @@ def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
 
 
 def bytes_before_pricing(layout: Layout) -> int:
-    """Return a lower bound on the bytes of the fullest tile, computed before the cycles are predicted.
-
-    It contains the variables, and the exchange code of the test for further windows.
-    """
+    """Return a lower bound on the bytes of the fullest tile before cycles are predicted: variables, and exchange code of window tests."""
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:
@@ -236,3 +229,36 @@ def largest_category(memory: dict[str, Ints], tile: int) -> tuple[str, int]:
     """Return the name and the bytes of the largest category on `tile`."""
     name = max(CATEGORIES, key=lambda category: int(memory[category][tile]))
     return name, int(memory[name][tile])
+
+
+def constant_bytes(layout: Layout) -> Ints:
+    """Return the bytes of constants on every tile, without tables of indexed connections and positions of outputs that a loss reads."""
+    problem, workers = layout.problem, layout.problem.target.workers
+    words: Ints = np.zeros(problem.target.tiles, dtype=np.int64)
+    for source, relays in layout.relays.items():
+        if source.external:
+            continue
+        rows = mask_rows(problem, source, layout.ranges[source.owner])
+        tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
+        if source.kind != "spikes":
+            np.add.at(words, tiles, rows.tiles + 1)
+            continue
+        worker = np.arange(workers)[:, None]
+        pieces = (ceil_div((worker + 1) * samples, workers) - worker * samples // workers).sum(axis=0)
+        np.add.at(words, tiles, rows.all + 2 * (workers + 1 + _PIECE * pieces))
+    for layer in problem.network.layers if problem.training else ():
+        for link in layer.outgoing:
+            if problem.copies(link) and link.dense:
+                words[layout.ranges[layer.id].tiles] += _row_constants(layout.ranges[link.target])
+    for work in owned_work(layout, problem.network.layers) if problem.training else ():
+        # A worker that sums pieces for an owner reads the position and the length of each of its pieces, or one entry if it has none.
+        np.add.at(words, work.tiles, 2 * np.maximum(work.pieces, workers) + work.elements * work.places)
+    for _, packing in packings(layout):
+        np.add.at(words, packing.tiles, packing.numbers())
+    return FLOAT * words
+
+
+def _row_constants(where: TileRange) -> int:
+    """Return the number of constants that describe rows of weights: one group of constants per run of tiles with equally many neurons."""
+    first = np.append(True, np.diff(where.neurons) != 0)
+    return int((3 + column_groups(where.neurons, where.columns))[first].sum())

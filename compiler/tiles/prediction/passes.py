@@ -1,8 +1,9 @@
 """Supersteps of an update with batch normalisation, which runs forward and backward several times.
 
 For each level of normalisations, an update runs forward once more to compute their statistics, and backward once more to compute the sums
-for the gradient through them (docs/decisions/0058-batch-normalisation-on-tiles.md). The optimiser and the copies of weights run once. The
-gradient of an operation in another framework first runs forward again, because the framework stores only the inputs between the two.
+for the gradient through them (docs/decisions/0058-batch-normalisation-on-tiles.md). In some networks, another forward pass precedes each
+of these backward passes (:attr:`~snnc.compiler.tiles.problem.MappingProblem.repeats_forward`). The optimiser and the copies of weights run
+once. The gradient of an operation in another framework first runs forward again.
 """
 
 from __future__ import annotations

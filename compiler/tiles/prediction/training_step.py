@@ -1,7 +1,7 @@
 """Predicted cycles of every superstep: compute on the busiest tile, the barrier, and the exchange of the busiest tile.
 
 Relays are tiles that store the spikes or values of a source, and send those of one step as a window to the blocks that read them.
-docs/decisions/0001-poplar-program.md defines the supersteps, and docs/reference/terms.md has the other terms.
+docs/decisions/0001-poplar-program.md defines the supersteps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from snnc.compiler.ir.plan import Phase
 from snnc.compiler.tiles.blocks.grouping import Floats, ceil_div, even_neurons, mask_unit
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.indexed_traffic import deltas_by_rows
-from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, factor_to_losses, losses_to_one_tile, records_to_loss
+from snnc.compiler.tiles.exchange.loss_traffic import factor_to_losses, losses_to_one_tile, records_or_adjoints
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
     Layout,
@@ -87,7 +87,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
         *_loss_steps(layout),
         *([_row_step(layout, "backward: from streaming memory", "backward")] if segments.rows else []),
         *_recompute_steps(layout),
-        _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
+        _local_copy(layout, "backward: start", "backward", runs=segments.number if segments.reruns else 1),
         SuperstepDraft("backward: relays and source gradients", "backward", runs, sources, into_relays),
         _backward_neurons(layout, runs),
         *_reduction(layout, runs + _rounds(problem, runs, backward=True)),
@@ -99,7 +99,6 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
-    """Return the backward superstep of neurons and weight gradients."""
     neurons = clocked(layout)
     add_blocks(layout, neurons, "backward", layout.problem.network.layers)
     windows = windows_to_blocks(layout, backward=True)
@@ -116,10 +115,8 @@ def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
         bytes_of_neurons = FLOAT * (len(layer.kernel.states) - halves) * where.tile_neurons
         bytes_of_neurons = bytes_of_neurons + HALF * halves * even_neurons(where.tile_neurons, where.columns)
         np.add.at(moved, where.tiles, bytes_of_neurons * where.tile_samples)
-    if problem.segment or not moved.any():
-        return ()
-    local = local_copy_cycles(float(moved.max()))
-    return (SuperstepDraft("forward: initial states", "forward", 1, Load(problem), ExchangeTraffic.none(problem), local=local),)
+    copied = moved.any() and not problem.segment
+    return (_local_copy(layout, "forward: initial states", "forward", float(moved.max())),) if copied else ()
 
 
 def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
@@ -127,7 +124,7 @@ def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
     relays, neurons = relay_load(layout, "masks"), block_load(layout)
     return (
         *_initial_states(layout),
-        _clock_copy(layout, "forward: start", "forward", 1 + (layout.problem.segments.rows > 0)),
+        _local_copy(layout, "forward: start", "forward", runs=1 + (layout.problem.segments.rows > 0)),
         SuperstepDraft("forward: relays", "forward", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
         *_joined_windows(layout, runs),
         *_overflow_test(layout, "forward", runs),
@@ -158,7 +155,7 @@ def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     at_home = int(np.bincount(relays, minlength=problem.target.tiles)[homes].max())
     return (
         *_initial_states(layout),
-        _clock_copy(layout, "forward: start", "forward"),
+        _local_copy(layout, "forward: start", "forward"),
         SuperstepDraft("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * at_home)),
         SuperstepDraft("forward: windows", "forward", runs, windows, nothing),
         SuperstepDraft("forward: neurons", "forward", runs, neurons_and_masks, moved),
@@ -182,10 +179,8 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
 def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Return the supersteps that restore the initial states of a segment and run its forward pass again."""
     problem, runs = layout.problem, layout.problem.segments.rerun_iterations
-    if problem.segment and not runs:
-        return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
     if not runs:
-        return ()
+        return (_boundary_step(layout, "recompute: restore", "recompute", 1),) if problem.segment else ()
     relays, neurons = relay_load(layout, "masks", runs), block_load(layout, runs)
     forward = (
         SuperstepDraft("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
@@ -209,16 +204,13 @@ def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
 
 
 def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the copies that save the counters of dropped spikes before recomputation and restore them, so that no spike counts twice."""
+    """Return the copies that save the counters of dropped spikes before recomputation and restore them."""
     problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
     for bus in problem.buses:
         lost = bus.events and bus.capacity < bus.source.width
         for relay in layout.relays[bus.source] if lost else ():
             moved[relay.tile] += FLOAT * problem.target.workers
-    if not moved.any():
-        return ()
-    local = local_copy_cycles(float(moved.max()))
-    return (SuperstepDraft("recompute: counters", "recompute", 2, Load(problem), ExchangeTraffic.none(problem), local=local),)
+    return (_local_copy(layout, "recompute: counters", "recompute", float(moved.max()), 2),) if moved.any() else ()
 
 
 def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> SuperstepDraft:
@@ -274,7 +266,10 @@ def cycles_by_tile(layout: Layout, steps: tuple[SuperstepDraft, ...]) -> dict[st
 
 def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Phase:
     """Return the summary of one superstep; with `roughly`, without the busiest tile and its loops."""
-    exchanges = [step.traffic, *step.after]
+    exchanges, target = [step.traffic, *step.after], layout.problem.target
+    # All tiles wait for the decision of a loop, and all chips for each copy to or from streaming memory.
+    decision = (target.link_sync_cycles if target.chips > 1 else target.sync_cycles) + target.superstep_cycles
+    copy = target.link_sync_cycles + target.superstep_cycles
     return Phase(
         name=step.name,
         part=step.part,
@@ -282,19 +277,13 @@ def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Pha
         compute=step.load.busiest + step.local,
         sync=sum(_barrier(layout, traffic) for traffic in exchanges)
         + CONTROL * step.executed
-        + step.decisions * _decision(layout)
-        + _row_sync(layout, step),
+        + step.decisions * decision
+        + (step.row.copies * copy if step.row else 0.0),
         exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
         busiest_tile=0 if roughly else step.load.busiest_tile,
         loops=() if roughly else step.load.slowest_loops(),
     )
-
-
-def _row_sync(layout: Layout, step: SuperstepDraft) -> float:
-    """Return the cycles in which copies to or from streaming memory wait for all chips."""
-    target = layout.problem.target
-    return step.row.copies * (target.link_sync_cycles + target.superstep_cycles) if step.row else 0.0
 
 
 def _exchange(layout: Layout, traffic: ExchangeTraffic) -> float:
@@ -303,20 +292,10 @@ def _exchange(layout: Layout, traffic: ExchangeTraffic) -> float:
 
 
 def _barrier(layout: Layout, traffic: ExchangeTraffic) -> float:
-    """Return the cycles of the barrier and the set-up of an exchange; 0 if nothing moves."""
     target = layout.problem.target
     if not traffic.fragments.any():
         return 0.0
     return (target.link_sync_cycles if traffic.flows.bytes else target.sync_cycles) + target.superstep_cycles - CONTROL
-
-
-def _decision(layout: Layout) -> float:
-    """Return the cycles until all tiles receive the decision of a loop."""
-    target = layout.problem.target
-    return (target.link_sync_cycles if target.chips > 1 else target.sync_cycles) + target.superstep_cycles
-
-
-# ---- loads of supersteps -----------------------------------------------------------------------------------------------
 
 
 def block_load(layout: Layout, iterations: int | None = None) -> Load:
@@ -427,28 +406,14 @@ def _next_load(layout: Layout, part: str) -> Load:
     return load
 
 
-def _sum_load(layout: Layout) -> Load:
-    """Return the load of the sum of all losses, and of the learning rate."""
-    problem, load = layout.problem, Load(layout.problem)
-    load.add_vertices(0, loss_sum(problem.costs), {"count": problem.batch * problem.loss_parts})
-    if not problem.network.passes:
-        load.add_vertices(0, schedule(problem.costs), {})
-    return load
+def _loss_steps(layout: Layout) -> Iterator[SuperstepDraft]:
+    """Yield the supersteps that compute the loss of each sample, then the sum of losses and the learning rate; none for an external loss.
 
-
-def _loss_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of the losses of all samples and of their sum; none for an external loss."""
-    if layout.problem.network.external:
-        return ()
-    return (*_sample_steps(layout), SuperstepDraft("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)))
-
-
-def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of the losses of samples.
-
-    All workers of a sample's tile share the work: first the classes, if the loss has scores, then the steps.
+    All workers of a sample's tile share the classes of its scores, then the steps.
     """
-    problem, arrive = layout.problem, records_to_loss(layout)
+    if layout.problem.network.external:
+        return
+    problem, arrive = layout.problem, records_or_adjoints(layout, to_loss=True)
     tiles, workers = np.array(layout.loss_tiles), problem.target.workers
     steps, costs, loss = problem.steps, problem.costs, problem.network.loss
     scores, adjoints = Load(problem), Load(problem)
@@ -456,14 +421,20 @@ def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     scores.add_shared(tiles, loss_scores(costs, loss), {"classes": own_scores, "steps": steps})
     amounts = {"classes": loss.width, "steps": own_steps, "targets": loss.looked_at(steps)}
     adjoints.add_shared(tiles, sample_loss(costs, loss), amounts)
-    back, factor = (adjoints_to_blocks(layout),), factor_to_losses(layout)
+    back, factor = (records_or_adjoints(layout, to_loss=False),), factor_to_losses(layout)
+    if loss.scores:
+        yield SuperstepDraft("loss: scores", "loss", 1, scores, arrive)
     if not loss.scores or loss.reads_steps:
         factor.merge(arrive)
-    adjoint = SuperstepDraft("loss: adjoints", "loss", 1, adjoints, factor, back)
-    return (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), adjoint) if loss.scores else (adjoint,)
+    yield SuperstepDraft("loss: adjoints", "loss", 1, adjoints, factor, back)
+    total = Load(problem)
+    total.add_vertices(0, loss_sum(costs), {"count": problem.batch * problem.loss_parts})
+    if not problem.network.passes:
+        total.add_vertices(0, schedule(costs), {})
+    yield SuperstepDraft("loss: sum", "loss", 1, total, losses_to_one_tile(layout))
 
 
-def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> SuperstepDraft:
-    """Return the superstep that sets iteration counters by copies inside tiles."""
+def _local_copy(layout: Layout, name: str, part: str, size: float = FLOAT, runs: int = 1) -> SuperstepDraft:
+    """Return a copy of up to `size` bytes inside each tile, by default of an iteration counter."""
     nothing = ExchangeTraffic.none(layout.problem)
-    return SuperstepDraft(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))
+    return SuperstepDraft(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(size))

@@ -64,24 +64,16 @@ def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> M
 
 @dataclass(frozen=True)
 class RelayWork:
-    """Cycles of the slowest worker in one run of a relay. Each value is a number, or an array with one element for each number of samples.
-
-    Attributes
-    ----------
-    always
-        Cycles in every iteration.
-    compacting
-        Further cycles in iterations that follow a step of the source.
-    shown
-        Further cycles in iterations in which a bus carries a step, by bus id.
-    runs
-        The loops that take these cycles, with their trip counts.
-    """
+    """Cycles of the slowest worker in one run of a relay: numbers, or arrays with one element for each number of samples."""
 
     always: Any
+    """Cycles in every iteration."""
     compacting: Any
+    """Further cycles in iterations that follow a step of the source."""
     shown: Mapping[str, Any]
+    """Further cycles in iterations in which a bus carries a step, by bus id."""
     runs: tuple[tuple[Values, tuple[Loop, ...]], ...] = ()
+    """The loops that take these cycles, with their trip counts."""
 
     @property
     def cycles(self) -> Any:
@@ -114,7 +106,6 @@ def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, sam
 
 
 def _found_fraction(problem: MappingProblem, source: BusSource) -> float:
-    """Return the fraction of values that the search finds in a step."""
     return problem.support[source.buffer] if source in problem.windowed else problem.activity.get(source.buffer, 0.0)
 
 
@@ -180,7 +171,7 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
 def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:
     """Return the numbers of words and of runs that the slowest worker copies into a bus's windows.
 
-    The ids of a gradient window are copied twice: for the targets that read it, and for the source to which gradients return.
+    The ids of a gradient window are copied twice: for the targets that read the window, and for the source to which gradients return.
     """
     workers, width = problem.target.workers, bus.source.width
     support = bus.id in problem.windowed_buses and not forward
@@ -189,8 +180,7 @@ def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -
     turns = (words + workers / 2) / workers
     copied = samples * np.where(np.asarray(samples) < workers, turns, words / workers)
     runs = _pieces(samples, workers) * turns
-    times = 2 if support else 1
-    return {"words": times * copied, "runs": times * runs}
+    return {"words": (1 + support) * copied, "runs": (1 + support) * runs}
 
 
 def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any) -> RelayWork:
@@ -213,7 +203,7 @@ def copied_words(ids: float, width: int) -> float:
     """Return the expected number of 32-bit words for a list of ids, of which `ids` are expected.
 
     Ids of a source with more than 65,536 neurons have 32 bits. Otherwise a word contains two ids, and the last word is half full in half of
-    all cases. At most 0.5 expected ids count as one word per id.
+    all cases. If 0.5 ids or fewer are expected, each counts as one word.
     """
     return ids if width > 1 << 16 else (ids + 0.5) / 2 if ids > 0.5 else ids
 

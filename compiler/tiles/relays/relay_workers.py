@@ -1,10 +1,7 @@
 """Cycles of the slowest worker of every relay in each iteration, from the events of its samples.
 
 A relay is a tile that searches the masks of a population (one bit per neuron) for spikes, and writes their ids to windows. Several workers
-share this work.
-
-The positions of a sample's events in its mask are drawn at random; those of spikes are weighted by the firing rates of the neurons if these
-were measured. All other quantities follow from the number of events.
+share this work. The positions of a sample's events in its mask are drawn at random; measured firing rates weight the positions of spikes.
 """
 
 from __future__ import annotations
@@ -34,24 +31,19 @@ class Shares:
     Each list is divided into as many classes as the tile has workers. For ids, class c contains the words c, c + workers, c + 2 workers, …
     For bits and for the entries of gradients, it is the c-th of equal ranges. The classes of all lists are lined up, and every worker gets
     `samples` consecutive classes. The arrays have one element per class.
-
-    Attributes
-    ----------
-    sample, word
-        Number of the sample, and number of the class within its list.
-    begins
-        1 if the class is the first of a worker or of a list, otherwise 0.
     """
 
     workers: int
     samples: int
     sample: Ints
     word: Ints
+    """Number of the sample, and number of the class within its list."""
     begins: Ints
+    """1 if the class is the first of a worker or of a list, otherwise 0."""
 
     @classmethod
     def of(cls, workers: int, samples: int) -> Shares:
-        """Order the classes by sample, and assign `samples` consecutive classes to every worker."""
+        """Assign `samples` consecutive classes to every worker."""
         place = np.arange(workers * samples)
         begins = ((place % workers == 0) | (place % samples == 0)).astype(np.int64)
         return cls(workers, samples, place // workers, place % workers, begins)
@@ -76,8 +68,9 @@ class Shares:
 def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, relays: Sequence[tuple[int, int]], part: str) -> Floats:
     """Return the cycles of the slowest worker of each relay, including the start of the vertex: [relays, iterations].
 
-    `relays` lists each relay's first sample and number of samples. `part` is "masks" (relays of populations search `rows` of masks),
-    "windows" (they merge the results and write windows) or "backward".
+    `relays` lists each relay's first sample and number of samples. `part` is "masks" (relays of spikes with `rows` search masks, all
+    others write windows), "windows" or "shown" (relays write windows, after they merged the results of a search), or "backward" (relays
+    write windows again).
     """
     equal = partial(_cycles_of_equal, problem, source, rows, part=part)
     return by_samples(relays, len(problem.timeline.chosen), equal)
@@ -97,7 +90,6 @@ def by_samples(relays: Sequence[tuple[int, int]], iterations: int, cycles: Calla
 
 
 def _cycles_of_equal(problem: MappingProblem, source: BusSource, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
-    """Return the cycles of relays with `samples` samples each, from `first` on: [relays, iterations]."""
     stage, workers = problem.schedule.stages.get(source.owner, INPUT_STAGE), problem.target.workers
     finished = problem.timeline.active(stage + (problem.schedule.latency if part == "windows" else 1))
     if source.kind != "spikes":
@@ -131,8 +123,8 @@ def _found_counts(
 ) -> Iterator[tuple[str, Ints]]:
     """Yield ("spikes", number of spikes that each worker finds) for each sample of a relay; the numbers are [relays, workers, iterations].
 
-    For sources with windowed gradients, the same follows with "near" and the numbers of other neurons in the support. The step is the one
-    that the source computed `later` iterations before.
+    For sources with windowed gradients, then yield ("near", number of other neurons in the support). The source computed the step `later`
+    iterations before.
     """
     key = ("found", source.buffer, rows, shares.samples, chosen.tobytes(), later)
     yield from problem.memo.get(key, lambda: list(_draw_found(problem, source, rows, shares, chosen, later)))
@@ -141,7 +133,6 @@ def _found_counts(
 def _draw_found(
     problem: MappingProblem, source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints, later: int
 ) -> Iterator[tuple[str, Ints]]:
-    """Draw the numbers that :func:`_found_counts` yields."""
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
     parts = _before(problem, source)(_searched_parts(rows, shares))
@@ -190,7 +181,7 @@ def _draw(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> t
 def _draw_cached(
     name: str, width: int, counted: bytes, times: tuple[int, ...], of: bytes, relays: tuple[int, ...], cut: bytes, shape: tuple[int, ...]
 ) -> tuple[Ints, ...]:
-    """Draw as :func:`_draw` does, with hashable arguments, so that results can be cached: many placements draw the same numbers."""
+    """Draw as :func:`_draw` does; the arguments are hashable, so that results are cached."""
     counts, chosen = (np.frombuffer(data, dtype=np.int64).reshape(size) for data, size in ((counted, times), (of, relays)))
     parts, found_all = np.frombuffer(cut, dtype=np.float64).reshape(shape), []
     samples = len(parts)
@@ -219,7 +210,6 @@ def bits_cycles(problem: MappingProblem, bus: Bus, relays: Sequence[tuple[int, i
 
 
 def _listing(problem: MappingProblem, bus: Bus, firsts: Ints, samples: int) -> Any:
-    """Return the cycles of :func:`bits_cycles` for relays with `samples` samples each, from `firsts` on."""
     shares, chosen = Shares.of(problem.target.workers, samples), firsts[:, None] + np.arange(samples)
     timeline, cost, words = problem.timeline, problem.costs["relay_bits"], bit_words(bus.source.width)
     loops = LoopsByPlace(bit_loops(cost))
@@ -283,8 +273,7 @@ def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, 
 def _copying(problem: MappingProblem, loops: Sequence[Loop], bus: Bus, shares: Shares, chosen: Ints, *, forward: bool) -> Any:
     """Return each worker's cycles to copy ids into the windows of a bus, [relays, workers, iterations].
 
-    In the backward pass, workers of a bus with windowed gradients copy the ids of two steps: those of the gradient window and of the window
-    before it.
+    In the backward pass, workers of a bus with windowed gradients also copy the ids of the window before.
     """
     timeline, first = problem.timeline, problem.timeline.first(bus)
     support = bus.id in problem.windowed_buses and not forward

@@ -1,7 +1,6 @@
 """Further windows, which carry the events of a step that do not fit in its first window.
 
-They are possible if a window may be too small for the events of a step. In one of the two passes, relays (the tiles that write windows)
-request the number of further windows that they need.
+In one of the two passes, relays (the tiles that write windows) request the number of further windows that they need.
 """
 
 from __future__ import annotations
@@ -15,25 +14,17 @@ from snnc.compiler.tiles.vertices.relay_vertices import ShownWindow
 
 @dataclass(frozen=True)
 class WindowSizes:
-    """Sizes of the windows of a bus.
-
-    Attributes
-    ----------
-    width, events
-        Number of values of the source, and whether it sends spikes.
-    exact
-        Whether no event may be dropped.
-    capacity
-        Maximum number of ids in a window of the forward pass.
-    gradient_capacity
-        Maximum number of entries in a window of the backward pass, if gradients return in windows; otherwise None.
-    """
+    """Sizes of the windows of a bus."""
 
     width: int
     events: bool
+    """Number of values of the source, and whether it sends spikes."""
     exact: bool
+    """Whether no event may be dropped."""
     capacity: int
+    """Maximum number of ids in a window of the forward pass."""
     gradient_capacity: int | None
+    """Maximum number of entries in a window of the backward pass, if gradients return in windows; otherwise None."""
 
     def limited(self, *, backward: bool = False) -> bool:
         """Return whether a window may be too small for the events of a step, so that further windows follow."""

@@ -1,7 +1,7 @@
 """Lengths of segments to try if the history of all steps does not fit.
 
-A segment is a stretch of iterations. Tiles store the history of one segment at a time; before its backward pass, its forward pass runs
-again from the states stored at its beginning.
+A segment is a few consecutive iterations. Tiles store the history of one segment at a time; before its backward pass, its forward pass
+runs again from the states stored at its beginning.
 """
 
 from __future__ import annotations
@@ -63,10 +63,6 @@ def _bytes(network: MappedNetwork, schedule: TileSchedule, cuts: Sequence[Segmen
             size = size + (FLOAT * source.width * sent if source.kind != "spikes" else 0)
             longest = max(of_source)
             stored = np.array([cut.steps_relayed(longest) + cut.boundaries_with_steps * cut.steps_before(longest) for cut in cuts])
-        size = size + _step_bytes(source) * stored
+        each = FLOAT * source.width if source.kind != "spikes" else id_bytes(source) * source.width + COUNT_BYTES
+        size = size + each * stored
     return size
-
-
-def _step_bytes(source: BusSource) -> int:
-    """Return the bytes per sample and step on a relay, with space for all ids."""
-    return FLOAT * source.width if source.kind != "spikes" else id_bytes(source) * source.width + COUNT_BYTES

@@ -66,19 +66,13 @@ def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[st
 
 
 def stages_of(names: Sequence[str], arcs: Sequence[Arc], interval: int, latency: int = 1) -> dict[str, int] | None:
-    """Return the smallest stages with lags of at least `latency`: Bellman-Ford on edge lengths ``latency - interval * delay``.
-
-    Return None if a cycle has a positive length.
-    """
+    """Return the smallest stages with lags of at least `latency`, by the Bellman-Ford algorithm; None if a cycle makes this impossible."""
     stages = dict.fromkeys(names, 0)
     for _ in range(len(names) + 1):
-        changed = False
+        before = dict(stages)
         for arc in arcs:
-            reached = stages[arc.source] + latency - interval * arc.delay
-            if reached > stages[arc.target]:
-                stages[arc.target] = reached
-                changed = True
-        if not changed:
+            stages[arc.target] = max(stages[arc.target], stages[arc.source] + latency - interval * arc.delay)
+        if stages == before:
             return stages
     return None
 
@@ -109,7 +103,6 @@ def fused_schedule(network: MappedNetwork, schedule: TileSchedule) -> TileSchedu
 
 
 def _graph(network: MappedNetwork) -> tuple[list[str], list[Arc]]:
-    """Return the populations and the connections between them."""
     arcs = [Arc(link.source.owner, link.target, link.delay) for link in network.links if not link.source.external]
     return [layer.id for layer in network.layers], arcs
 

@@ -1,23 +1,25 @@
 """Timeline of events: the contents of each sample's windows in every iteration, and the active populations.
 
 A window is a list of events of one step, with a fixed capacity. Events that do not fit in the first window follow in further windows, in
-rounds of the same iteration.
+rounds of the same iteration. Events are measured, or drawn if only a rate is known: a superstep waits for the block with the most events,
+so their distribution over steps and samples matters, not only the mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from snnc.compiler.tiles.blocks.grouping import Floats, Ints
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, places_within
 from snnc.compiler.tiles.mapped.network import BusSource
 from snnc.compiler.tiles.memo import Memo
 from snnc.compiler.tiles.schedule.buses import Bus
-from snnc.compiler.tiles.schedule.events import batches, spikes_of, support_of
 from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE
 
 if TYPE_CHECKING:
@@ -116,8 +118,6 @@ class EventTimeline:
         """Return the number of entries that fit in a window of a bus."""
         return bus.gradient_capacity if backward and bus.id in self.problem.windowed_buses else bus.capacity
 
-    # ---- in iterations ----
-
     def first(self, bus: Bus) -> int:
         """Return the iteration whose window contains the first step of a bus."""
         return self.problem.schedule.stages.get(bus.source.owner, INPUT_STAGE) + bus.lag
@@ -132,23 +132,21 @@ class EventTimeline:
 
     def active(self, first: int, since: int = 0) -> Floats:
         """Return [chosen iterations]: 1 if the iteration is ``first + R t`` for a step t of at least `since`, else 0."""
-        return self._memo.get(("active", first, since), lambda: self._active(first, since))
 
-    def _active(self, first: int, since: int) -> Floats:
-        steps = np.ones((self._batches, self.problem.steps, 1))
-        steps[:, :since] = 0
-        found: Floats = self.placed(steps, first)[:, 0]
-        return found
+        def make() -> Floats:
+            steps = np.ones((self._batches, self.problem.steps, 1))
+            steps[:, :since] = 0
+            found: Floats = self.placed(steps, first)[:, 0]
+            return found
+
+        return self._memo.get(("active", first, since), make)
 
     def sums(self, kind: str, bus: Bus, values: Callable[[], Any]) -> Sums:
         """Return sums over the samples of the result of `values`, cached under `kind` and the bus."""
         return self._memo.get((kind, bus.id), lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
-        """Return the numbers of events in the window that neurons read in `part`.
-
-        It is the last window of an iteration (part "forward") or the first one (part "backward").
-        """
+        """Return the numbers of events in the window that neurons read: the last of an iteration in `part` "forward", else the first."""
         if part == "backward":
             return self.sums(part, bus, lambda: self.window(bus, backward=True))
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
@@ -161,14 +159,11 @@ class EventTimeline:
         found: Ints = np.clip(spikes - np.asarray(number).reshape(-1, 1) * capacity, 0, capacity)
         return found
 
-    # ---- further windows ----
-
     def rounds(self, *, backward: bool) -> Ints:
         """Return [chosen iterations]: number of windows after the first, as needed by the busiest sample of any limited bus."""
         return self._memo.get(("rounds", backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
 
     def _rounds(self, limited: Iterable[Bus], backward: bool) -> Ints:
-        """Return :meth:`rounds`, computed from the buses `limited`."""
         further = np.zeros(len(self.chosen), dtype=np.int64)
         for bus in limited:
             entries = self.all_entries(bus) if backward else self.stored(bus)
@@ -186,8 +181,7 @@ class EventTimeline:
     def _further_rounds(self, backward: bool) -> Rounds:
         number = self.rounds(backward=backward)
         iteration = np.repeat(np.arange(len(number)), number)
-        window = np.arange(len(iteration)) - np.repeat(np.cumsum(number) - number, number)
-        return Rounds(iteration, window + backward)
+        return Rounds(iteration, places_within(number) + backward)
 
     def in_rounds(self, bus: Bus, rounds: Rounds, *, backward: bool, spikes: bool, later: int = 0) -> Ints:
         """Return [rounds, samples]: number of spikes, or of all entries, in the windows `later` windows after those of `rounds`."""
@@ -218,3 +212,49 @@ class EventTimeline:
             shown = self.shown(bus, part)
         of_blocks = shown.over(first, np.full(len(first), samples)).max(axis=0)
         return float(of_blocks.sum() / max(self.active(self.first(bus)).sum(), 1.0)) / samples
+
+
+STEPS: Final = 512
+"""Maximum number of steps, summed over all batches, that are used if measured samples fill several batches."""
+DRAWN: Final = 100
+"""Minimum number of drawn steps, so that the mean over steps of the largest count is reliable."""
+
+
+def batches(sources: Iterable[BusSource], measured: Mapping[str, Array], steps: int, batch: int) -> int:
+    """Return the number of batches whose events are used: all measured batches, within :data:`STEPS`, or enough drawn ones."""
+    samples = [measured[s.buffer].shape[1] // batch for s in sources if s.buffer in measured]
+    most = max(1, STEPS // steps)
+    return max(1, min([most, *samples])) if samples else max(1, min(most, -(-DRAWN // steps)))
+
+
+def spikes_of(source: BusSource, rate: float, measured: Array | None, shape: tuple[int, int, int]) -> Ints:
+    """Return [batches, steps, samples]: number of events of a source; unmeasured, its values fire independently with probability `rate`."""
+    if measured is not None:
+        return fitted(measured, shape).astype(np.int64)
+    found = _random(source, "spikes").binomial(source.width, rate, (shape[0], 1 if source.static else shape[1], shape[2]))
+    return np.broadcast_to(found, shape)
+
+
+def support_of(source: BusSource, rates: tuple[float, float], measured: Array | None, spikes: Ints) -> Ints:
+    """Return [batches, steps, samples]: numbers of neurons that receive a gradient, including those that spike.
+
+    `rates` are the fractions of neurons that spike and that receive a gradient.
+    """
+    if measured is not None:
+        return np.maximum(fitted(measured, spikes.shape), spikes)
+    rate, support = rates
+    share = (support - rate) / (1.0 - rate) if rate < 1.0 else 0.0
+    return spikes + _random(source, "near").binomial(source.width - spikes, min(max(share, 0.0), 1.0))
+
+
+def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
+    """Return [batches, steps, samples, …] from [steps, samples, …], which repeat from the first if they do not suffice."""
+    steps, samples = measured.shape[:2]
+    chosen = np.arange(shape[0] * shape[2]) % samples
+    found: Array = measured[np.arange(shape[1]) % steps][:, chosen]
+    return found.reshape(shape[1], shape[0], shape[2], *measured.shape[2:]).swapaxes(0, 1)
+
+
+def _random(source: BusSource, what: str) -> np.random.Generator:
+    """Return a random generator whose seed depends only on `source` and `what`."""
+    return np.random.default_rng(zlib.crc32(f"{source.buffer} {what}".encode()))

@@ -29,18 +29,12 @@ ROOT: Final = 0
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers on tiles, in the order in which they are read; a *piece* consists of the numbers of one relay or vertex.
-
-    Attributes
-    ----------
-    tile
-        Tile of each piece, ascending.
-    numbers
-        Count of numbers in each piece.
-    """
+    """Numbers on tiles, in the order in which they are read; a *piece* consists of the numbers of one relay or vertex."""
 
     tile: Ints
+    """Tile of each piece, ascending."""
     numbers: Ints
+    """Count of numbers in each piece."""
 
     @property
     def end(self) -> Ints:
@@ -50,19 +44,13 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class MaximumLevel:
-    """One level of the tree: tiles that each read some pieces and report their maximum.
-
-    Attributes
-    ----------
-    tile
-        Tile of each vertex of the level, ascending and distinct.
-    first, last
-        The pieces ``[first, last)`` that each vertex reads.
-    """
+    """One level of the tree: tiles that each read some pieces and report their maximum."""
 
     tile: Ints
+    """Tile of each vertex of the level, ascending and distinct."""
     first: Ints
     last: Ints
+    """The pieces ``[first, last)`` that each vertex reads."""
 
     @property
     def results(self) -> Numbers:
@@ -72,27 +60,18 @@ class MaximumLevel:
 
 @dataclass(frozen=True, eq=False)
 class WindowTest:
-    """Communication of the test.
-
-    Attributes
-    ----------
-    direction
-        The pass in which relays report their numbers.
-    words
-        Words of a number: 2 if the forward pass also finds the number for the backward pass.
-    order
-        Order in which the numbers of the relays are read, as indices into the arguments `tiles` and `numbers` of :func:`window_test`.
-    reported
-        The numbers of the relays in this order.
-    levels
-        Levels between the relays and the deciding tile; empty if this tile reads all reports.
-    """
+    """Communication of the test."""
 
     direction: Direction
+    """The pass in which relays report their numbers."""
     words: int
+    """Words of a number."""
     order: Ints
+    """Order in which the numbers of the relays are read, as indices into the arguments `tiles` and `numbers` of :func:`window_test`."""
     reported: Numbers
+    """The numbers of the relays in this order."""
     levels: tuple[MaximumLevel, ...]
+    """Levels between the relays and the deciding tile."""
 
     @property
     def last(self) -> Numbers:
@@ -110,7 +89,7 @@ def window_test(
 ) -> WindowTest:
     """Return the fastest way to combine the numbers of relays: relay i has ``numbers[i]`` numbers on tile ``tiles[i]``.
 
-    `vertex` is the vertex that computes a maximum on a tile of a level.
+    `vertex` computes a maximum on a tile of a level.
     """
     where = np.asarray(tiles, dtype=np.int64)
     order: Ints = np.argsort(where, kind="stable")
@@ -165,24 +144,17 @@ def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> Maxi
 
 @dataclass(frozen=True, eq=False)
 class LevelReads:
-    """Data that one level of the tree reads.
-
-    Attributes
-    ----------
-    tile, numbers
-        Tile of each vertex of the level, and count of the numbers that it reads.
-    received, fragments
-        Bytes and fragments that each of these tiles receives from other tiles.
-    from_tile, sent
-        Tile of each piece that is read, and bytes of the piece if it moves to another tile, else 0.
-    """
+    """Data that one level of the tree reads."""
 
     tile: Ints
     numbers: Ints
+    """Tile of each vertex of the level, and count of the numbers that it reads."""
     received: Floats
     fragments: Floats
+    """Bytes and fragments that each of these tiles receives from other tiles."""
     from_tile: Ints
     sent: Floats
+    """Tile of each piece that is read, and bytes of the piece if it moves to another tile, else 0."""
 
 
 def level_reads(test: WindowTest) -> tuple[LevelReads, ...]:
@@ -194,7 +166,6 @@ def level_reads(test: WindowTest) -> tuple[LevelReads, ...]:
 
 
 def _level_reads(words: int, below: Numbers, level: MaximumLevel) -> LevelReads:
-    """Return the data that `level` reads from the level `below` it."""
     reader = np.repeat(level.tile, level.last - level.first)
     size = words * WORD * below.numbers * (reader != below.tile)
     return LevelReads(

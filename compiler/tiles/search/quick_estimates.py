@@ -41,8 +41,8 @@ class QuickEstimate:
 class Clocks:
     """Cache of plans, which are reused for targets that differ only in clock frequency.
 
-    Plans count cycles, so they depend on the clock only through rates per second: the rate of the host, which these plans do not contain,
-    and the rate of streaming memory. Plans with segments, which may use streaming memory, are therefore not cached.
+    Plans count cycles, so they depend on the clock only through the rates of streaming memory and of the host. Plans with segments, which
+    may use streaming memory, are therefore not cached. The host's rate decides which relays store bits; these are among the arguments.
     """
 
     def __init__(self) -> None:
@@ -81,8 +81,7 @@ class QuickEstimates:
         """Remove and return the quick estimate with these arguments; None if none is cached."""
         for place, estimate in enumerate(self._found):
             if _same(arguments, estimate.arguments):
-                del self._found[place]
-                return estimate
+                return self._found.pop(place)
         return None
 
     def record(self, populations: Populations, cycles: float) -> None:

@@ -1,7 +1,6 @@
 """Search for a placement: balanced ranges of tiles on several numbers of chips.
 
-*Pricing* a placement predicts its cycles and bytes. This needs its relays, which are tiles that distribute the spikes or values of a source
-to its readers: first near the source, then anywhere.
+*Pricing* a placement predicts its cycles and bytes. The placement of relays, the tiles that distribute spikes or values, is part of it.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -19,8 +19,7 @@ from snnc.compiler.ir.plan import Phase
 from snnc.compiler.machines.target import Streaming
 from snnc.compiler.tiles.baselines import assignments, place
 from snnc.compiler.tiles.blocks.blocks import cut_key
-from snnc.compiler.tiles.blocks.cut import Cut
-from snnc.compiler.tiles.blocks.grouping import Floats
+from snnc.compiler.tiles.blocks.grouping import Cut, Floats
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.parameter_copies import weights_to_replicas
@@ -46,14 +45,13 @@ TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
 QUICK_SHARES: Final = (1.0, 0.8, 0.6)
 """Fractions of a tile's memory that blocks may fill, in a search that stops at the first placement that fits."""
 EFFORT: Final = 600_000
-"""Maximum product of the changes that local search tries, the populations, and the tiles of the chips in use; this takes a few seconds
-on a laptop."""
+"""Maximum product of the changes that local search tries, the populations, and the tiles of the chips in use: a few seconds of a laptop."""
 ROOMY: Final = 256
 """Minimum number of tiles of a chip for which shared tiles are tried; on smaller chips, all tiles are busy in any case."""
 EXACT_PRICES: Final = 8
 """Number of placements priced exactly, if first prices use estimated tables of indexed connections (with errors of a few per cent)."""
 MIN_EXACT_PRICES: Final = 5
-"""Minimum number of placements priced exactly; it applies if exact pricing takes long, for many tiles and many iterations."""
+"""Minimum number of placements priced exactly, however long that takes."""
 EXACT_WORK: Final = 1_200_000
 """Limit on the placements priced exactly: their number, times the iterations, times the workers of the chips in use."""
 QUICK_EXACT_PRICES: Final = 2
@@ -61,20 +59,19 @@ QUICK_EXACT_PRICES: Final = 2
 BOUND_MARGIN: Final = 0.9
 """Fraction of a population's tabulated cycles that serves as a lower bound: the tables are made monotone, so exact cycles may be lower."""
 OVERHEAD_SHARE: Final = (0.5, 0.8)
-"""Cycles above the lower bound are overhead, of relays and exchange. A change of the placement is assumed to leave this fraction of the
-overhead, if prices are exact (first value) or estimates (second value)."""
+"""Fraction of the overhead (cycles of relays and exchange, above the lower bound) that a change of the placement is assumed to leave, for
+exact prices and for estimates."""
 CLOSE: Final = 1.03
 """If prices are estimates, local search also prices changes that are expected to take up to this factor times the best cycles."""
 MIN_CHANGES, MAX_CHANGES = 6, 80
-"""Minimum and maximum number of changes that local search tries."""
+"""Bounds on the number of changes that local search may try, the upper one before it is multiplied by :data:`MEASURED_FACTOR`."""
 MEASURED_FACTOR: Final = 2
-"""Factor for the number of changes that local search tries if events were measured: samples then differ, so that tables of mean cycles
-are less accurate."""
+"""Factor for the number of changes that local search tries if events were measured: tables of mean cycles are then less accurate."""
 
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """A layout that fits, its memory, and its predicted phases (durations only)."""
+    """A layout that fits, its memory, and its predicted phases (without busiest tiles and their loops)."""
 
     layout: Layout
     memory: MemoryUse
@@ -95,7 +92,6 @@ class Search:
         """Placements with a lower bound of at least these cycles are not priced."""
         self._known: dict[tuple[int, bool], tuple[tuple[Choice, ...], ...]] = {}
         self.best: Priced | None = None
-        self.priced = 0
         self.misfit: tuple[int, Layout, MemoryUse] | None = None
         self._update_bytes = math.inf
         """Bytes of the fullest tile in the update; the minimum over all placements that did not fit."""
@@ -107,7 +103,7 @@ class Search:
         """Bytes of the smallest placement that was too large by its variables alone; larger ones are not priced."""
 
     def again(self, problem: MappingProblem) -> Search:
-        """Return a new search for `problem`, which is the same network with another schedule; both searches share the tables of choices."""
+        """Return a search for the same network with another schedule, which shares the tables of choices."""
         found = Search(problem)
         found._known = self._known
         return found
@@ -126,15 +122,13 @@ class Search:
         return self.misfit is not None and self.best is None and self._update_bytes > self.problem.target.tile_bytes
 
     def price(self, placement: Placement, *, local_relays: bool) -> Priced | None:
-        """Return a placement with its predicted cycles and bytes; None if it does not fit. Results are cached."""
-        self.priced += 1
+        """Return a placement with its predicted cycles and bytes, cached; None if it does not fit. Sizes of tables are estimated."""
         key = (local_relays, *map(_price_key, placement.ranges))
         if key not in self._prices:
             self._prices[key] = self._price_anew(placement, local_relays=local_relays)
         return self._prices[key]
 
     def _price_anew(self, placement: Placement, *, local_relays: bool) -> Priced | None:
-        """Return the result of :meth:`price`, not cached; tables of indexed connections are estimated."""
         layout = make_layout(self.problem, placement, local_relays=local_relays)
         known = bytes_before_pricing(layout)
         if known > self.problem.target.tile_bytes:
@@ -145,7 +139,6 @@ class Search:
         return self._priced(replace(layout, exact=False) if self.problem.network.indexed else layout)
 
     def _priced(self, layout: Layout) -> Priced | None:
-        """Return the price of a layout; None if it does not fit."""
         steps = supersteps(layout)
         memory = memory_of(layout, steps)
         largest = memory.largest
@@ -232,10 +225,6 @@ class Search:
         workers = self.best.layout.placement.chips * problem.target.tiles_per_chip * problem.target.workers
         return max(MIN_EXACT_PRICES, min(EXACT_PRICES, EXACT_WORK // (workers * len(problem.timeline.chosen))))
 
-    def estimate(self) -> float:
-        """Return the cycles of the fastest estimate."""
-        return min((estimate.cycles for estimate in self._estimates), default=self.cycles())
-
     def use_estimates(self) -> Search:
         """Make the fastest estimate the best placement again, after :meth:`price_exactly`."""
         if self._estimates:
@@ -243,10 +232,9 @@ class Search:
         return self
 
     def price_exactly(self, most: int = EXACT_PRICES) -> Search:
-        """Price the `most` fastest estimates exactly, then up to half as many others that may be faster.
+        """Price the `most` fastest estimates exactly, then up to half as many others that may be faster, or others until one fits.
 
-        Further estimates are priced only as long as none fits. Estimates with similar cuts of populations are assumed to have similar
-        errors.
+        Estimates with similar cuts of populations are assumed to have similar errors.
         """
         waiting, ratios = list(self._estimates), list[tuple[Placement, float]]()
         if waiting:
@@ -260,9 +248,8 @@ class Search:
             if id(priced) not in self._exact:
                 self._exact[id(priced)] = self._priced(replace(priced.layout, exact=True))
             exact = self._exact[id(priced)]
-            if exact is not None and exact.cycles < self.cycles():
-                self.best = exact
             if exact is not None:
+                self.best = exact if exact.cycles < self.cycles() else self.best
                 ratios.append((priced.layout.placement, exact.cycles / priced.cycles))
         return self
 
@@ -306,13 +293,8 @@ class Search:
         """Price the placements that may be faster than the best one; return whether any placement fits, or is too slow to be priced."""
         done = False
         for placement in candidates:
-            bound = least[id(placement)]
-            if bound >= min(self.cycles(), self.limit):
-                done = True
-                continue
-            priced = self.price(placement, local_relays=local_relays)
-            if priced is not None:
-                done = True
+            slow = least[id(placement)] >= min(self.cycles(), self.limit)
+            done |= slow or self.price(placement, local_relays=local_relays) is not None
         return done
 
     def work(self) -> float:
@@ -380,13 +362,15 @@ def _error(placement: Placement, ratios: Sequence[tuple[Placement, float]]) -> f
 
     The less similar the two placements are, the closer the result is to 1.
     """
-    alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in ratios]
-    most = int(np.argmax(alike)) if alike else 0
-    return 1 + float(alike[most]) * (ratios[most][1] - 1) if alike else 1.0
+    if not ratios:
+        return 1.0
+    form = attrgetter("cut", "width")
+    alike = [np.mean([form(a) == form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in ratios]
+    most = int(np.argmax(alike))
+    return 1 + float(alike[most]) * (ratios[most][1] - 1)
 
 
 def _learned(layer: Layer) -> object:
-    """Return the properties of a population that determine its update."""
     if any(link.indexed is not None for link in layer.incoming):
         return layer.id
     return tuple(learned_parameters(layer)), learned_scalars(layer)
@@ -395,7 +379,3 @@ def _learned(layer: Layer) -> object:
 def _price_key(where: TileRange) -> object:
     """Return a key of all properties that determine a price; a limit on column groups above the number of neurons makes no difference."""
     return where.tiles.tobytes(), cut_key(where)[0], where.samples, min(where.columns, int(where.neurons.max())), where.paired
-
-
-def _form(where: TileRange) -> tuple[Cut, int]:
-    return where.cut, where.width

@@ -1,7 +1,7 @@
 """Worker cycles of the blocks of all populations in every iteration, from the events of their samples.
 
-A block is the neurons and samples that one worker processes. It reads the events of a step from the windows of buses: lists of ids with a
-fixed capacity.
+A block is the neurons and samples that one worker processes. It reads the events of a step from windows: lists of ids with a fixed
+capacity.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.ir.plan import PhaseLoop
-from snnc.compiler.tiles.blocks.block_shapes import BlockShape
-from snnc.compiler.tiles.blocks.blocks import Blocks, cut_key
+from snnc.compiler.tiles.blocks.blocks import Blocks, BlockShape, cut_key
 from snnc.compiler.tiles.blocks.grouping import Floats
 from snnc.compiler.tiles.codelets.block_codelets import block_loops
 from snnc.compiler.tiles.cycles.block_cycles import WindowContents, block_runs, expected, read_links, shape_cycles
-from snnc.compiler.tiles.cycles.indexed_cycles import keys_passed, more_amounts, target_amounts
+from snnc.compiler.tiles.cycles.indexed_cycles import halvings, keys_passed, more_amounts, target_amounts
 from snnc.compiler.tiles.cycles.load import Load, described_loops
 from snnc.compiler.tiles.exchange.traffic import Layout
-from snnc.compiler.tiles.indexed.halvings import halvings
 from snnc.compiler.tiles.mapped.network import Layer, Link
 from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.schedule.timeline import Sums
@@ -37,9 +35,7 @@ def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -
     """Add the blocks of populations to a superstep of `part`, one of :data:`snnc.compiler.tiles.cycles.block_cycles.PARTS`."""
     problem = layout.problem
     for layer in layers:
-        if part != "forward" and not layer.gradient:
-            continue
-        if part == "source_gradient" and not problem.deltas_into(layer):
+        if (part != "forward" and not layer.gradient) or (part == "source_gradient" and not problem.deltas_into(layer)):
             continue
         blocks, where = layout.blocks(layer), layout.ranges[layer.id]
         cycles = _kinds(layout, layer, blocks, part)
@@ -67,7 +63,6 @@ def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
 
 
 def _kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    """Return [kinds, iterations]: cycles of the blocks of each kind; cached for placements with the same cut of the population."""
     make = partial(_source_gradients if part == "source_gradient" else _neurons, layout, layer, blocks, part)
     return layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.ranges[layer.id])), make)
 
@@ -111,7 +106,7 @@ def _of_links(layout: Layout, layer: Layer, blocks: Blocks, part: str, drawn: li
 
 
 def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, **more: float) -> Any:
-    """Return the cycles that the vertex `name` of a block takes for a connection, per block of each kind.
+    """Return the cycles of a connection in the vertex `name` of a block, per block of each kind.
 
     With ``events=1``, these are the cycles for one more spike in a sample; with ``passed=1``, those to search all keys of a table.
     """
@@ -160,7 +155,7 @@ def entries_shown(layout: Layout, bus: Bus) -> Sums:
 
 
 def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
-    """Return the cycles to find the block's own neurons in the window returned by the previous iteration (iteration k + 1)."""
+    """Return the cycles to find the block's own neurons in the window that the backward pass returned in the iteration before."""
     problem = layout.problem
     timeline, cost = problem.timeline, problem.costs[f"backward.{layer.id}"]
     first, loops = timeline.first(bus) - 1, block_loops(problem, layer, "backward")["returned", 0]
@@ -178,15 +173,13 @@ def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
 
 
 def _own(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
-    """Return the mean cycles per entry of a returned window, [kinds, 1]; only entries for the block's own neurons take cycles."""
     return (cycles_of(loops, {"windows": 0, "searches": 0, "own": 1}) * blocks.columns / bus.source.width)[:, None]
 
 
 def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     """Return the cycles of source gradients of blocks in every iteration: [kinds, iterations].
 
-    A connection is active in iterations after a step of its target. No gradients exist for steps before the first step, so connections
-    with long delays are active in fewer iterations.
+    A connection is active in iterations after a step of its target, in fewer iterations if its delay is long.
     """
     problem = layout.problem
     cost, start = problem.costs[f"source_gradient.{layer.id}"], problem.target.vertex_start_cycles
@@ -208,9 +201,6 @@ def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -
         of_links = of_links + active * cycles
     whole: Floats = start + cost.idle + runs * (cost.start - cost.idle + always) + of_links
     return whole
-
-
-# ---- further windows -------------------------------------------------------------------------------------------------
 
 
 def round_load(layout: Layout, part: str) -> Load:
@@ -236,13 +226,12 @@ def round_load(layout: Layout, part: str) -> Load:
 
 
 def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, backward: bool) -> Floats:
-    """Return [kinds, rounds]: cycles of the blocks of each kind in each round of further windows."""
     problem, name = layout.problem, "weight_round" if backward else "gather"
     timeline, cost, loops = problem.timeline, problem.costs[f"{name}.{layer.id}"], block_loops(problem, layer, name)
     rounds, block = timeline.further_rounds(backward=backward), {"samples": blocks.samples, "count": blocks.columns}
     steps: Any = (cost.start + cycles_of(loops[None], block) + np.zeros(len(blocks.columns)))[:, None] - cost.idle
     for index, link in ((index, link) for index, link in enumerate(layer.incoming) if link in links):
-        bus = problem.bus[problem.bus_of[link.id]]
+        bus = problem.bus_into(link)
         if not backward or link.weight_gradient:
             shown = timeline.in_rounds(bus, rounds, backward=backward, spikes=True)
             drawn = is_drawn(layout, link, rounds)
@@ -277,9 +266,9 @@ def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) 
 
 
 def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, shown: Any, *, drawn: bool) -> Iterator[tuple[Any, Any]]:
-    """Yield the cycles of every kind of block and the values by which they are multiplied; `shown` are the events of a further window.
+    """Yield the cycles of every kind of block, without those of :func:`drawn_cycles` if `drawn`, and the values that multiply them.
 
-    With `drawn`, the cycles of events are left out; :func:`drawn_cycles` returns these cycles.
+    `shown` are the events of a further window.
     """
     link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
     if link.indexed is not None:

@@ -1,10 +1,9 @@
 """Number of events that each column group of an indexed connection looks up, counted for each value of the source.
 
 A block of a convolution receives events only from the part of the image that its neurons read. Few events occur there, so the busiest of
-hundreds of blocks has far more events than the mean, and neighbouring blocks are busy at the same time. For every group, this module
-therefore counts the events in each step and sample that have a row in the group's tables. It uses measured spikes if available, because
-the spikes of an image are clustered. If only counts and rates are known, it draws the counted number of spiking values at random, with
-probabilities proportional to their rates.
+hundreds of blocks has far more events than the mean. For every group, this module therefore counts the events in each step and sample that
+have a row in the group's tables. Without measured spikes, it draws the counted number of spiking values at random, with probabilities
+proportional to their rates.
 """
 
 from __future__ import annotations
@@ -27,13 +26,11 @@ from snnc.compiler.tiles.indexed.tables import IndexTables
 from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.buses import Bus
-from snnc.compiler.tiles.schedule.events import fitted
-from snnc.compiler.tiles.schedule.timeline import EventTimeline, Rounds
+from snnc.compiler.tiles.schedule.timeline import EventTimeline, Rounds, fitted
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 Windows: TypeAlias = Literal["whole", "first", "last", "further forward", "further backward"]
-"""Spikes of a step that blocks read: all spikes, those of the first window (backward) or the last window (forward), or those of each
-further window."""
+"""Spikes of a step that blocks read: all, those of the first (backward) or last window (forward), or those of each further window."""
 LARGEST: Final = 40_000_000
 """Maximum number of elements of a temporary array; for connections that need more, the mean number of events is used."""
 TINY: Final = 1e-9
@@ -41,14 +38,11 @@ TINY: Final = 1e-9
 
 
 def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
-    """Return whether events of `link`, or of its `further` windows, are counted value by value.
-
-    This needs the tables of an exact layout, and arrays of at most :data:`LARGEST` elements.
-    """
+    """Return whether events of `link`, or of its `further` windows, are counted value by value: in exact layouts, in small arrays."""
     if link.indexed is None or not link.events or not layout.exact:
         return False
     problem = layout.problem
-    bus, where = problem.bus[problem.bus_of[link.id]], layout.ranges[link.target]
+    bus, where = problem.bus_into(link), layout.ranges[link.target]
     columns = problem.timeline.spikes(bus.source).size
     if further is not None:
         columns = max(columns, len(further.iteration) * problem.batch)
@@ -63,7 +57,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     where = layout.ranges[link.target]
     each = cost.choice if link.chooses else cost.value + converted(cost, link)
     prices = cost.table_row, cost.single, cost.run, each
-    bus, indexed = layout.problem.bus[layout.problem.bus_of[link.id]], link.indexed
+    bus, indexed = layout.problem.bus_into(link), link.indexed
     assert indexed is not None
     tables, limited = indexed.tables("target", where), bus in layout.problem.limited(backward=backward)
     windows: Windows = "whole" if not limited else "first" if backward else "last"
@@ -147,21 +141,14 @@ def _disjoint(first: Ints, count: Ints) -> Iterator[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class WindowSpikes:
-    """The spikes that blocks read from a bus.
-
-    Attributes
-    ----------
-    spikes
-        Sparse [values, rows x samples].
-    samples
-        Number of samples of a batch.
-    row
-        Row for every iteration or round; -1 if the bus carries no step in it.
-    """
+    """The spikes that blocks read from a bus."""
 
     spikes: Any
+    """Sparse [values, rows x samples]."""
     samples: int
+    """Number of samples of a batch."""
     row: Ints
+    """Row for every iteration or round; -1 if the bus carries no step in it."""
 
     @property
     def rows(self) -> int:
@@ -190,7 +177,7 @@ class WindowSpikes:
 
 
 def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
-    """Return the spikes that blocks read in each iteration or round: all spikes of a step, or those of a window."""
+    """Return the spikes that blocks read in each iteration or round."""
     from scipy.sparse import csc_array
 
     timeline = problem.timeline
@@ -236,7 +223,6 @@ def _walked(tables: IndexTables, prices: Sequence[int]) -> Any:
 
 
 def _spikes(problem: MappingProblem, bus: Bus) -> Any:
-    """Return sparse [values, batches x steps x samples]: 1 where a value spikes, as measured or drawn at random."""
     measured = problem.patterns.get(bus.source.buffer)
     return _drawn(problem, bus) if measured is None else _measured(problem, bus, measured)
 
@@ -262,7 +248,7 @@ def _drawn(problem: MappingProblem, bus: Bus) -> Any:
 
 @lru_cache(maxsize=32)
 def _drawn_once(buffer: str, width: int, counted: bytes, rates: bytes | None) -> Any:
-    """Draw `counted` spikes; cached, because plans of the same network in other orders or on other machines need the same spikes."""
+    """Draw `counted` spikes; cached for plans of the same network in other orders or on other machines."""
     from scipy.sparse import csr_array
 
     random = np.random.default_rng(zlib.crc32(f"{buffer} values".encode()))

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, id_bytes
 
 ROW_BYTES: Final = 1 << 27
-"""Maximum number of bytes of a row: the documented limit of a stream's buffer (a remote buffer has two streams). Longer rows are split."""
+"""Maximum bytes of a row of a remote buffer of Poplar: the documented limit of the buffer of a stream. Longer rows are split."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,19 +43,13 @@ class TileRowShare:
 
 @dataclass(frozen=True)
 class RowCopy:
-    """The copies that move a row; those of different chips run one after another.
-
-    Attributes
-    ----------
-    copies, transfer
-        Number of copies, and the sum of their predicted cycles.
-    fragments
-        Number of fragments on each tile.
-    """
+    """The copies that move a row; those of different chips run one after another."""
 
     copies: int
     transfer: float
+    """Number of copies, and the sum of their predicted cycles."""
     fragments: Ints | Floats
+    """Number of fragments on each tile."""
 
 
 def streaming_bytes(layout: Layout) -> tuple[int, ...]:
@@ -87,10 +81,7 @@ def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
     words, halves = TileRowShare.none(tiles), TileRowShare.none(tiles)
     history = layout.problem.segments.streamed == "history"
     for layer in layout.problem.network.layers:
-        if history:
-            _add_history(layout, layer, words, halves)
-        else:
-            _add_boundary(layout, layer, words, halves)
+        (_add_history if history else _add_boundary)(layout, layer, words, halves)
     for source, relays in layout.relays.items():
         where, samples = np.array([r.tile for r in relays]), np.array([r.samples for r in relays])
         for size, half_words in _relayed(layout, source, history=history):

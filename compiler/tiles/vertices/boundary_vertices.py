@@ -1,7 +1,4 @@
-"""Vertices that save the initial values of a segment of iterations at its boundary, and restore them.
-
-A sequence is divided into segments if the history of all steps does not fit on the tiles. The saved values allow a segment to run again.
-"""
+"""Vertices that save the initial values of a segment of iterations at its boundary, and restore them to run the segment again."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def codelet_costs(program: StepProgram) -> dict[str, CodeletCost]:
     """Return the coefficients of every codelet of `program`.
 
     Keys are codelet names; names that depend on a population end with its id (``"forward.p0"``). Populations of the same structure
-    (kernel, number and kind of links, learned parameters) have equal coefficients, so one codelet serves them.
+    have equal coefficients, so one codelet serves them.
     """
     return network_costs(describe(program))
 
@@ -115,15 +115,16 @@ _RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "table_row": 4, "singl
 # An id: load, subtract the first, compare with the count, branch, advance; additions are counted as part of it.
 _READING: Final = CodeletCost(idle=8, sweep=_SWEEP, event=_EVENT, event_joined=_JOINED, id=5, **_RUNS)
 """Costs of reading windows, which are the same in all vertices of blocks."""
+# An element, which is two floats: load, load the current, add or multiply-add, store, advance.
+_STEP: Final = replace(_READING, row=_ROW, word=_PAIR, word_hit=_NONZERO, element=3)
+"""Costs that forward and backward vertices have in common."""
 
 
 def _partials(layer: Layer) -> dict[str, Any]:
-    """Return the costs of partial products; float16 weights of a row are converted."""
     return {"entry": 8, "entry_vector": 3 + layer.half_rows}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
-    """Return the costs of the forward vertex of a population's blocks."""
     kernel = layer.kernel
     floats = len(kernel.states) - len(kernel.halves)
     loads = len(kernel.inputs) + floats + layer.neuron_parameters
@@ -134,25 +135,20 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
     halves = _HALF * (kept + past.half_others) + 2 * _HALF_STATE * len(kernel.halves)
     fill = 2 * len(kernel.inputs)
     return replace(
-        _READING,
+        _STEP,
         start=24 + _links(layer.incoming),
         sample=6 + _sample(layer.incoming),
         swept_column=2,
         event_vector=2 + layer.half_rows,
-        row=_ROW,
         product=3 + layer.half_rows,
-        word=_PAIR,
-        word_hit=_NONZERO,
         neuron=pair_cycles(kernel.forward) + loads + stores + halves + fill + 2 + _sending(layer),
         pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + halves + 2,
-        element=3,  # two floats: load, load the current, add or multiply-add, store, advance
         window_test=6,  # two comparisons, and, not; shift and or into the mask
         narrow=int(layer.half_numbers),
     )
 
 
 def _backward(layer: Layer) -> CodeletCost:
-    """Return the costs of the backward vertex of a population's blocks."""
     kernel = layer.kernel
     past = layer.past
     loads = 2 * (len(kernel.history) - past.half_states) + len(kernel.saved) - past.half_others
@@ -165,18 +161,14 @@ def _backward(layer: Layer) -> CodeletCost:
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
     learned = [link for link in layer.incoming if link.weight_gradient]
     return replace(
-        _READING,
+        _STEP,
         start=28 + _links(learned),
         sample=4 + _sample(learned),
         swept_column=1,
         event_vector=3,
-        row=_ROW,
         product=4,
-        word=_PAIR,
-        word_hit=_NONZERO,
         neuron=pair_cycles(kernel.backward) + loads + halves + stores + sums + 2,
         pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + halves + 2,
-        element=3,
         **_partials(layer),
     )
 
@@ -187,7 +179,7 @@ def _links(links: Iterable[Link]) -> int:
 
 
 def _sample(links: Iterable[Link]) -> int:
-    """Return the number of instructions per sample for connections that are not dense: their counts, pointers and set-up of loops."""
+    """Return the number of instructions per sample for connections that are not dense: counts, pointers and set-up of loops."""
     return sum(6 if link.events else 4 for link in links if not link.dense)
 
 
@@ -197,14 +189,13 @@ def _sending(layer: Layer) -> int:
 
 
 def _events_only(layer: Layer, per_column: int, event_vector: int, **more: Any) -> CodeletCost:
-    """Return the costs of a vertex that reads further windows; all connections with events are assumed to have further windows."""
+    """Return the costs of a vertex that reads further windows, which all connections with events are assumed to have."""
     links = [link for link in layer.incoming if link.events]
     start, sample = 16 + _links(links), _sample(links)
     return replace(_READING, start=start, sample=sample, swept_column=per_column, event_vector=event_vector, **more)
 
 
 def _source_gradient(layer: Layer) -> CodeletCost:
-    """Return the costs of the vertex that computes the gradient of a block's outputs from the deltas of its targets."""
     links = sum(link.input_gradient for link in layer.outgoing)
     half = any(link.half and link.dense for link in layer.outgoing)
     return CodeletCost(
@@ -290,7 +281,6 @@ def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
 
 
 def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
-    """Return the costs of the codelets that all populations share, by name."""
     copy_ids = 3  # load, store and branch for a word of two 16-bit ids
     next_ids = 7  # load an id; store 16 bits: load the word, mask, shift, or, store; branch
     copy_floats = 2  # load, store and branch for two floats, rounded up

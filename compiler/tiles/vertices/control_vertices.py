@@ -1,7 +1,6 @@
-"""Vertices that control iterations: clocks, and the test for further windows.
+"""Vertices that control iterations: clocks, which count them, and the test for further windows.
 
-A clock counts iterations. A window is a list of the events of a step with a fixed capacity; if it is too small for a step, further windows
-follow in the same iteration.
+A window is a list of the events of a step with a fixed capacity. If a step has more events, further windows follow in the same iteration.
 """
 
 from __future__ import annotations
@@ -49,12 +48,12 @@ def _compared(cost: CodeletCost) -> tuple[Loop, ...]:
 
 
 def most(costs: Mapping[str, CodeletCost], name: str = "most") -> VertexSpec:
-    """Return the vertex that computes the maximum number of further windows that any of some relays needs."""
+    """Return the vertex that computes the maximum of the numbers of further windows that some relays need."""
     return VertexSpec(name, _MOST, costs["most"], _compared(costs["most"]))
 
 
 def most_of_workers(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return the vertex of the deciding tile that computes this maximum, one value for each of its workers."""
+    """Return the vertex of the deciding tile, each worker of which computes the maximum of its share of the reported numbers."""
     return most(costs, "most_of_workers")
 
 

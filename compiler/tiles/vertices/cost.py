@@ -1,25 +1,19 @@
 """Costs of the codelets of the emitted Poplar program: integers used by the prediction and by the printed codelets.
 
-A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``). Its description, a
-:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`, has loops with trips and cycles per trip; the prediction evaluates them with
-expected amounts, and the codelet counts by the same formulas::
+A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``) by the formulas with which the prediction evaluates its loops::
 
     cycles = start + sum of trips x cycles per trip          (or idle, in an iteration without a step for the vertex)
 
-A coefficient is a number of cycles per trip of one of these loops, or a part of it. The values of all coefficients are in
-:mod:`snnc.compiler.tiles.vertices.codelet_costs`; the name of a loop states what its trips are.
+A coefficient is a number of cycles per trip of one of these loops, or a part of it.
+:mod:`snnc.compiler.tiles.vertices.codelet_costs` counts the instructions of each loop as written in C++, one issue each, without dual issue
+(a compiler's loop of load, load, add, store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs).
 
 Columns of a block are processed in pairs (one 64-bit load), and a last single column alone. A *sweep* traverses a list once and keeps up to
 :data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` for a value bus) of sums or deltas in registers, so a list needs
 ``sweeps = ceil(ceil(columns / 2) / EVENT_SWEEP)``. If the last sweep has pairs and a single column, these are stored in two places, which
-costs `event_joined` cycles.
-
-Each coefficient counts the instructions of the loop as written in C++, one issue each: 64-bit loads and stores, ``f32v2`` arithmetic on two
-floats, loads and stores that advance their pointer, one branch per iteration. No dual issue is assumed (a compiler's loop of load, load,
-add, store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs). Equations are evaluated for two neurons of a sample at once, which
-are loaded and stored one by one, because their addresses are not aligned to pairs; a last single neuron is evaluated alone. Starting a
-vertex costs another ``Target.vertex_start_cycles``. In each cycle, a tile issues the instruction of one of its six workers, so a worker
-cycle takes 6 tile cycles. Amounts of vertices that all workers of a tile share (relays, updates, losses) are those of one worker.
+costs `event_joined` cycles. Equations are evaluated for two neurons of a sample at once, which are loaded and stored one by one, because
+their addresses are not aligned to pairs. Starting a vertex costs another ``Target.vertex_start_cycles``. A tile issues the instructions of
+its six workers in turn, so a worker cycle takes 6 tile cycles. Amounts of vertices that all workers share are those of one worker.
 """
 
 from __future__ import annotations
@@ -44,34 +38,23 @@ WINDOWS_LEFT: Final = 20
 
 @dataclass(frozen=True)
 class CodeletCost:
-    """Worker cycles of one codelet: coefficients of its loops.
+    """Worker cycles of one codelet: coefficients of its loops. A codelet uses the coefficients of its own loops; the others are 0.
 
-    A codelet uses the coefficients of its own loops; the others are 0. Each attribute below names what takes these cycles.
+    In vertices of blocks, each coefficient is the cost of the following. Other vertices use some names for other loops, which comments in
+    :mod:`~snnc.compiler.tiles.vertices.codelet_costs` describe.
 
-    Attributes
-    ----------
-    start, idle
-        A run of the vertex in an iteration with a step, in addition to its loops; a run in any other iteration.
-    sample, sweep, swept_column
-        A sample; a sweep over a list; a column whose sum or delta a sweep keeps in registers.
-    event, event_vector, event_joined
-        A spike in a sweep; a pair of its columns; storing the last pair and a single column separately.
-    row, product, dot
-        A row of weights or of another array; the products of a pair of its columns; the product of two deltas and their weights.
-    neuron, pair, window_test
-        The equations of one neuron alone; the equations of two neurons at once; a test whether a neuron is in the support of the surrogate.
-    word, word_hit, id, element
-        A word that is read; a word with a bit set; an id that is found; a value that is copied or compared.
-    entry, entry_vector
-        An entry of a window of partial products, and a pair of its columns.
-    search
-        A halving in a search.
-    lookup, table_row, single, run
-        Tables of indexed connections: an id or value that is looked up; a row that is processed; a run of one value; a longer run.
-    value, sample_value
-        A value of a run; in source gradients, the product of this value for one sample.
-    choice, sample_choice
-        Max pooling: a value of a run that is compared with the maximum; in source gradients, a chosen entry of one sample.
+    * `start`, `idle`: a run of the vertex in an iteration with a step, in addition to its loops; a run in any other iteration;
+    * `sample`, `sweep`, `swept_column`: a sample; a sweep over a list; a column whose sum or delta a sweep keeps in registers;
+    * `event`, `event_vector`, `event_joined`: a spike in a sweep; a pair of its columns; storing a last pair and a single column apart;
+    * `row`, `product`, `dot`: a row of weights or of another array; the products of a pair of its columns; two deltas times their weights;
+    * `neuron`, `pair`: the equations of one neuron alone, and of two neurons at once;
+    * `window_test`: a test whether a neuron is in the support of the surrogate;
+    * `word`, `word_hit`, `id`, `element`: a word that is read; a word with a bit set; an id that is found; a value copied or compared;
+    * `entry`, `entry_vector`: an entry of a window of partial products, and a pair of its columns;
+    * `search`, `lookup`, `table_row`: a halving in a search; an id or value that is looked up in a table; a row of a table;
+    * `single`, `run`, `value`: a run of one value; a longer run; a value of a run;
+    * `sample_value`: in source gradients, the product of a value of a run for one sample;
+    * `choice`, `sample_choice`: in max pooling, a value compared with the maximum; in source gradients, a chosen entry of one sample.
     """
 
     start: int = 0

@@ -1,7 +1,6 @@
-"""Vertices of windowed gradients: they return gradients only to the neurons listed in a window, not to all neurons of a source.
+"""Vertices of windowed gradients, which return only to the neurons that spiked in a step or were near the threshold.
 
-The window lists the neurons that spiked in a step or were near the threshold. Target blocks compute partial products for its entries, which
-are added in two stages.
+A window lists these neurons. Target blocks compute partial products for its entries, which are added in two stages.
 """
 
 from __future__ import annotations

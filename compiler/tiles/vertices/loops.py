@@ -1,7 +1,7 @@
 """Loops of vertices: trip counts and cycles per trip, as formulas that the mapper evaluates and backends print.
 
-A formula consists of numbers, of amounts (fields of the vertex, such as ``count``, and numbers known at run time, such as ``events``) and
-of the functions of this module. The prediction evaluates it with expected amounts; a backend prints it with a C++ expression for each::
+A formula consists of numbers, of functions of this module, and of amounts: fields of the vertex, such as ``count``, and numbers known at
+run time, such as ``events``. A prediction contains expected amounts, emitted code contains a C++ expression for each amount::
 
     >>> sweep = Loop("sweeps", Amount("samples") * sweeps(Amount("count"), 6), as_formula(5))
     >>> sweep.total.value({"samples": 4, "count": 13})
@@ -54,11 +54,11 @@ class Formula:
 
     @cached_property
     def value(self) -> Callable[[Values], Any]:
-        """Function that evaluates the formula; it is compiled once, because the search evaluates it thousands of times."""
+        """Function that evaluates the formula; compiled once, because the search calls it thousands of times."""
         return self._compiled()
 
     def _compiled(self) -> Callable[[Values], Any]:
-        """Compile the formula to the function :attr:`value`."""
+        """Return the function :attr:`value`."""
         raise NotImplementedError
 
     def text(self, texts: Texts) -> str:
@@ -188,22 +188,15 @@ def _operation(sign: Sign, left: Formula, right: Formula) -> Formula:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of a vertex.
-
-    Attributes
-    ----------
-    name
-        The work of a trip, such as "weights of a spike".
-    trips, cycles
-        Number of trips in a run of the vertex, and the worker cycles of a trip.
-    place
-        The part of the vertex that the loop belongs to; None: the vertex itself.
-    """
+    """A loop of a vertex."""
 
     name: str
+    """The work of a trip, such as "weights of a spike"."""
     trips: Formula
     cycles: Formula
+    """Number of trips in a run of the vertex, and the worker cycles of a trip."""
     place: Place | None = None
+    """The part of the vertex that the loop belongs to; None: the vertex itself."""
 
     @cached_property
     def total(self) -> Formula:

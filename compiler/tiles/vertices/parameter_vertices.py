@@ -139,10 +139,7 @@ def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 @lru_cache(maxsize=64)
 def sum_loops(cost: CodeletCost) -> tuple[Loop, ...]:
-    """Return the loops of a worker that adds ``others`` further gradients to the first gradient of ``count`` parameters.
-
-    It adds them in ``passes`` passes.
-    """
+    """Return the loops of a worker that adds ``others`` gradients to the first gradient of each of ``count`` parameters."""
     return (
         *looping("passes over pairs of gradients", pairs(Amount("count")) * Amount("passes"), cost.row, "sums"),
         *looping("pairs of gradients added", pairs(Amount("count")) * Amount("others"), cost.product, "sums"),
@@ -160,7 +157,7 @@ def _with_sums(name: str, cost: CodeletCost) -> tuple[Loop, ...]:
 
 
 def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scaled: bool = False) -> VertexSpec:
-    """Return the vertex that computes the step size and corrections shared by all updates of a step."""
+    """Return the vertex that computes the step size and the bias corrections (of Adam) for all updates of a training step."""
     factor = (LOSS_SCALE,) if scaled else ()
     return VertexSpec("schedule", (*_SCHEDULE, *(_ACCUMULATED if accumulates else ()), *factor), costs["update"])
 
@@ -209,7 +206,6 @@ def weight_rows(costs: Mapping[str, CodeletCost], *, half: bool = False) -> Vert
 
 
 def _weight_rows_half(cost: CodeletCost) -> VertexSpec:
-    """Return the vertex of :func:`weight_rows` for float16 weights."""
     fields = tuple(replace(f, type="half", align=4 if f.name == "rows" else 0) if f.type == "float" else f for f in _WEIGHT_ROWS)
     loops = (
         *looping("runs of tiles", Amount("runs"), cost.run, "lists"),

@@ -103,7 +103,6 @@ def boundary_event_loops(cost: CodeletCost) -> tuple[Loop, ...]:
 
 
 def _request(cost: CodeletCost) -> tuple[Loop, ...]:
-    """Return the loops of a request for further windows: the remaining ids of each list, and one division."""
     return (
         *looping("numbers of ids compared", Amount("numbers"), cost.choice, "request"),
         *looping("remaining windows", as_formula(1), cost.single, "request"),

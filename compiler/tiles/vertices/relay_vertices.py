@@ -25,8 +25,8 @@ from snnc.compiler.tiles.vertices.relay_loops import (
 from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, one, run
 
 SCORE: Final = 12
-"""Number of instructions that compute the score of a spike, a hash that decides at random which spikes are kept. They were counted by
-hand: load, add, three multiplications, five shifts and exclusive ors, compare, add."""
+"""Instructions that compute the score of a spike, a hash that decides at random which spikes are kept: load, add, three multiplications,
+five shifts and exclusive ors, compare, add."""
 _COPY_MASK: Final = (
     run("input", "unsigned", "mask", "a bit for each neuron of a tile and sample", align=8),
     run("output", "unsigned", "copy", "copy of the masks, read in the next iteration", align=8),
@@ -74,49 +74,32 @@ def id_type(width: int) -> Element:
 
 @dataclass(frozen=True)
 class StoredSpikes:
-    """The form in which relays store the spikes of a source.
-
-    Attributes
-    ----------
-    ids
-        Type of an id.
-    bits
-        Whether relays store one bit per value instead of ids.
-    with_support
-        Whether relays also store neurons that receive a gradient without a spike.
-    drops_support
-        Whether a step may have more of these neurons than the store has room for.
-    limited
-        Whether a limit on the spikes sent per step, and the key of the random choice among them, are set at run time.
-    """
+    """The form in which relays store the spikes of a source."""
 
     ids: Element
+    """Type of an id."""
     bits: bool = False
+    """Whether relays store one bit per value instead of ids."""
     with_support: bool = False
+    """Whether relays also store neurons that receive a gradient without a spike."""
     drops_support: bool = False
+    """Whether a step may have more of these neurons than the store has room for."""
     limited: bool = False
+    """Whether a limit on the spikes sent per step, and the key of the random choice among them, are set at run time."""
 
 
 @dataclass(frozen=True)
 class ShownWindow:
-    """A window of a bus that a vertex writes in one pass.
-
-    Attributes
-    ----------
-    with_support
-        Whether the window also contains neurons that receive a gradient without a spike (a window of the backward pass).
-    limited
-        Whether further windows may follow.
-    requesting_passes
-        Number of passes for which the vertex requests further windows.
-    lost
-        Whether the vertex counts spikes beyond the capacity.
-    """
+    """A window of a bus that a vertex writes in one pass."""
 
     with_support: bool
+    """Whether the window also contains neurons that receive a gradient without a spike (a window of the backward pass)."""
     limited: bool
+    """Whether further windows may follow."""
     requesting_passes: int
+    """Number of passes for which the vertex requests further windows."""
     lost: bool
+    """Whether the vertex counts spikes beyond the capacity."""
 
 
 def copy_mask(costs: Mapping[str, CodeletCost]) -> VertexSpec:
@@ -164,9 +147,8 @@ def relay_windows(
     if joins:
         fields += [constant("most_spikes", "maximum spikes stored per step"), constant("most", "maximum ids stored per step"), *_FOUND]
         fields += [_ends("inout")] if stored.with_support else []
-        fields += (
-            [run("inout", "unsigned", "lost_near", "neurons in the surrogate's support that did not fit")] if stored.drops_support else []
-        )
+        if stored.drops_support:
+            fields.append(run("inout", "unsigned", "lost_near", "neurons in the surrogate's support that did not fit"))
     limited = joins and stored.limited
     if limited:
         fields.append(run("input", "float", "limit", "maximum spikes sent per step, and the key of the random choice"))
@@ -212,9 +194,6 @@ def relay_boundary(costs: Mapping[str, CodeletCost], stored: StoredSpikes | None
     return VertexSpec("boundary_events", (*BOUNDARY, *_SHOWN, *fields), cost, boundary_event_loops(cost))
 
 
-# ---- shared fields -----------------------------------------------------------------------------------------------------------
-
-
 def _with_request(cost: CodeletCost, windows: Sequence[ShownWindow]) -> CodeletCost:
     return cost.with_request() if any(window.requesting_passes for window in windows) else cost
 
@@ -226,7 +205,6 @@ def _offsets(buses: int) -> Iterator[FieldSpec]:
 
 
 def _lists(stored: StoredSpikes, way: FieldKind, align: int = 0) -> tuple[FieldSpec, ...]:
-    """Return the fields with the stored spikes of all steps, as lists of ids."""
     return (
         constant("stored", "room for ids per step"),
         run(way, stored.ids, "ids", "ids of all steps", align),
@@ -268,7 +246,6 @@ def _position(i: int, way: FieldKind) -> FieldSpec:
 
 
 def _spikes(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
-    """Return the fields of a window of spikes."""
     return (
         constant(f"capacity{i}", "capacity of the window in ids"),
         constant(f"room{i}", "capacity rounded up to whole words"),

@@ -1,7 +1,6 @@
 """Description of a vertex: its fields with their contents, its loops and its cost.
 
-The mapper counts bytes and cycles from a description; backends print the class and its cycle counts from the same description, and
-connect its fields by name.
+The mapper counts bytes and cycles from it; backends print the class and its cycle counts from it, and connect its fields by name.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ Element: TypeAlias = Literal["float", "int", "unsigned", "unsigned short", "bool
 class FieldSpec:
     """A field of a vertex; it takes a word of tile memory.
 
-    `many`: the field points to several elements, not to a single one. The elements begin at a multiple of `align` bytes (0: the alignment
-    of an element).
+    `many`: the field points to several elements, which begin at a multiple of `align` bytes (0: the alignment of an element).
     """
 
     name: str
@@ -36,10 +34,9 @@ class FieldSpec:
 
 @dataclass(frozen=True)
 class VertexSpec:
-    """A class of vertices.
+    """A class of vertices; `name`, in lower case with underscores, determines the names of classes in backends.
 
-    `name` is in lower case with underscores; backends derive their class names from it. A run with a step takes ``cost.start`` plus the
-    cycles of all `loops`, a run without one takes ``cost.idle``.
+    A run with a step takes ``cost.start`` plus the cycles of all `loops`, a run without one takes ``cost.idle``.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Base class of connections, and functions that draw or check their weights."""
+"""Base class of connections, and functions that draw weights or check given ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WEIGHTS_ONLY: Final = (XavierUniform, XavierNormal, KaimingUniform, KaimingNorm
 
 @dataclass(frozen=True)
 class Branch:
-    """A sequence of operations that reads its source `delay` steps late; the branches of a connection are summed."""
+    """Operations applied in order to the source's value of `delay` steps ago; the branches of a connection are summed."""
 
     operations: tuple[Operation, ...]
     delay: int = 0
@@ -35,8 +35,8 @@ class Branch:
 class Connection(ABC):
     """A connection between two nodes, such as a weight matrix, a convolution or a pooling.
 
-    In methods, `source` and `target` are shapes and `where` is the connection's name in messages. ``snnc.Conv`` is the class
-    ``ConvConnection``; the suffix distinguishes it from the operation ``Conv`` of a graph.
+    In methods, `source` and `target` are shapes, and `where` names the connection in messages. The suffix of a class such as
+    ``ConvConnection``, which is ``snnc.Conv``, distinguishes it from the operation ``Conv`` of a graph.
     """
 
     @property
@@ -65,13 +65,7 @@ class Connection(ABC):
 
 
 def check_target(connection: Connection, source: Shape, target: Shape | None, where: str) -> Shape:
-    """Return the result shape of `connection`, which must equal the target's.
-
-    Raises
-    ------
-    ConnectionShapeError
-        The result has a different shape, or there is no target and the connection does not define its number of outputs.
-    """
+    """Return the result shape of `connection`, or raise a ConnectionShapeError if it is unknown or differs from that of `target`."""
     found = connection.shape_after(source, where)
     wanted = found if target is None else target
     if wanted is None:
@@ -87,13 +81,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
 
 
 def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
-    """Return the random stream of a connection, from its own seed if given, else from `seed`.
-
-    Raises
-    ------
-    InitialiserError
-        The seed is not a non-negative integer.
-    """
+    """Return a connection's random stream, from its own seed if given, else from `seed`; an invalid seed raises an InitialiserError."""
     try:
         return Stream(list(seed) if own_seed is None else own_seed)
     except (TypeError, ValueError):
@@ -101,13 +89,7 @@ def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
 
 
 def check_weights(shape: Shape, what: str) -> None:
-    """Check the number of weights before memory is allocated.
-
-    Raises
-    ------
-    ConnectionShapeError
-        There are too many weights.
-    """
+    """Refuse too many weights before memory is allocated, by raising a ConnectionShapeError."""
     try:
         check_size(shape, what)
         check_memory(math.prod(shape), what)
@@ -118,12 +100,8 @@ def check_weights(shape: Shape, what: str) -> None:
 def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, what: str) -> Array:
     """Draw weights from an initialiser, or check given ones.
 
-    Raises
-    ------
-    ConnectionShapeError
-        Given weights have a different shape, or there would be too many.
-    InitialiserError
-        `init` is neither an array nor an initialiser, it cannot draw weights of this shape, or its values are not finite.
+    Raises a ConnectionShapeError if given weights have a different shape, or there would be too many; raises an InitialiserError if `init`
+    is neither an array nor an initialiser, cannot draw weights of this shape, or is not finite.
     """
     if isinstance(init, type | str) or callable(init):
         raise InitialiserError(f"{what}: {init!r} is neither an array nor an initialiser such as snnc.Normal(0.1).")

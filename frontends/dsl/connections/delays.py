@@ -1,11 +1,11 @@
-"""Delays of individual weights of a connection, converted to one sparse operation per delay."""
+"""Delays of individual weights: a connection whose weights have different delays becomes one sparse operation per delay."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,6 @@ from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.ir.arrays.sparse import Pattern
 from snnc.compiler.ir.graph import Array, Shape
 from snnc.frontends.dsl.errors import SynapticDelayError
-
-
-class DelayInitialiser(Protocol):
-    """An object that draws the delays of a connection's weights."""
-
-    def draw_delays(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """Return integers of 0 or more, in an array of `shape`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -42,19 +34,14 @@ class UniformDelay:
         return generator.integers(operator.index(self.low), operator.index(self.high), shape, endpoint=True)
 
 
-Delays: TypeAlias = "npt.ArrayLike | DelayInitialiser | Any | None"
-"""Integers, an initialiser that draws them, or a scipy.sparse matrix with the pattern of the weights."""
+Delays: TypeAlias = "npt.ArrayLike | Any | None"
+"""Integers, a scipy.sparse matrix with the pattern of the weights, or an object that draws them, such as :class:`UniformDelay`."""
 
 
 def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.random.Generator, where: str) -> Array | None:
-    """Return the delay of each weight in steps: an array of `shape` or, with a `pattern`, one delay per entry of it.
+    """Return the delay of each weight in steps: an array of `shape` or, with a `pattern`, one delay per entry of it; None without delays.
 
-    Returns None if `delays` is None.
-
-    Raises
-    ------
-    SynapticDelayError
-        The delays have a different shape or pattern than the weights, or are not whole numbers of 0 or more.
+    Any other `delays` raise a SynapticDelayError.
     """
     if delays is None:
         return None
@@ -80,7 +67,7 @@ def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.
 def by_delay(
     weight: Array, rows: Array, columns: Array, delays: Array, shape: tuple[int, int], bias: Array | None, learnable: bool
 ) -> Iterator[tuple[int, ir.Sparse]]:
-    """Yield each delay, with its weights as a sparse operation; the first operation has the bias.
+    """Yield each delay and a sparse operation with the weights that have this delay; the first operation has the bias.
 
     `weight`, `rows`, `columns` and `delays` have one value per weight, sorted by row.
     """
@@ -105,8 +92,7 @@ def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -
             f"{what} are a sparse matrix with {matrix.nnz} entries at other places than the {weights} weights; give one delay "
             "for each weight."
         )
-    found: Array = matrix.data
-    return found
+    return np.asarray(matrix.data)
 
 
 def _check_shape(found: Shape, wanted: Shape, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Dense connection: weights between all neurons of two nodes."""
+"""Dense connection: a weight between each neuron of the source and each neuron of the target."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ class DenseConnection(Connection):
     Parameters
     ----------
     outputs
-        Number of target neurons. It is required before another connection and in ``Network.shape_after``; with a target, it must equal
-        the target's size.
+        Number of target neurons, required before another connection and in ``Network.shape_after``; with a target, it must equal its size.
     bias
-        True for a bias, False for none, or the bias as values or initialiser. True uses the initialiser of the weights; if it cannot
-        draw a bias, or the weights are an array, the bias is drawn as in torch's layers
+        True for a bias, False for none, or the bias as values or initialiser. With True, the initialiser of the weights draws the bias. If
+        it cannot draw one, or the weights are an array, the bias is drawn as in torch's layers
         (:class:`~snnc.frontends.dsl.initialisers.FanIn`).
     init
         An initialiser (default: torch's, uniform in ±1/sqrt(inputs)), or the weights themselves, ``[outputs, inputs]``.
@@ -36,8 +35,8 @@ class DenseConnection(Connection):
     learnable
         Whether training changes weight and bias.
     delays
-        Delay of each weight in steps, ``[outputs, inputs]``, or ``snnc.UniformDelay(1, 20)``; None for no delays. They add to the delay
-        of the connection.
+        Delay of each weight in steps, ``[outputs, inputs]``, or ``snnc.UniformDelay(1, 20)``, in addition to the delay of the connection;
+        None for no delays.
 
     Examples
     --------
@@ -60,7 +59,7 @@ class DenseConnection(Connection):
         return None if self.outputs is None else (self.outputs,)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return one branch with a Linear, or for individual delays one branch with a Sparse per delay."""
+        """Return one branch with a Linear or, if the weights have different delays, one branch with a Sparse per delay."""
         inputs, outputs = math.prod(source), self._outputs(source, target, where)
         rng, fans = generator(self.seed, seed, where), Fans(inputs, outputs)
         weight = realise(self.init, (outputs, inputs), fans, rng, f"the weight of {where}")

@@ -1,4 +1,4 @@
-"""Connections that do not mix the values of different neurons: one to one, and flattening."""
+"""Connections between neurons or channels with the same index: one to one, flattening, and batch normalisation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.graph import Shape
+from snnc.compiler.neurons.library.batch_norm import MEAN, SHIFT, SLOPE, VARIANCE, BatchStatistics
 from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, Weights, check_target, draws, generator, realise
 from snnc.frontends.dsl.errors import ConnectionShapeError
 from snnc.frontends.dsl.initialisers import Fans
@@ -44,8 +45,7 @@ class OneToOneConnection(Connection):
             )
         if self.weight is None:
             return (Branch((ir.OneToOne(None, False),)),)
-        scalar = not draws(self.weight) and np.ndim(self.weight) == 0  # type: ignore[arg-type]
-        shape = () if scalar else source
+        shape = source if draws(self.weight) or np.ndim(self.weight) else ()  # type: ignore[arg-type]
         weight = realise(self.weight, shape, Fans(1, 1), generator(self.seed, seed, where), f"the weight of {where}")
         return (Branch((ir.OneToOne(weight, self.learnable),)),)
 
@@ -62,3 +62,42 @@ class FlattenConnection(Connection):
         """Return a Flatten."""
         check_target(self, source, target, where)
         return (Branch((ir.Flatten(),)),)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BatchNormConnection(Connection):
+    """Normalise each channel over samples, steps and space, then scale it: ``y = weight * (x - mean) / sqrt(var + eps) + bias``.
+
+    In training, mean and variance are computed over the batch, space and, without `each_step`, all steps (tdBN; Zheng et al. 2021, DOI
+    10.1609/aaai.v35i12.17320). Otherwise, they are the running statistics, stored as the parameters ``mean`` and ``var``. The connection
+    follows a weight layer: ``[snnc.Conv(8, 3), snnc.BatchNorm()]``. With a single axis, each value is a channel.
+
+    Parameters
+    ----------
+    gain
+        Initial `weight`; for threshold-dependent normalisation, ``alpha * threshold`` of the neurons that follow.
+    momentum
+        Share of the batch's statistics in the new running statistics, as in PyTorch.
+    eps
+        Added to the variance.
+    each_step
+        Whether to compute statistics separately for each step, over samples and space, like a normalisation inside a loop over time.
+    """
+
+    gain: float = 1.0
+    momentum: float = 0.1
+    eps: float = 1e-5
+    each_step: bool = False
+
+    def shape_after(self, source: Shape, where: str) -> Shape:
+        """Return `source`."""
+        return source
+
+    def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
+        """Return a population that stores the statistics, and a Scale."""
+        check_target(self, source, target, where)
+        first = {name: np.full(source, value, np.float32) for name, value in ((MEAN, 0), (VARIANCE, 1), (SHIFT, 0), (SLOPE, 0))}
+        statistics = ir.Population(BatchStatistics(self.momentum, self.eps, self.each_step), source, first)
+        per_channel = (source[0], *(1,) * (len(source) - 1))
+        gain, bias = (np.full(per_channel, value, np.float32) for value in (self.gain, 0))
+        return (Branch((statistics, ir.Scale(gain, bias, learnable=True))),)

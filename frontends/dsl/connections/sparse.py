@@ -1,4 +1,4 @@
-"""Sparse connection: given by a matrix, or drawn at random."""
+"""Sparse connection, with weights given by a matrix or drawn at random."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ MAX_ROWS: Final = 1 << 22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseConnection(Connection):
-    """A sparse connection; training changes its weights, but adds no connections.
-
-    Give exactly one of `matrix`, `density` and `fan_in`.
+    """Some neurons of the source feed each neuron of the target. Give exactly one of `matrix`, `density` and `fan_in`.
 
     Parameters
     ----------
@@ -43,8 +41,8 @@ class SparseConnection(Connection):
     bias
         As in :class:`snnc.Dense`; no bias by default.
     init
-        Initialiser of the weights, by default torch's as in :class:`snnc.Dense`; with `matrix`, it replaces the matrix's values. An
-        initialiser that depends on the fan-in uses the mean number of sources.
+        Initialiser of the weights, by default torch's as in :class:`snnc.Dense`; with `matrix`, it replaces the matrix's values. Its
+        fan-in and fan-out are mean numbers of connections.
     seed, learnable
         As in :class:`snnc.Dense`.
     delays
@@ -114,7 +112,7 @@ class SparseConnection(Connection):
         return result[0], inputs
 
     def _entries(self, shape: tuple[int, int], rng: Stream, where: str) -> tuple[Array | None, Pattern]:
-        """Return the weights of `matrix`, or None without a matrix, and the positions of all weights."""
+        """Return the weights of `matrix`, None without a matrix, and the positions of all weights."""
         if self.matrix is not None:
             return _read_matrix(self.matrix, shape, where)
         outputs, inputs = shape
@@ -135,9 +133,12 @@ def _shape_of(matrix: Any, where: str) -> Shape:
     try:
         return tuple(int(n) for n in np.shape(matrix))
     except (TypeError, ValueError) as error:
-        raise SparseMatrixError(
-            f"{where}: {type(matrix).__name__} is not a matrix of numbers ({error}); give a scipy.sparse array."
-        ) from None
+        raise _not_a_matrix(matrix, error, where) from None
+
+
+def _not_a_matrix(matrix: Any, error: Exception, where: str) -> SparseMatrixError:
+    text = f"{where}: {type(matrix).__name__} is not a matrix of numbers ({error}); give a scipy.sparse array."
+    return SparseMatrixError(text)
 
 
 def _read_matrix(matrix: Any, shape: tuple[int, int], where: str) -> tuple[Array, Pattern]:
@@ -146,9 +147,7 @@ def _read_matrix(matrix: Any, shape: tuple[int, int], where: str) -> tuple[Array
     try:
         rows = csr_array(matrix, dtype=np.float32, copy=True)
     except (TypeError, ValueError) as error:
-        raise SparseMatrixError(
-            f"{where}: {type(matrix).__name__} is not a matrix of numbers ({error}); give a scipy.sparse array."
-        ) from None
+        raise _not_a_matrix(matrix, error, where) from None
     rows.sum_duplicates()
     return rows.data, Pattern(rows.indices.astype(np.int32), rows.indptr.astype(np.int32), shape)
 

@@ -16,17 +16,8 @@ from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.arrays.sizes import MAX_ELEMENTS
 from snnc.compiler.ir.arrays.windows import output_shape
 from snnc.compiler.ir.graph import PoolKind, Shape
-from snnc.frontends.dsl.connections.base import (
-    Branch,
-    Connection,
-    Seed,
-    Weights,
-    check_target,
-    check_weights,
-    generator,
-    realise,
-    realise_bias,
-)
+from snnc.frontends.dsl.connections import base
+from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, Weights, check_target, check_weights
 from snnc.frontends.dsl.errors import ConnectionWindowError
 from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser
 
@@ -34,14 +25,8 @@ Numbers: TypeAlias = "int | Iterable[int]"
 Padding: TypeAlias = "int | str | Iterable[int | tuple[int, int]]"
 
 
-def dimensions_of(source: Shape, what: str, where: str) -> int:
-    """Return the number of spatial dimensions of `source`, (channels, length) or (channels, height, width).
-
-    Raises
-    ------
-    ConnectionWindowError
-        The source has no spatial dimension, or more than two.
-    """
+def _dimensions_of(source: Shape, what: str, where: str) -> int:
+    """Return the number of spatial dimensions of `source`, (channels, length) or (channels, height, width)."""
     if len(source) not in (2, 3):
         raise ConnectionWindowError(
             f"{where}: {what} needs a source of shape (channels, length) or (channels, height, width), but its shape is {source}; give the "
@@ -50,14 +35,8 @@ def dimensions_of(source: Shape, what: str, where: str) -> int:
     return len(source) - 1
 
 
-def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int = 1) -> tuple[int, ...]:
-    """Return one integer per dimension.
-
-    Raises
-    ------
-    ConnectionWindowError
-        The number of values is wrong, or a value is not a whole number of `least` or more.
-    """
+def _numbers(value: Numbers, dimensions: int, what: str, where: str, least: int = 1) -> tuple[int, ...]:
+    """Return one integer of `least` or more per dimension."""
     try:
         found = tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),) * dimensions
     except TypeError:
@@ -69,17 +48,12 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
     return found
 
 
-def pairs(
+def _pairs(
     padding: Padding, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...], where: str
 ) -> tuple[tuple[int, int], ...]:
     """Return the padding (before, after) of each dimension.
 
     With ``"same"`` and an odd number of zeros, the extra zero is at the end, as in PyTorch.
-
-    Raises
-    ------
-    ConnectionWindowError
-        `padding` is neither one or more numbers of 0 or more, nor pairs of such numbers, nor "valid", nor "same" with stride 1.
     """
     if padding == "valid":
         return ((0, 0),) * len(kernel)
@@ -92,20 +66,14 @@ def pairs(
         raise ConnectionWindowError(f"{where}: the padding is {padding!r}; give 'same', 'valid', a number, or (before, after) pairs.")
     if not isinstance(padding, Iterable):
         padding = (padding,) * len(kernel)
-    ends = [numbers(pair, 2, "padding", where, least=0) for pair in padding]
+    ends = [_numbers(pair, 2, "padding", where, least=0) for pair in padding]
     if len(ends) != len(kernel):
         raise ConnectionWindowError(f"{where}: the padding has {len(ends)} entries; give {len(kernel)}, one per dimension.")
     return tuple((before, after) for before, after in ends)
 
 
-def windowed_shape(operation: ir.Conv | ir.Pool, source: Shape, what: str, where: str) -> Shape:
-    """Return the result shape of `operation` for `source`.
-
-    Raises
-    ------
-    ConnectionWindowError
-        The operation does not fit the source.
-    """
+def _windowed_shape(operation: ir.Conv | ir.Pool, source: Shape, what: str, where: str) -> Shape:
+    """Return the result shape of `operation` for `source`."""
     try:
         return output_shape(what, operation, source)
     except (WindowError, ChannelError) as error:
@@ -156,24 +124,24 @@ class ConvConnection(Connection):
 
     def shape_after(self, source: Shape, where: str) -> Shape:
         """Return (channels, *number of windows per dimension)."""
-        return windowed_shape(self._operation(source, where), source, "Conv", where)
+        return _windowed_shape(self._operation(source, where), source, "Conv", where)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
         """Return a Conv."""
         check_target(self, source, target, where)
         operation = self._operation(source, where)
-        rng, (outputs, inputs, *kernel) = generator(self.seed, seed, where), operation.weight.shape
+        rng, (outputs, inputs, *kernel) = base.generator(self.seed, seed, where), operation.weight.shape
         fans = Fans(inputs * math.prod(kernel), outputs * math.prod(kernel))
-        weight = realise(self.init, operation.weight.shape, fans, rng, f"the weight of {where}")
-        bias = realise_bias(self.bias, self.init, outputs, fans, rng, where)
+        weight = base.realise(self.init, operation.weight.shape, fans, rng, f"the weight of {where}")
+        bias = base.realise_bias(self.bias, self.init, outputs, fans, rng, where)
         return (Branch((replace(operation, weight=weight, bias=bias),)),)
 
     def _operation(self, source: Shape, where: str) -> ir.Conv:
         """Return the operation with weights of 0."""
-        dimensions = dimensions_of(source, "Conv", where)
-        kernel = numbers(self.kernel, dimensions, "kernel", where)
-        stride, dilation = (numbers(n, dimensions, what, where) for n, what in ((self.stride, "stride"), (self.dilation, "dilation")))
-        padding = pairs(self.padding, kernel, stride, dilation, where)
+        dimensions = _dimensions_of(source, "Conv", where)
+        kernel = _numbers(self.kernel, dimensions, "kernel", where)
+        stride, dilation = (_numbers(n, dimensions, what, where) for n, what in ((self.stride, "stride"), (self.dilation, "dilation")))
+        padding = _pairs(self.padding, kernel, stride, dilation, where)
         try:
             channels, groups = operator.index(self.channels), operator.index(self.groups)
         except TypeError:
@@ -214,7 +182,7 @@ class SumPoolConnection(Connection):
 
     def shape_after(self, source: Shape, where: str) -> Shape:
         """Return (channels, *number of windows per dimension)."""
-        return windowed_shape(self._operation(source, where), source, self.public_name, where)
+        return _windowed_shape(self._operation(source, where), source, self.public_name, where)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
         """Return a Pool."""
@@ -222,18 +190,21 @@ class SumPoolConnection(Connection):
         return (Branch((self._operation(source, where),)),)
 
     def _operation(self, source: Shape, where: str) -> ir.Pool:
-        dimensions = dimensions_of(source, self.public_name, where)
-        kernel = numbers(self.kernel, dimensions, "kernel", where)
-        stride = kernel if self.stride is None else numbers(self.stride, dimensions, "stride", where)
-        dilation = numbers(self.dilation, dimensions, "dilation", where)
-        padding = pairs(self.padding, kernel, stride, dilation, where)
+        dimensions = _dimensions_of(source, self.public_name, where)
+        kernel = _numbers(self.kernel, dimensions, "kernel", where)
+        stride = kernel if self.stride is None else _numbers(self.stride, dimensions, "stride", where)
+        dilation = _numbers(self.dilation, dimensions, "dilation", where)
+        padding = _pairs(self.padding, kernel, stride, dilation, where)
         counts = bool(getattr(self, "count_padding", True))
         return ir.Pool(self.kind, kernel, stride, padding, dilation, bool(self.ceil), counts)
 
 
 @dataclass(frozen=True, repr=False)
 class MaxPoolConnection(SumPoolConnection):
-    """Maximum of each window, which for spikes is their logical or; parameters as in :class:`snnc.SumPool`."""
+    """Maximum of each window, for spikes 1 if the window contains one; parameters as in :class:`snnc.SumPool`.
+
+    Padding is never the maximum.
+    """
 
     kind: ClassVar[PoolKind] = "max"
 

@@ -1,6 +1,6 @@
 """Reference interpreter of NIR files: evaluates the equations of the standard node by node and step by step, in float64.
 
-Its only code in common with :func:`~snnc.frontends.nir.load.load_nir` is the file reader; it uses neither snnc's graph nor its neurons.
+It uses neither snnc's graph nor its neurons, so that comparing it with :func:`~snnc.frontends.nir.load.load_nir` is meaningful.
 """
 
 from __future__ import annotations
@@ -16,25 +16,9 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Array
 from snnc.frontends.nir.errors import NirSimulationError, NirTimeStepError
-from snnc.frontends.nir.interpreter.node_functions import (
-    Conventions,
-    Function,
-    NirNeuron,
-    conventions_of,
-    function,
-    spread,
-)
+from snnc.frontends.nir.interpreter.node_functions import Conventions, Function, NirNeuron, conventions_of, function, spread
 from snnc.frontends.nir.interpreter.shapes import entering_shapes
-from snnc.frontends.nir.interpreter.wired_graph import (
-    INTEGRATING,
-    SPIKING,
-    Edge,
-    Unfolded,
-    delay_lags,
-    edge_lags,
-    step_order,
-    unfold,
-)
+from snnc.frontends.nir.interpreter.wired_graph import INTEGRATING, SPIKING, Edge, Unfolded, delay_lags, edge_lags, step_order, unfold
 from snnc.frontends.nir.reading.reader import read_nir
 
 MAX_DELAY: Final = 65_535
@@ -43,27 +27,14 @@ MAX_DELAY: Final = 65_535
 
 @dataclass(frozen=True, eq=False)
 class InterpretedRun:
-    """Results of running a file's network.
+    """Results of running a file's network."""
 
-    Parameters
-    ----------
-    outputs
-        Values [T, B, *shape], by output.
-    spikes
-        Spikes [T, B, *shape], by node that fires (IF, LIF, CubaLIF, Threshold).
-    states
-        Values after each step [T, B, *shape], by neuron and state (``v``, ``syn``).
-    margins
-        Membrane potential (input of a Threshold node) minus threshold [T, B, *shape], before a reset, by node that fires.
-    late
-        Edges that read the previous step.
-    """
-
-    outputs: dict[str, Array] = field(default_factory=dict)
-    spikes: dict[str, Array] = field(default_factory=dict)
+    outputs: dict[str, Array] = field(default_factory=dict)  # values [T, B, *shape], by output
+    spikes: dict[str, Array] = field(default_factory=dict)  # [T, B, *shape], by node that fires
     states: dict[str, dict[str, Array]] = field(default_factory=dict)
-    margins: dict[str, Array] = field(default_factory=dict)
-    late: tuple[Edge, ...] = ()
+    """Values after each step [T, B, *shape], by neuron and state (``v``, ``syn``)."""
+    margins: dict[str, Array] = field(default_factory=dict)  # membrane potential (input of a Threshold) minus threshold, before a reset
+    late: tuple[Edge, ...] = ()  # edges that read the previous step
 
 
 def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None = None, dialect: str = "nir") -> InterpretedRun:
@@ -97,7 +68,7 @@ def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None 
 
 
 class _Machine:
-    """Runs an unfolded graph step by step."""
+    """Runs an unfolded graph step by step; `edges` is 1 for each edge that reads the previous step, and 0 for other edges."""
 
     def __init__(self, unfolded: Unfolded, dt: float, how: Conventions) -> None:
         self.nodes, self.dt, self.how = unfolded.nodes, dt, how
@@ -106,7 +77,6 @@ class _Machine:
         if any(lag.min() < 0 or lag.max() > MAX_DELAY for lag in self.lags.values()):
             raise NirSimulationError(f"a delay is negative or longer than {MAX_DELAY:,} steps of {dt:g} s.")
         self.edges = edge_lags(unfolded, self.lags, late_spikes=how.late_spikes)
-        """Number of steps, 0 or 1, by which each edge is late."""
         self.order = step_order(unfolded, self.edges, self.lags)
         self.shapes = entering_shapes(unfolded)
         self.lags = {name: spread(lag.astype(np.float64), self.shapes[name]).astype(np.int64) for name, lag in self.lags.items()}

@@ -1,4 +1,4 @@
-"""Computation of each NIR node in one forward-Euler step, in float64, following the equations of the standard."""
+"""The function of each NIR node in one forward-Euler step, in float64, following the equations of the standard."""
 
 from __future__ import annotations
 
@@ -20,36 +20,16 @@ Function: TypeAlias = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Conventions:
-    """Conventions of a framework for its files; the defaults are those of the standard.
+    """Conventions of a framework for its files; the defaults are those of the standard."""
 
-    Parameters
-    ----------
-    dt
-        Default seconds per step.
-    at_threshold
-        Whether neurons fire at their threshold, and not only above it.
-    subtracts_later
-        Whether a spike subtracts the threshold from the membrane potential in the next step.
-    late_spikes
-        Whether other nodes read a spike one step late.
-    unscaled_currents
-        Whether currents enter unscaled, regardless of dt, r and w_in.
-    unscaled_jumps
-        Whether neurons without time constants add ``r*i`` per step, and synapses ``w_in*i``, regardless of dt.
-    starts_at
-        Fields with the initial membrane potential, in order of preference; 0 if a node has none of them.
-    bypass_weights
-        Whether the input of a nested recurrent graph bypasses the recurrent weights.
-    """
-
-    dt: float = 1e-4
-    at_threshold: bool = False
-    subtracts_later: bool = False
-    late_spikes: bool = False
-    unscaled_currents: bool = False
-    unscaled_jumps: bool = False
-    bypass_weights: bool = False
-    starts_at: tuple[str, ...] = ()
+    dt: float = 1e-4  # default seconds per step
+    at_threshold: bool = False  # whether neurons fire at their threshold, and not only above it
+    subtracts_later: bool = False  # whether a spike subtracts the threshold in the next step
+    late_spikes: bool = False  # whether other nodes read a spike one step late
+    unscaled_currents: bool = False  # whether currents enter unscaled, regardless of dt, r and w_in
+    unscaled_jumps: bool = False  # whether I and IF add ``r*i`` per step, and synapses ``w_in*i``, regardless of dt
+    bypass_weights: bool = False  # whether the input of a nested recurrent graph bypasses the recurrent weights
+    starts_at: tuple[str, ...] = ()  # fields with the initial membrane potential, in order of preference; 0 if a node has none
 
 
 _CONVENTIONS: Final[Mapping[str, Conventions]] = {
@@ -62,19 +42,10 @@ _CONVENTIONS: Final[Mapping[str, Conventions]] = {
 
 
 def conventions_of(dialect: str) -> Conventions:
-    """Return the conventions of `dialect`.
-
-    Raises
-    ------
-    NirDialectError
-        The dialect is unknown.
-    """
+    """Return the conventions of `dialect`; an unknown dialect raises a NirDialectError."""
     if dialect not in _CONVENTIONS:
         raise NirDialectError(f"the dialect {dialect[:60]!r} is unknown.")
     return _CONVENTIONS[dialect]
-
-
-# ---- nodes without a state --------------------------------------------------------------------------------------------
 
 
 def function(node: NirNode, shape: Shape, how: Conventions) -> Function:
@@ -132,24 +103,11 @@ def spread(value: Array, shape: Shape) -> Array:
     return np.asarray(value.reshape(shape), np.float64)
 
 
-# ---- neurons ----------------------------------------------------------------------------------------------------------
-
-
 class NirNeuron:
-    """A neuron node and its state: membrane potentials [B, *shape] and, for the current-based types, synaptic currents, which start at 0.
+    """A neuron node (I, IF, LI, LIF, CubaLI or CubaLIF) and its state.
 
-    Parameters
-    ----------
-    node
-        Node of type I, IF, LI, LIF, CubaLI or CubaLIF.
-    shape
-        Shape of the neurons in one sample.
-    batch
-        Number of samples.
-    dt
-        Seconds per step.
-    how
-        Conventions of the framework.
+    The state is membrane potentials [B, *shape] and, for CubaLI and CubaLIF, synaptic currents, which start at 0. `shape` is that of the
+    neurons in one sample, and `dt` is in seconds per step.
     """
 
     def __init__(self, node: NirNode, shape: Shape, batch: int, dt: float, how: Conventions) -> None:

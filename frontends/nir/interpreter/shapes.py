@@ -19,16 +19,12 @@ _WINDOWS: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
 
 
 def entering_shapes(unfolded: Unfolded) -> dict[str, Shape]:
-    """Return the input shape of each node.
+    """Return the input shape of each node; a shape that cannot be determined raises a NirSimulationError.
 
-    If the fields of a node do not fix its input shape, it is the output shape of the source with the most axes; without a source of known
-    shape, it is the shape of the fields. Leading axes of size 1 that an Input declares (the exporter's batch) are removed if its targets
-    agree on the other axes.
-
-    Raises
-    ------
-    NirSimulationError
-        A shape cannot be determined.
+    A weight matrix, or the shape that an Input declares, fixes the shape of its node. An Input that declares none gets the shape of its
+    first target with a known shape. Any other node gets the output shape of its source with the most axes or, without a source of known
+    shape, the shape of its largest field (a convolution: its declared input shape). Leading axes of size 1 that an Input declares (the
+    exporter's batch) are removed if its targets agree on the other axes.
     """
     sources, targets = unfolded.sources(), unfolded.targets()
     found: dict[str, Shape] = {}
@@ -88,13 +84,7 @@ def _readable_shape(node: NirNode, given: Shape) -> Shape | None:
 
 
 def leaving_shape(node: NirNode, shape: Shape) -> Shape:
-    """Return the output shape of `node` for the input shape `shape`.
-
-    Raises
-    ------
-    NirSimulationError
-        No window fits.
-    """
+    """Return the output shape of `node` for the input shape `shape`, or raise a NirSimulationError if no window fits."""
     if node.type in ("Linear", "Affine"):
         return (node.fields["weight"].shape[0],)
     if node.type == "Flatten":
@@ -118,7 +108,7 @@ def leaving_shape(node: NirNode, shape: Shape) -> Shape:
 
 
 def _joined(node: NirNode, axes: int) -> tuple[int, int]:
-    """Return the first and last axis joined by a Flatten, counted within one sample."""
+    """Return the first and last axis that a Flatten joins, counted within one sample."""
     if axes < 2:
         return 0, 0
     first, last = (int(node.fields[f].reshape(-1)[0]) % axes for f in ("start_dim", "end_dim"))

@@ -1,7 +1,4 @@
-"""Flatten NIR graphs for the interpreter, and find the lags of edges and the order of nodes within a step.
-
-The module shares no code with :func:`~snnc.frontends.nir.load.load_nir`, so that comparing the two is meaningful.
-"""
+"""Flatten NIR graphs for the interpreter, and find the order of nodes within a step and the edges that read the previous step."""
 
 from __future__ import annotations
 
@@ -50,17 +47,8 @@ class Unfolded:
 def unfold(graph: NirGraph, *, bypass_weights: bool = False) -> Unfolded:
     """Flatten nested graphs, and add Inputs and Outputs to nodes without incoming or outgoing edges.
 
-    Parameters
-    ----------
-    graph
-        The outermost graph of the file.
-    bypass_weights
-        Whether to connect a nested graph's Input directly to the neurons if the file connects it to their recurrent weights.
-
-    Raises
-    ------
-    NirSimulationError
-        An edge refers to a missing node, or to a nested graph with several inputs or outputs.
+    With `bypass_weights`, a nested graph's Input is connected directly to the neurons if the file connects it to their recurrent weights.
+    An edge to a missing node, or to a nested graph with several inputs or outputs, raises a NirSimulationError.
     """
     places: dict[Place, NirNode] = {}
     links: dict[tuple[Place, Place], None] = {}
@@ -130,9 +118,6 @@ def _unused(name: str, taken: Mapping[str, object]) -> str:
     return next(n for n in names if n not in taken)
 
 
-# ---- time -------------------------------------------------------------------------------------------------------------
-
-
 def delay_lags(unfolded: Unfolded, dt: float) -> dict[str, Array]:
     """Return the delays of each Delay node's values in whole steps."""
     return {
@@ -143,14 +128,9 @@ def delay_lags(unfolded: Unfolded, dt: float) -> dict[str, Array]:
 
 
 def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: bool) -> dict[Edge, int]:
-    """Return the lag of each edge: 0 if it reads this step, 1 if it reads the previous step.
+    """Return the lag of each edge: 1 if it closes a cycle or, with `late_spikes`, leaves a spiking neuron, and so reads the previous step.
 
-    An edge reads the previous step if it closes a cycle or, with `late_spikes`, if it leaves a spiking neuron.
-
-    Raises
-    ------
-    NirSimulationError
-        A cycle contains neither a neuron nor a delay.
+    A cycle with neither a neuron nor a delay raises a NirSimulationError.
     """
     found = {edge: int(late_spikes and unfolded.nodes[edge[0]].type in SPIKING) for edge in unfolded.edges}
     delayed = {edge for edge in unfolded.edges if found[edge] or _waits(edge[1], lags)}
@@ -207,13 +187,7 @@ def step_order(unfolded: Unfolded, edges: Mapping[Edge, int], lags: Mapping[str,
 
 
 def _sorted(nodes: Iterable[str], edges: Iterable[Edge]) -> list[str]:
-    """Return the nodes in topological order; ties keep the given order.
-
-    Raises
-    ------
-    NirSimulationError
-        There is a cycle.
-    """
+    """Return the nodes in topological order; ties keep the given order."""
     rank = {name: number for number, name in enumerate(nodes)}
     graph: nx.DiGraph[str] = nx.DiGraph(edges)
     graph.add_nodes_from(rank)

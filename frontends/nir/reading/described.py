@@ -1,8 +1,8 @@
 """snnc's description of a graph in a NIR file, which restores what NIR nodes cannot store.
 
 The description is text in the file's metadata (:mod:`snnc.frontends.common.notes`). Its graph is used only if it computes the same values
-as the file's nodes on random inputs. Weights and time constants always come from the nodes: the description refers to arrays of the graph
-that is built from the nodes, by ``[node, field, shape]``.
+as the file's nodes on random inputs. The description refers to arrays of the graph that is built from the nodes by
+``[node, field, shape]``, so that changed weights in the file take effect; it contains only arrays that this graph lacks.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from snnc.frontends.nir.dialects import Dialect
 from snnc.frontends.nir.errors import NirDescriptionError
 
 _NAME: Final = ""
-"""Key of the node itself among the names of its ports."""
+"""Key, in place of a port, under which the description stores the name of a node in the file."""
 _BATCH: Final = 2
+"""Number of samples of the comparison."""
 _STEPS: Final = 16
-"""Numbers of samples and steps of the comparison; delays add steps."""
+"""Number of steps of the comparison, without those for delays."""
 _DELAYS: Final = 48
-"""Maximum number of steps compared in addition to ``_STEPS``, so that delayed values arrive."""
+"""Maximum number of steps added so that delayed values arrive."""
 _ROUNDS: Final = 3
 """Number of random inputs in the comparison of a small network."""
 _SMALL_WORK: Final = 1e7
@@ -39,14 +40,8 @@ _TOLERANCE: Final = 1e-4
 def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str | None:
     """Return the description of `graph`, or None if it would be too long.
 
-    Parameters
-    ----------
-    graph
-        The written graph.
-    written
-        The graph that a reader would build from the file's nodes.
-    names
-        Name of each node in the file; nodes of `graph` that are not in the file are missing.
+    `written` is the graph that a reader would build from the file's nodes, and `names` contains the name in the file of each node of
+    `graph` that the file contains.
     """
 
     def place_of(node: str, field: str) -> list[Any] | None:
@@ -105,10 +100,7 @@ def _array_at(graph: Graph, place: Any) -> Array | None:
 def _compare(candidate: Graph, reference: Graph, names: Mapping[str, str]) -> None:
     """Run the described graph `candidate` and the graph of the nodes `reference` on random input, and compare the results.
 
-    Raises
-    ------
-    SnncError
-        The results differ, the graphs have different inputs or outputs, or running them needs too many operations.
+    Raises a SnncError if the results differ, the graphs have different inputs or outputs, or running them needs too many operations.
     """
     ports = [verify(graph) for graph in (candidate, reference)]
     for kind in (Input, Output):

@@ -33,7 +33,7 @@ TYPES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 IGNORED: Final = frozenset({"type", "metadata", "input_type", "output_type"})
 """Members of a node that are not read as fields."""
 NEURONS: Final = frozenset({"I", "IF", "LI", "LIF", "CubaLI", "CubaLIF"})
-"""Types with a state; a cycle through one of them is well defined."""
+"""Types with a membrane potential; a cycle through one of them is well defined."""
 ELEMENTWISE: Final = NEURONS | {"Threshold", "Scale", "Delay"}
 """Types whose fields contain one value per neuron, or a single value for all."""
 FIRING: Final = frozenset({"IF", "LIF", "CubaLIF"})
@@ -46,24 +46,12 @@ WHOLE: Final = frozenset({"shape", "input_shape", "stride", "dilation", "groups"
 
 @dataclass(frozen=True, eq=False)
 class NirNode:
-    """A node as stored in the file.
+    """A node as stored in the file."""
 
-    Parameters
-    ----------
-    path
-        Names from the outermost graph inwards, for messages.
-    type
-        One of :data:`TYPES`.
-    fields
-        Arrays by field name.
-    words
-        Texts by field name (a convolution's padding ``"same"`` or ``"valid"``).
-    """
-
-    path: str
-    type: str
-    fields: Mapping[str, Array] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
+    path: str  # names from the outermost graph inwards, for messages
+    type: str  # one of :data:`TYPES`
+    fields: Mapping[str, Array] = field(default_factory=dict)  # arrays by field name
+    words: Mapping[str, str] = field(default_factory=dict)  # texts by field name (a convolution's padding ``"same"`` or ``"valid"``)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Flatten nested NIR graphs into one graph."""
+"""Flatten nested NIR graphs into one graph without nested graphs."""
 
 from __future__ import annotations
 
@@ -42,10 +42,8 @@ class Flat:
 def flatten(graph: NirGraph) -> Flat:
     """Inline nested graphs; an edge to a nested graph enters its only Input, an edge from it leaves its only Output.
 
-    Raises
-    ------
-    NirError
-        An edge is invalid, a nested graph with edges does not have exactly one Input and one Output, or a node is not connected.
+    Raises a NirError if an edge is invalid, a nested graph does not have exactly one Input or Output for its edges, or a node is not
+    connected.
     """
     flat = Flat()
     _inline(graph, flat, outermost=True)
@@ -73,7 +71,7 @@ def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[
 
 
 def _only(graph: NirGraph, kind: Literal["Input", "Output"], ends: dict[str, tuple[str, str]], side: int) -> str:
-    """Return the path of the graph's only Input or Output; empty if there is not exactly one."""
+    """Return the path at which edges enter (side 0) or leave (side 1) the graph's only Input or Output; empty if it has none or several."""
     found = [name for name, node in graph.nodes.items() if isinstance(node, NirNode) and node.type == kind]
     return ends[found[0]][side] if len(found) == 1 else ""
 
@@ -121,11 +119,9 @@ def _add_ends(flat: Flat) -> None:
             _check_end(name, node, flat)
             continue
         if not flat.into(name):
-            end = _end_node("Input", name, flat)
-            flat.connect(end, name)
+            flat.connect(_end_node("Input", name, flat), name)
         if not flat.out_of(name):
-            end = _end_node("Output", name, flat)
-            flat.connect(name, end)
+            flat.connect(name, _end_node("Output", name, flat))
     for kind in ("Input", "Output"):
         if not any(node.type == kind for node in flat.nodes.values()):
             raise NirUnconnectedError(f"the graph has no {kind}; add one.")

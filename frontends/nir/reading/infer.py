@@ -27,13 +27,7 @@ class Shapes:
 
 
 def infer(flat: Flat) -> Shapes:
-    """Infer and check the shapes of all nodes.
-
-    Raises
-    ------
-    NirShapeError
-        Shapes do not match, or cannot be inferred.
-    """
+    """Infer and check the shapes of all nodes; raises a NirShapeError if they do not match or cannot be inferred."""
     shapes = Shapes()
     # Nodes in `stuck` are inferred from a part of their inputs when `waiting` is empty.
     waiting, stuck, tried = deque(flat.nodes), deque(flat.nodes), 0
@@ -60,7 +54,7 @@ def infer(flat: Flat) -> Shapes:
 
 
 def _infer_node(name: str, flat: Flat, shapes: Shapes, *, wait: bool) -> bool:
-    """Infer the shapes of a node; with `wait`, only if all its inputs are known or the node itself defines its shape."""
+    """Infer the shapes of a node, if possible; with `wait`, only if all its inputs are known or the node itself defines its shape."""
     node = flat.nodes[name]
     sources = flat.into(name)
     known = [shapes.leaving[s] for s in sources if s in shapes.leaving]
@@ -70,28 +64,24 @@ def _infer_node(name: str, flat: Flat, shapes: Shapes, *, wait: bool) -> bool:
     if entering is None:
         return False
     leaving = _leaving(node, entering)
-    for shape in (entering, leaving):
-        _check(shape, node)
+    try:
+        for shape in (entering, leaving):
+            check_size(shape, f"{node.path!r} ({node.type})")
+    except SnncError as error:
+        raise NirShapeError(error.text) from None
     shapes.entering[name], shapes.leaving[name] = entering, leaving
     return True
 
 
-def _check(shape: Shape, node: NirNode) -> None:
-    try:
-        check_size(shape, f"{node.path!r} ({node.type})")
-    except SnncError as error:
-        raise NirShapeError(error.text) from None
-
-
 def _entering(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shapes: Shapes) -> Shape | None:
-    """Return the input shape of `node`, from its fields or its inputs; None if it is unknown so far."""
+    """Return the input shape of `node`, from its fields or its neighbours; None if it is unknown so far."""
     if node.type in ("Affine", "Linear"):
         return _columns(node)
     if node.type in ELEMENTWISE:
         shape = _field_shape(node)
         if size(shape) > 1 and not any(size(k) == size(shape) for k in known):
             return shape
-        return _largest_rank(known) if known else None
+        return max(known, key=len) if known else None
     if node.type in ("Input", "Output"):
         declared = _declared(node)
         if declared is not None:
@@ -100,8 +90,8 @@ def _entering(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shap
         found = after if node.type == "Input" else known
         return found[0] if found else None
     if node.type == JUNCTION:
-        return _largest_rank(known) if known else _declared(node)
-    return _largest_rank(known) if known else _convolved(node)
+        return max(known, key=len) if known else _declared(node)
+    return max(known, key=len) if known else _convolved(node)
 
 
 def _convolved(node: NirNode) -> Shape | None:
@@ -116,10 +106,6 @@ def _convolved(node: NirNode) -> Shape | None:
 def _channels(node: NirNode) -> int:
     """Return the number of input channels of a convolution."""
     return int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0])
-
-
-def _largest_rank(known: Sequence[Shape]) -> Shape:
-    return max(known, key=len)
 
 
 def _columns(node: NirNode) -> Shape:
@@ -154,7 +140,7 @@ def _declared(node: NirNode) -> Shape | None:
 
 
 def _without_batch(name: str, declared: Shape, flat: Flat) -> Shape:
-    """Remove leading axes of size 1 from the declared shape of an Input if no reader expects them; some exporters declare a batch of 1."""
+    """Return the declared shape of an Input without leading axes of size 1, an exporter's batch, unless a reader expects them."""
     readers = [_readable(flat.nodes[target], declared) for target in flat.out_of(name)]
     readable = readers[0] if readers and readers[0] and readers.count(readers[0]) == len(readers) else declared
     if readable == declared or declared != (*(1,) * (len(declared) - len(readable)), *readable):

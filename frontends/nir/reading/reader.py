@@ -31,13 +31,7 @@ MAX_RANK: Final = 64
 
 
 def read_nir(path: Path) -> NirGraph:
-    """Return the checked graph of a file.
-
-    Raises
-    ------
-    NirError
-        A part of the file is invalid; the class of the error says which.
-    """
+    """Return the checked graph of a file, or raise a NirError whose class says which part of the file is invalid."""
     storage = HdfFile(path)
     try:
         return _FileReader(storage).root(path)

@@ -1,4 +1,4 @@
-"""Read HDF5 defensively: only plain members of the file itself, after checking their sizes."""
+"""Read HDF5 files that may be damaged or malicious: only members stored in the file itself, after checking their sizes."""
 
 from __future__ import annotations
 
@@ -30,17 +30,11 @@ MAX_ABSENT: Final = 1_000
 _ADDRESS: Final = 8
 """Size in bytes of addresses and lengths in the file."""
 _EXPANSION: Final = 1_100
-"""Largest accepted ratio of array size to file size. Compression by deflate reaches at most 1032, so a larger array was never written."""
+"""Maximum ratio of array size to file size. Compression by deflate reaches at most 1032, so a larger array was never written."""
 
 
 class HdfFile:
-    """An open HDF5 file with read limits.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
+    """An open HDF5 file with read limits; methods raise a NirError if a part of the file is invalid or exceeds them."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -68,10 +62,11 @@ class HdfFile:
         self.members -= len(group)
         if self.members < 0:
             raise NirTooLargeError(f"{where} brings the file to more than {MAX_MEMBERS:,} nodes and fields; split the network.")
-        found = tuple(group)
-        for name in found:
-            _check_name(name, where)
-        return found
+        for name in group:
+            # h5py returns a name that is not UTF-8 as bytes.
+            if not isinstance(name, str) or not 0 < len(name.encode("utf-8", "replace")) <= MAX_TEXT:
+                raise NirFieldError(f"{where} has a member whose name is not UTF-8 text of at most {MAX_TEXT} bytes: {name!r:.60}.")
+        return tuple(group)
 
     def member(self, group: Any, name: str, where: str) -> Any:
         """Return the member `name` of `group`; None if the group has none."""
@@ -86,13 +81,7 @@ class HdfFile:
         return group[name]
 
     def numbers(self, dataset: Any, where: str) -> Array:
-        """Read a dataset of numbers: integers and booleans as int64, others as float32 or float64.
-
-        Raises
-        ------
-        NirError
-            The dataset does not contain numbers, is too large, or is stored outside the file.
-        """
+        """Read a dataset of numbers: integers and booleans as int64, others as float32 or float64."""
         self._check(dataset, where)
         if dataset.dtype.kind not in "fiub":
             raise NirFieldError(f"{where} contains {_kind(dataset.dtype)} instead of numbers.")
@@ -106,7 +95,7 @@ class HdfFile:
     def text(self, dataset: Any, where: str) -> str:
         """Read a dataset that contains a name."""
         self._check(dataset, where)
-        # HDF5 can crash on other types declared by a damaged file, so they are not read.
+        # HDF5 can crash on other types declared by a damaged file, so values of these are not read.
         readable = h5py.check_string_dtype(dataset.dtype) is not None and dataset.size == 1 and dataset.dtype.itemsize <= MAX_TEXT
         value = np.asarray(dataset[()], object).reshape(-1)[0] if readable else None
         found = _decoded(value)
@@ -125,13 +114,7 @@ class HdfFile:
         return isinstance(dataset, h5py.Dataset) and dataset.shape == () and h5py.check_string_dtype(dataset.dtype) is not None
 
     def pairs(self, dataset: Any, where: str) -> tuple[tuple[str, str], ...]:
-        """Read a dataset of pairs of names.
-
-        Raises
-        ------
-        NirEdgeError
-            The dataset does not contain pairs of names.
-        """
+        """Read a dataset of pairs of names."""
         self._check(dataset, where)
         if dataset.size == 0:
             return ()
@@ -194,16 +177,10 @@ class HdfFile:
 
 
 def _reason(error: OSError) -> str:
-    """Return HDF5's message without details."""
+    """Return the message of an error of HDF5, without details."""
     text = error.strerror or str(error)
     inner = text.partition("(")[2] if text.startswith(("Unable", "[Errno")) else text
     return (inner or text).partition("\n")[0].partition(", time =")[0].rstrip(")")[:160]
-
-
-def _check_name(name: object, where: str) -> None:
-    """Refuse a name that is not UTF-8 (h5py returns it as bytes) or is too long."""
-    if not isinstance(name, str) or not 0 < len(name.encode("utf-8", "replace")) <= MAX_TEXT:
-        raise NirFieldError(f"{where} has a member whose name is not UTF-8 text of at most {MAX_TEXT} bytes: {name!r:.60}.")
 
 
 def _decoded(value: object) -> str | None:
@@ -230,13 +207,9 @@ _HEAD: Final = 16
 def check_heaps(path: Path) -> None:
     """Refuse a file with an endless heap of variable-length text, which the HDF5 library would read forever.
 
-    A heap is ``GCOL``, a version, its size in 8 bytes, then objects: a number (0 for free space) in 2 bytes, 6 bytes, a size in 8 bytes,
-    and the data in multiples of 8 bytes (HDF5 file format specification, "Global Heap").
-
-    Raises
-    ------
-    UnreadableNirError
-        The file contains such a heap.
+    A heap is ``GCOL``, a version in 1 byte, 3 reserved bytes, its size in 8 bytes, then objects. An object is a number in 2 bytes, 6 other
+    bytes, the size of its data in 8 bytes, and the data, padded to a multiple of 8 bytes. Number 0 is free space, whose size includes these
+    first 16 bytes (HDF5 file format specification, "Global Heap").
     """
     with path.open("rb") as file:
         if not path.stat().st_size:
@@ -248,10 +221,9 @@ def check_heaps(path: Path) -> None:
 
 
 def _starts(data: mmap.mmap) -> Iterator[int]:
-    start = data.find(_MARK)
-    while start >= 0:
+    start = -1
+    while (start := data.find(_MARK, start + 1)) >= 0:
         yield start
-        start = data.find(_MARK, start + 1)
 
 
 def _ends(data: mmap.mmap, start: int) -> bool:

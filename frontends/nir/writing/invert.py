@@ -1,4 +1,4 @@
-"""Convert a graph's neurons to NIR's neurons."""
+"""Convert the neurons of a graph to NIR's neurons."""
 
 from __future__ import annotations
 
@@ -26,30 +26,17 @@ Fields: TypeAlias = dict[str, Array]
 
 @dataclass(frozen=True)
 class _Form:
-    """A neuron model that NIR can express, and its node type."""
+    """A neuron model whose equations are those of a NIR node, and the type of the node."""
 
     kind: str
-    standard_form: bool
-    """Whether the equations contain dt, tau and r as in the standard, instead of the library's factors."""
+    has_factors: bool  # whether the equations contain the library's factors per step, instead of dt, tau and r as in the standard
     model: NeuronModel
 
 
 def nir_fields(name: str, population: Population, dt: float) -> tuple[str, Fields]:
-    """Return the type and the fields of the NIR node for `population`.
+    """Return the type and the fields of the NIR node for `population`, which messages call `name`; `dt` is in seconds per step.
 
-    Parameters
-    ----------
-    name
-        Name of the population, for messages.
-    population
-        The population.
-    dt
-        Seconds per step.
-
-    Raises
-    ------
-    NotInNirError
-        NIR has no such neuron; the message says why.
+    If NIR has no such neuron, a NotInNirError says why.
     """
     where = f"{name!r} ({population.model.name})"
     nonzero = [s for s, v in {**population.model.states, **population.initial}.items() if np.asarray(v).any()]
@@ -63,35 +50,30 @@ def nir_fields(name: str, population: Population, dt: float) -> tuple[str, Field
         kind, fields = form.kind, {"threshold": values["threshold"]}
     else:
         kind = form.kind
-        fields = _standard(kind, values, dt) if form.standard_form else _from_factors(kind, values, dt, where)
+        fields = _from_factors(kind, values, dt, where) if form.has_factors else _standard(kind, values, dt)
     return kind, {k: np.ascontiguousarray(np.broadcast_to(v, population.shape)) for k, v in fields.items()}
 
 
 def _forms() -> Iterator[_Form]:
-    """Yield every neuron model that NIR can express."""
+    """Yield the neuron models whose equations are those of a NIR node; :func:`_recognised` handles equivalent ones."""
     yield _Form("Threshold", False, Threshold())
     for kind in UPDATES:
-        yield _Form(kind, False, library(kind, None))
-        yield _Form(kind, True, standard(kind, None))
+        yield _Form(kind, True, library(kind, None))
+        yield _Form(kind, False, standard(kind, None))
         for detach in (True, False):
             for firing in (Firing("zero", False, detach), Firing("value", False, detach)):
-                yield _Form(f"{kind}F", False, library(f"{kind}F", firing))
-                yield _Form(f"{kind}F", True, standard(f"{kind}F", firing))
+                yield _Form(f"{kind}F", True, library(f"{kind}F", firing))
+                yield _Form(f"{kind}F", False, standard(f"{kind}F", firing))
 
 
 def _same(one: NeuronModel, other: NeuronModel) -> bool:
     """Return whether two models are equal, apart from their names and default values."""
-    return (one.inputs, list(one.states), set(one.parameters), one.equations, one.outputs) == (
-        other.inputs,
-        list(other.states),
-        set(other.parameters),
-        other.equations,
-        other.outputs,
-    )
+    first, second = ((m.inputs, list(m.states), set(m.parameters), m.equations, m.outputs) for m in (one, other))
+    return first == second
 
 
 def _standard(kind: str, values: Mapping[str, Array], dt: float) -> Fields:
-    """Return the fields for equations with dt, tau and r; time constants are scaled if the population's own dt differs from `dt`."""
+    """Return the fields for equations with dt, tau and r, converted if the population's own dt differs from `dt`."""
     own_dt = values["dt"]
     scale = np.asarray(1.0) if (own_dt.astype(np.float32) == np.float32(dt)).all() else dt / own_dt
     fields = {k: v for k, v in values.items() if k not in ("dt", "threshold", "v_reset")}
@@ -129,10 +111,8 @@ def _tau(factor: Array, dt: float, where: str) -> Array:
     return np.asarray(dt / (1 - factor))
 
 
-# ---- neurons with other equations -------------------------------------------------------------------------------------
-
 _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b11011)
-"""Patterns of spikes for which two neurons are compared; see :class:`Oracle`."""
+"""Patterns of spikes (see :class:`Oracle`) for which two neurons are compared."""
 
 
 def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fields]:

@@ -19,12 +19,11 @@ from snnc.compiler.ir.shapes import node_shapes
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.neurons.library import Identity
 from snnc.frontends.common.notes import KEY
-from snnc.frontends.nir.cycles import plain_links
 from snnc.frontends.nir.errors import NirTimeStepError, NirWriteError, NotInNirError
 from snnc.frontends.nir.load import load_nir
 from snnc.frontends.nir.reading.described import describe_nir
 from snnc.frontends.nir.reading.flatten import unused_name
-from snnc.frontends.nir.wiring import DelayedEdge, dissolve
+from snnc.frontends.nir.wiring import DelayedEdge, dissolve, plain_links
 from snnc.frontends.nir.writing.invert import nir_fields
 
 _ADVICE: Final = "Write it as .onnx, or change the network."
@@ -76,7 +75,7 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
 
 
 class _NirWriter:
-    """Converts operations to NIR nodes, and edges with delays to NIR edges, which have none."""
+    """Converts operations to NIR nodes, and edges to NIR edges; a delay that no cycle implies becomes a Delay node."""
 
     def __init__(self, graph: Graph, dt: float) -> None:
         self.graph, self.dt = graph, dt
@@ -116,8 +115,6 @@ class _NirWriter:
                 f"the connection {edge.source!r} -> {edge.target!r} reads {edge.source_port!r} of {edge.source!r}, but a NIR neuron has "
                 f"only its output {operation.model.outputs[0]!r}. {_ADVICE}"
             )
-
-    # ---- nodes -------------------------------------------------------------------------------------------------------
 
     def _node(self, name: str) -> Any:
         operation = self.graph.operation(name)
@@ -167,8 +164,6 @@ class _NirWriter:
             raise NotInNirError(f"{name!r} reshapes {shape} to {leaving}, but NIR can only join axes. {_ADVICE}")
         return nir.Flatten({"input": np.array(shape)}, *found)
 
-    # ---- edges -------------------------------------------------------------------------------------------------------
-
     def _reshaped(self, links: list[DelayedEdge]) -> list[DelayedEdge]:
         """Return links between nodes of the file, with a Flatten wherever a node reads values with some of their axes joined."""
         found = []
@@ -191,7 +186,7 @@ class _NirWriter:
         return found
 
     def _edges(self, links: list[DelayedEdge]) -> list[tuple[str, str]]:
-        """Return the edges; delays not implied by a cycle, and second edges between two nodes, become Delay nodes."""
+        """Return the edges of the file; delays not implied by a cycle, and second edges between two nodes, become Delay nodes."""
         plain = plain_links(links, self.nodes)
         edges: dict[tuple[str, str], None] = {}
         late: dict[tuple[str, int], str] = {}

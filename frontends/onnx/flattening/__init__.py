@@ -1,1 +1,1 @@
-"""Evaluate ONNX graphs with known shapes into one flat graph of elementwise and tensor nodes."""
+"""Run ONNX graphs with known shapes: the result is one flat graph without loops, whose constants are evaluated."""

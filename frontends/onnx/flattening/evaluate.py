@@ -12,14 +12,11 @@ import numpy as np
 from snnc.compiler.ir.arrays.array_parts import part_of, read_part
 from snnc.frontends.common.functions import ELEMENTWISE, apply, summary
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, GatherMap, Node, Shape, check_size
-from snnc.frontends.onnx.flattening.shaping import evaluate_linear, evaluate_window
+from snnc.frontends.onnx.flattening.shaping import evaluate_layer
 
 
 class Evaluator:
-    """Evaluates nodes in float64 on reproducible random inputs, each node once.
-
-    Only the requested steps of an input are drawn.
-    """
+    """Evaluates nodes in float64 on reproducible random inputs, each node once; only the requested steps of an input are drawn."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -30,11 +27,14 @@ class Evaluator:
         return _evaluate(node, self._known, self._leaf, lambda n: None)
 
     def input(self, name: str, shape: tuple[int, ...]) -> Array:
-        """Return the whole of an input without time axis, of the given shape."""
+        """Return an input without time axis."""
         return self._draw(name, shape, -1)
 
     def step(self, name: str, shape: tuple[int, ...], t: int, axis: int | None) -> Array:
-        """Return one step of an input, with a time axis of size 1; zeros before step 0."""
+        """Return one step of an input, whose time axis `axis` has size 1 in `shape`; zeros before step 0.
+
+        Without time axis, return the whole input.
+        """
         if axis is not None and t < 0:
             return np.zeros(shape)
         return self._draw(name, shape, t if axis is not None else -1)
@@ -47,7 +47,7 @@ class Evaluator:
     def _leaf(self, n: Node) -> Array | None:
         if n.op == "input":
             return self._draw(str(n.attrs[0]), n.shape, -1)
-        if _is_part_of_input(n):
+        if n.op == "slice" and n.inputs[0].op == "input":
             return self._draw(str(n.inputs[0].attrs[0]), n.shape, n.attrs[1])
         return None
 
@@ -73,20 +73,14 @@ def _evaluate(root: Node, known: dict[int, Array], leaf: Callable[[Node], Array 
     return known[root.id]
 
 
-def _is_part_of_input(n: Node) -> bool:
-    return n.op == "slice" and n.inputs[0].op == "input"
-
-
 def compute(op: str, attrs: tuple[Any, ...], shape: tuple[int, ...], arrays: list[Array]) -> Array:
     """Evaluate one operation of :mod:`snnc.frontends.onnx.flattening.node`."""
     if op in ELEMENTWISE:
         return apply(op, *arrays)
     x = arrays[0]
     match op:
-        case "linear":
-            return evaluate_linear(*arrays)
-        case "conv" | "pool":
-            return evaluate_window(op, attrs, arrays)
+        case "linear" | "conv" | "pool":
+            return evaluate_layer(op, attrs, arrays)
         case "reshape":
             return x.reshape(shape)
         case "slice":
@@ -118,7 +112,7 @@ class FileReplay:
     Parameters
     ----------
     roots
-        The nodes whose values :meth:`value` will return, one entry per call.
+        The nodes whose values :meth:`value` will return, with one entry for each call.
     feed
         The inputs.
     """
@@ -129,7 +123,7 @@ class FileReplay:
         self._left = {k: uses for k, (_, uses) in use_counts(roots).items()}
 
     def value(self, root: Node) -> Array:
-        """Return the value of a root."""
+        """Return the value of one of the roots."""
         value = _evaluate(root, self._known, self._leaf, lambda n: self._drop_used(n.inputs))
         self._drop_used((root,))
         return value
@@ -137,24 +131,22 @@ class FileReplay:
     def _leaf(self, n: Node) -> Array | None:
         if n.op == "input":
             return self._feed.full(str(n.attrs[0]))
-        if _is_part_of_input(n) and n.inputs[0].id not in self._known and self._is_step(n):
-            return self._feed.draw(str(n.inputs[0].attrs[0]), n.attrs[1])
+        if n.op == "slice" and n.inputs[0].op == "input" and n.inputs[0].id not in self._known:
+            name, (axis, start) = str(n.inputs[0].attrs[0]), n.attrs
+            if self._feed.inputs.axes.get(name) == axis and n.shape[axis] == 1:
+                return self._feed.draw(name, start)
         return None
 
     def _drop_used(self, nodes: Sequence[Node]) -> None:
-        """Count one use of each node, and drop values after their last use; constants are kept."""
+        """Count one use of each node, and drop values after their last use, except constants."""
         for n in nodes:
             self._left[n.id] -= 1
             if not self._left[n.id] and n.value is None:
                 self._known.pop(n.id, None)
 
-    def _is_step(self, n: Node) -> bool:
-        axis = self._feed.inputs.axes.get(str(n.inputs[0].attrs[0]))
-        return n.attrs[0] == axis and axis is not None and n.shape[axis] == 1
-
 
 def use_counts(roots: Sequence[Node]) -> dict[int, tuple[Node, int]]:
-    """Return all nodes that `roots` depend on, by id, each with its number of uses."""
+    """Return `roots` and all nodes that they depend on, by id, each with its number of uses."""
     found: dict[int, tuple[Node, int]] = {}
     stack = list(roots)
     while stack:
@@ -168,7 +160,7 @@ def use_counts(roots: Sequence[Node]) -> dict[int, tuple[Node, int]]:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Time axes, shapes and number of steps of a file's inputs."""
+    """Time axis of each input that has one, shapes of all inputs, and the number of steps."""
 
     axes: Mapping[str, int]
     shapes: Mapping[str, Shape]
@@ -177,13 +169,13 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Sample:
-    """Random inputs, reproducibly drawn step by step; with odd seeds, values are four times as large."""
+    """Random inputs, drawn step by step and reproducibly; with odd seeds, values are four times as large."""
 
     seed: int
     inputs: Inputs
 
     def draw(self, name: str, t: int) -> Array:
-        """Return one step of an input, with a time axis of size 1; the whole of an input without time."""
+        """Return one step of an input, with a time axis of size 1, or an input without time axis."""
         shape, axis = self.inputs.shapes[name], self.inputs.axes.get(name)
         if axis is not None:
             shape = (*shape[:axis], 1, *shape[axis + 1 :])
@@ -191,7 +183,7 @@ class Sample:
         return (1.5 if self.seed % 2 == 0 else 6.0) * rng.standard_normal(shape)
 
     def full(self, name: str) -> Array:
-        """Return a whole input."""
+        """Return all steps of an input."""
         axis = self.inputs.axes.get(name)
         if axis is None:
             return self.draw(name, 0)
@@ -206,13 +198,13 @@ class GivenInputs:
     inputs: Inputs
 
     def draw(self, name: str, t: int) -> Array:
-        """Return one step of an input, with a time axis of size 1; the whole of an input without time."""
+        """See :meth:`Sample.draw`."""
         axis = self.inputs.axes.get(name)
         full = self.full(name)
         return full if axis is None else full[(slice(None),) * axis + (slice(t, t + 1),)]
 
     def full(self, name: str) -> Array:
-        """Return a whole input: the given array, the part of a given array that the name selects, or zeros."""
+        """Return all steps of an input: the given array, the part of a given array that the input's name selects, or zeros."""
         shape, given = self.inputs.shapes[name], self.arrays.get(name)
         part = None if given is not None else part_of(name)
         if part is not None and part[0] in self.arrays:

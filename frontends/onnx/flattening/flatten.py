@@ -1,4 +1,4 @@
-"""Flatten an ONNX graph by running it with known shapes: constants are evaluated, everything else becomes nodes.
+"""Flatten an ONNX graph: run it with known shapes, so that constants are evaluated and every other value becomes a node.
 
 Loops and scans are unrolled; shape computations disappear.
 """
@@ -25,7 +25,7 @@ MAX_OPERATIONS: Final = 1_500_000
 
 
 class Run:
-    """One run of a graph, with a node pool, an operator table, and a budget of operations.
+    """One run of a graph, with a limited number of operations.
 
     Parameters
     ----------
@@ -58,16 +58,15 @@ class Run:
         return results
 
     def graph(self, graph: Subgraph, arguments: Scope, outer: Scope | None = None) -> list[Value]:
-        """Run `graph` with its inputs bound; names of the outer scope are visible.
+        """Run `graph` on the values `arguments` of its inputs, and return its outputs; its nodes may also read the names in `outer`.
 
         Raises
         ------
         OnnxError
             An operator is not supported, or the graph is invalid.
         """
-        scope: Scope = dict(outer or {})
-        scope.update({name: self.pool.const(value) for name, value in graph.constants.items()})
-        scope.update(arguments)
+        constants = {name: self.pool.const(value) for name, value in graph.constants.items()}
+        scope: Scope = {**(outer or {}), **constants, **arguments}
         for operation in graph.operations:
             self._step(operation, scope)
         missing = [name for name in graph.outputs if name not in scope]
@@ -76,7 +75,7 @@ class Run:
         return [scope[name] for name in graph.outputs]
 
     def _step(self, operation: OnnxOperation, scope: Scope) -> None:
-        """Run one operation and bind its results in `scope`."""
+        """Run one operation, and add its results to `scope`."""
         self._left -= 1
         if self._left < 0:
             raise OnnxLimitError(f"unrolling the loops needs more than {MAX_OPERATIONS:,} operations; export a single step instead.")
@@ -128,7 +127,10 @@ class OperatorCall:
 
     def has(self, index: int) -> bool:
         """Return whether an optional input is given."""
-        return index < len(self.arguments) and self.arguments[index] is not None
+        return self._argument(index) is not None
+
+    def _argument(self, index: int) -> Value:
+        return self.arguments[index] if index < len(self.arguments) else None
 
     def node(self, index: int) -> Node:
         """Return a tensor input.
@@ -138,8 +140,7 @@ class OperatorCall:
         MalformedGraphError
             The input is missing, or is a sequence.
         """
-        value = self.arguments[index] if index < len(self.arguments) else None
-        if not isinstance(value, Node):
+        if not isinstance(value := self._argument(index), Node):
             raise MalformedGraphError(f"{self.where}: its input {index} is missing or not a tensor.")
         return value
 
@@ -149,8 +150,7 @@ class OperatorCall:
 
     def sequence(self, index: int) -> tuple[Node, ...]:
         """Return a sequence input."""
-        value = self.arguments[index] if index < len(self.arguments) else None
-        if not isinstance(value, tuple):
+        if not isinstance(value := self._argument(index), tuple):
             raise MalformedGraphError(f"{self.where}: its input {index} is not a sequence of tensors.")
         return value
 
@@ -190,7 +190,7 @@ class OperatorCall:
         return value == 1
 
     def numbers(self, name: str, default: Shape) -> Shape:
-        """Return an attribute with as many integers as `default`."""
+        """Return an attribute with as many integers as `default`, which is returned if the attribute is missing."""
         value = self.attribute(name)
         if value is None:
             return default
@@ -199,21 +199,17 @@ class OperatorCall:
         return tuple(int(v) for v in value)
 
     def axes(self, rank: int, index: int) -> tuple[int, ...] | None:
-        """Return the axes of an operator, from its attribute or, in later opsets, from an input; None if neither is given."""
-        if self.has(index):
-            raw: tuple[int, ...] | None = self.ints(index, "axes")
-        else:
-            given = self.attribute("axes")
-            raw = given if isinstance(given, tuple) else None
-        return None if raw is None else tuple(self.axis(a, rank) for a in raw)
+        """Return the axes of an operator, from its attribute or, in later opsets, from input `index`; None if neither is given."""
+        given = self.ints(index, "axes") if self.has(index) else self.attribute("axes")
+        return tuple(self.axis(a, rank) for a in given) if isinstance(given, tuple) else None
 
     def axis(self, axis: int, rank: int) -> int:
-        """Return `axis` as a non-negative number.
+        """Return an axis of a value with `rank` axes as a non-negative number.
 
         Raises
         ------
         MalformedGraphError
-            The axis is outside the rank.
+            There is no such axis.
         """
         if not -rank <= axis < rank:
             raise MalformedGraphError(f"{self.where}: axis {axis} is outside a value of rank {rank}.")

@@ -1,12 +1,13 @@
-"""Values of a flattened ONNX graph: hash-consed nodes with a shape, and with a value if they are constant.
+"""Values of a flattened ONNX graph: nodes with an operation, operands and a shape. A node pool contains equal nodes once.
 
 ::
 
     op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
          | reduce | write_slice | gather | floor | ceil | round | parameter | softmax
 
-Exporters fold constants, mostly in the first time step. So a constant computed by an elementwise operation, `linear`, `conv`
-or `pool` keeps its operation and operands in addition to its value, and the first step still matches the others.
+Exporters fold constants, mostly in the first time step. So a floating-point constant computed by an elementwise operation, `linear`,
+`conv` or `pool`, or reshaped from one, keeps its operation and operands in addition to its value, and the first step still matches the
+others.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Node:
     value
         The value itself, if it is constant; else None.
     depth
-        One more than the largest depth of the operands, at least 1; 0 for a constant without operands.
+        0 for a constant without operands; 1 without operands otherwise; else one more than the largest depth of an operand.
     """
 
     id: int
@@ -68,12 +69,12 @@ class Node:
 
     @property
     def signature(self) -> tuple[Any, ...]:
-        """Properties that nodes at different time steps have in common if they are the same operation."""
+        """What the nodes of one operation at different time steps have in common."""
         return (self.op, self.attrs, self.shape, len(self.inputs))
 
 
 class SubgraphRun(NamedTuple):
-    """One run of a node's nested graph: an output that identifies the node, the attribute with the graph, and the iteration."""
+    """One run of a nested graph: an output of the node that contains the graph, the node's attribute with the graph, and the iteration."""
 
     node: str
     attribute: str
@@ -81,7 +82,7 @@ class SubgraphRun(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """A tensor of the file: its name, the nested runs that contain it, and the step if the file contains a single step."""
+    """A tensor of the file: its name, the runs of nested graphs that contain it, and its step if the file is a single step."""
 
     name: str
     levels: tuple[SubgraphRun, ...]
@@ -94,7 +95,7 @@ class NodePool:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.folded = False
-        """Whether several constants were multiplied into one, so that rounding differs from the file's."""
+        """Whether constants were combined in advance, as for a batch normalisation, so that rounding differs from the file's."""
         self.slices: dict[tuple[int, int, int, int], Node] = {}
         """Slices by (id of the node, axis, start, size)."""
         self.tensors: dict[int, Tensor] = {}
@@ -102,7 +103,7 @@ class NodePool:
         self._table: dict[Hashable, Node] = {}
 
     def make(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Any, ...] = (), value: Array | None = None) -> Node:
-        """Return the node for `op` on `inputs`, creating it if it does not exist."""
+        """Return the node for `op` on `inputs`, which is created if it does not exist."""
         key = (op, attrs, tuple(n.id for n in inputs), shape)
         node = self._table.get(key)
         if node is None:
@@ -111,7 +112,7 @@ class NodePool:
         return node
 
     def const(self, value: Array) -> Node:
-        """Return the leaf for a constant; equal constants are one node."""
+        """Return the node of a constant; equal constants are one node."""
         data = np.ascontiguousarray(value).tobytes()
         digest = data if len(data) <= 64 else hashlib.sha256(data).digest()
         key = ("const", value.dtype.str, value.shape, digest)
@@ -120,10 +121,13 @@ class NodePool:
             node = self._table[key] = self._append("const", (), (), value.shape, value, 0)
         return node
 
+    def number(self, value: float) -> Node:
+        """Return the node of a scalar constant in float32."""
+        return self.const(np.array(value, np.float32))
+
     def derived(self, name: str, source: Node, make: Callable[[Array], Array]) -> Node:
         """Return the constant ``make(source.value)``, computed once per `name` and `source`."""
-        if source.value is None:
-            raise ValueError("only a constant can be derived from")
+        assert source.value is not None, "the caller checks that it is a constant"
         key = ("derived", name, source.id)
         node = self._table.get(key)
         if node is None:
@@ -135,7 +139,7 @@ class NodePool:
         return self._table.get((op, attrs, tuple(n.id for n in inputs), shape))
 
     def input(self, name: str, shape: Shape) -> Node:
-        """Return the leaf for a graph input."""
+        """Return the node of an input of the graph."""
         check_size(shape, f"the input '{name}'")
         return self.make("input", (), shape, (name,))
 
@@ -163,7 +167,7 @@ def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GatherMap:
-    """Origin of each value of a gather, for one sample.
+    """The source of each value of a gather, for one sample.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Parse ONNX graphs once into plain data, so that loop bodies can run many times."""
+"""ONNX graphs as plain data, parsed once so that loop bodies can run many times."""
 
 from __future__ import annotations
 
@@ -38,19 +38,10 @@ class Subgraph:
     outputs: tuple[str, ...]
     constants: dict[str, Array]
     operations: tuple[OnnxOperation, ...]
-    opset: int = 0
 
 
-def tensor(proto: TensorProto, where: str) -> Array:
-    """Return the array of a tensor whose values are in the model (external data must have been loaded).
-
-    float64 and float16 are converted to float32.
-
-    Raises
-    ------
-    TensorError
-        The data do not match the shape, or the type is unsupported.
-    """
+def _tensor(proto: TensorProto, where: str) -> Array:
+    """Return the array of a tensor whose external data have been loaded, with float64 and float16 converted to float32."""
     try:
         array: Array = onnx.numpy_helper.to_array(proto)
     except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
@@ -60,25 +51,23 @@ def tensor(proto: TensorProto, where: str) -> Array:
     return array.astype(np.float32) if array.dtype in (np.float64, np.float16) else array
 
 
-def parse(graph: GraphProto, opset: int) -> Subgraph:
-    """Parse a graph and its subgraphs."""
+def parse(graph: GraphProto) -> Subgraph:
+    """Parse a graph and its nested graphs."""
     return Subgraph(
         graph.name,
         tuple(i.name for i in graph.input),
         tuple(o.name for o in graph.output),
-        {t.name: tensor(t, t.name) for t in graph.initializer},
-        tuple(_operation(node, opset) for node in graph.node),
-        opset,
+        {t.name: _tensor(t, t.name) for t in graph.initializer},
+        tuple(_operation(node) for node in graph.node),
     )
 
 
-def _operation(node: NodeProto, opset: int) -> OnnxOperation:
-    attributes = {a.name: _attribute(a, node, opset) for a in node.attribute}
+def _operation(node: NodeProto) -> OnnxOperation:
+    attributes = {a.name: _attribute(a, node) for a in node.attribute}
     return OnnxOperation(node.op_type, node.name, tuple(node.input), tuple(node.output), attributes)
 
 
-def _attribute(a: AttributeProto, node: NodeProto, opset: int) -> Any:
-    """Return the value of an attribute as a Python value, an array or a graph."""
+def _attribute(a: AttributeProto, node: NodeProto) -> Any:
     match a.type:
         case AttributeProto.INT:
             return a.i
@@ -93,7 +82,7 @@ def _attribute(a: AttributeProto, node: NodeProto, opset: int) -> Any:
         case AttributeProto.STRINGS:
             return tuple(s.decode("utf-8", "replace") for s in a.strings)
         case AttributeProto.TENSOR:
-            return tensor(a.t, node.name or a.name)
+            return _tensor(a.t, node.name or a.name)
         case AttributeProto.GRAPH:
-            return parse(a.g, opset)
+            return parse(a.g)
     return None

@@ -1,7 +1,7 @@
-"""Create nodes that move, multiply and reduce values, with slices pushed towards the inputs.
+"""Create nodes of a flattened graph, with slices pushed towards the inputs.
 
-A slice of an elementwise operation becomes the operation on slices of its operands, a slice of a concatenation becomes the operand it
-comes from, and so on. A layer that runs once over the whole sequence thus becomes one that runs at every step.
+A slice of an elementwise operation becomes the operation on slices of its operands, a slice of a concatenation becomes the operand that
+it selects, and so on. A layer that runs once over the whole sequence thus becomes one that runs at every step.
 """
 
 from __future__ import annotations
@@ -13,14 +13,46 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.windows import DIMENSIONS
 from snnc.frontends.common import windows
-from snnc.frontends.common.functions import ELEMENTWISE, summary
+from snnc.frontends.common.functions import COMPARISONS, ELEMENTWISE, apply, summary
 from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import NotYetError, ShapeError
-from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, Shape, check_size
 
 _MAX_PUSH: Final = 150
 """Maximum number of operations through which a slice is pushed."""
+
+
+def elementwise(pool: NodePool, op: str, *inputs: Node) -> Node:
+    """Return the node of ``op(*inputs)`` with NumPy broadcasting.
+
+    If all inputs are constant, the result is evaluated. If it is a comparison or a floating-point number, it also keeps its operation.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not broadcast.
+    """
+    shape = _broadcast([n.shape for n in inputs], op)
+    if any(n.value is None for n in inputs):
+        return pool.make(op, inputs, shape)
+    known = pool.find(op, inputs, shape)
+    if known is not None:
+        return known
+    check_size(shape, f"the constant result of '{op}'", MAX_CONSTANT)
+    value = apply(op, *(n.value for n in inputs if n.value is not None))
+    if value.dtype.kind in "ib" and op not in COMPARISONS:
+        return pool.const(value)
+    return pool.make(op, inputs, shape, value=value)
+
+
+def _broadcast(shapes: list[Shape], op: str) -> Shape:
+    if all(s == shapes[0] for s in shapes):
+        return shapes[0]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = " and ".join(str(list(s)) for s in shapes)
+        raise ShapeError(f"the operands of '{op}' have the shapes {listed}, which cannot be broadcast together.") from None
 
 
 def reshape(pool: NodePool, x: Node, shape: Shape) -> Node:
@@ -117,7 +149,7 @@ def reduce(pool: NodePool, x: Node, kind: str, axes: tuple[int, ...], keep: bool
 
 
 def slice_axis(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int = 0) -> Node:
-    """Return ``x[start:start+size]`` along `axis`, pushed towards the inputs as far as possible."""
+    """Return ``x[start:start+size]`` along `axis`, pushed towards the inputs through up to `_MAX_PUSH` operations."""
     if start == 0 and size == x.shape[axis]:
         return x
     shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
@@ -137,8 +169,10 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
     if x.op in ELEMENTWISE:
         return elementwise(pool, x.op, *(_operand(pool, n, len(x.shape), axis, start, size, depth) for n in x.inputs))
     match x.op:
+        case "linear" if axis < len(x.shape) - 1:
+            return linear(pool, slice_axis(pool, x.inputs[0], axis, start, size, depth), *x.inputs[1:])
         case "linear":
-            return _push_linear(pool, x, axis, start, size, depth)
+            return linear(pool, x.inputs[0], *(slice_axis(pool, n, 0, start, size, depth) for n in x.inputs[1:]))
         case "conv" | "pool":
             return _push_window(pool, x, axis, start, size, depth)
         case "reshape":
@@ -154,19 +188,19 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
             return expand(pool, inner, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
         case "reduce":
             kind, axes = x.attrs
-            if axis in axes:
-                return None
-            return reduce(pool, slice_axis(pool, x.inputs[0], axis, start, size, depth), kind, axes, True)
+            return None if axis in axes else reduce(pool, slice_axis(pool, x.inputs[0], axis, start, size, depth), kind, axes, True)
+        case "slice" if x.attrs[0] == axis:
+            return slice_axis(pool, x.inputs[0], axis, x.attrs[1] + start, size, depth)
         case "slice":
-            inner_axis, inner_start = x.attrs
-            if inner_axis == axis:
-                return slice_axis(pool, x.inputs[0], axis, inner_start + start, size, depth)
             return _push_slice(pool, x, axis, start, size, depth)
     return None
 
 
 def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    """Swap two slices on different axes if that brings the outer one closer to the input."""
+    """Exchange two slices on different axes if that brings the outer one closer to the input.
+
+    A slice of one index of an input, such as a step, is also brought to the input if the other slice has several indices.
+    """
     source = x.inputs[0]
     source_axis, source_start = x.attrs
     single = source.op == "input" and size == 1 and x.shape[source_axis] != 1
@@ -177,21 +211,15 @@ def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth
 
 
 def _operand(pool: NodePool, n: Node, rank: int, axis: int, start: int, size: int, depth: int) -> Node:
-    """Return the slice of an operand that broadcasts to a value of `rank` axes; `axis` is an axis of that value."""
+    """Return the slice of an operand that broadcasts to a value with `rank` axes, of which `axis` is one."""
     source_axis = axis - (rank - len(n.shape))
     if source_axis < 0 or n.shape[source_axis] == 1:
         return n
     return slice_axis(pool, n, source_axis, start, size, depth)
 
 
-def _push_linear(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node:
-    if axis < len(x.shape) - 1:
-        return linear(pool, slice_axis(pool, x.inputs[0], axis, start, size, depth), *x.inputs[1:])
-    return linear(pool, x.inputs[0], *(slice_axis(pool, n, 0, start, size, depth) for n in x.inputs[1:]))
-
-
 def _push_reshape(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    """Return a slice of a reshaped value as a slice that is reshaped; None if no axis of the source corresponds to `axis`."""
+    """Return a slice of a reshaped value as a reshaped slice; None if no axis of the source corresponds to `axis`."""
     source = x.inputs[0]
     outer, block = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     target = (*x.shape[:axis], size, *x.shape[axis + 1 :])
@@ -247,18 +275,27 @@ def linear(pool: NodePool, x: Node, weight: Node, bias: Node | None = None) -> N
     if not x.shape or x.shape[-1] != weight.shape[1] or (bias is not None and bias.shape != weight.shape[:1]):
         has = f", bias {list(bias.shape)}" if bias is not None else ""
         raise ShapeError(f"a matrix product of {list(x.shape)} with a weight {list(weight.shape)} (outputs, inputs){has}: sizes differ.")
+    return _layer(pool, "linear", x, weight, bias, x.shape[:-1] + weight.shape[:1], (), "a matrix product")
+
+
+def _layer(pool: NodePool, op: str, x: Node, weight: Node, bias: Node | None, shape: Shape, attrs: tuple[Any, ...], what: str) -> Node:
+    """Return the node of a layer with constant weights, evaluated if `x` is constant, too."""
+    check_size(shape, f"the result of {what}")
     inputs = (x, weight) if bias is None else (x, weight, bias)
-    shape = x.shape[:-1] + weight.shape[:1]
-    check_size(shape, "the result of a matrix product")
-    value: Array | None = None
-    if x.value is not None:
-        check_size(shape, "the constant result of a matrix product", MAX_CONSTANT)
-        value = evaluate_linear(x.value, *(n.value for n in inputs[1:] if n.value is not None))
-    return pool.make("linear", inputs, shape, value=value)
+    if x.value is None:
+        return pool.make(op, inputs, shape, attrs)
+    check_size(shape, f"the constant result of {what}", MAX_CONSTANT)
+    return pool.make(op, inputs, shape, attrs, evaluate_layer(op, attrs, [n.value for n in inputs if n.value is not None]))
 
 
-def evaluate_linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
-    """Evaluate :func:`linear`."""
+def evaluate_layer(op: str, attrs: tuple[Any, ...], arrays: list[Array]) -> Array:
+    """Evaluate a "linear", "conv" or "pool"."""
+    if op == "pool":
+        return windows.pool(arrays[0], *attrs)
+    x, weight, *rest = arrays
+    bias = rest[0] if rest else None
+    if op == "conv":
+        return windows.convolve(x, weight, bias, *attrs)
     product = x @ weight.T
     return product if bias is None else product + bias
 
@@ -288,16 +325,8 @@ def convolution(
     fits = groups > 0 and x.shape[1] == weight.shape[1] * groups and weight.shape[0] % groups == 0
     if not fits or (bias is not None and bias.shape != weight.shape[:1]):
         raise ShapeError(f"a convolution of {list(x.shape)} with a weight {list(weight.shape)} in {groups} group(s): channels differ.")
-    counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
-    shape = (x.shape[0], weight.shape[0], *counts)
-    check_size(shape, "the result of a convolution")
-    attrs = (stride, padding, dilation, groups)
-    inputs = (x, weight) if bias is None else (x, weight, bias)
-    value: Array | None = None
-    if x.value is not None:
-        check_size(shape, "the constant result of a convolution", MAX_CONSTANT)
-        value = evaluate_window("conv", attrs, [n.value for n in inputs if n.value is not None])
-    return pool.make("conv", inputs, shape, attrs, value)
+    shape = (x.shape[0], weight.shape[0], *_counts(x.shape[2:], kernel, stride, padding, dilation))
+    return _layer(pool, "conv", x, weight, bias, shape, (stride, padding, dilation, groups), "a convolution")
 
 
 def pooling(
@@ -309,33 +338,22 @@ def pooling(
         raise ShapeError(f"a pooling with windows of {list(kernel)} has pads {list(padding)}, which must be smaller than the windows.")
     counts = _counts(x.shape[2:], kernel, stride, padding, dilation, ceil)
     attrs = (kind, kernel, stride, padding, dilation, ceil, count_padding)
-    value = None if x.value is None else evaluate_window("pool", attrs, [x.value])
+    value = None if x.value is None else evaluate_layer("pool", attrs, [x.value])
     return pool.make("pool", (x,), (*x.shape[:2], *counts), attrs, value)
-
-
-def evaluate_window(op: str, attrs: tuple[Any, ...], arrays: list[Array]) -> Array:
-    """Evaluate a "conv" or "pool"."""
-    if op == "conv":
-        bias = arrays[2] if len(arrays) > 2 else None
-        return windows.convolve(arrays[0], arrays[1], bias, *attrs)
-    return windows.pool(arrays[0], *attrs)
 
 
 def _push_window(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     """Return a slice of a convolution or pooling as that operation on a slice; None for spatial axes and grouped channels."""
-    source = x.inputs[0]
-    if x.op == "pool":
-        if axis > 1:
-            return None
-        return pooling(pool, slice_axis(pool, source, axis, start, size, depth), *x.attrs)
-    rest = x.inputs[1:]
-    if axis == 0:
-        source = slice_axis(pool, source, 0, start, size, depth)
-    elif axis == 1 and x.attrs[3] == 1:
-        rest = tuple(slice_axis(pool, n, 0, start, size, depth) for n in rest)
-    else:
+    source, *weights = x.inputs
+    if axis > 1 or (axis == 1 and x.op == "conv" and x.attrs[3] > 1):
         return None
-    return convolution(pool, source, rest[0], rest[1] if len(rest) > 1 else None, *x.attrs)
+    if axis == 0 or x.op == "pool":
+        source = slice_axis(pool, source, axis, start, size, depth)
+    else:
+        weights = [slice_axis(pool, n, 0, start, size, depth) for n in weights]
+    if x.op == "pool":
+        return pooling(pool, source, *x.attrs)
+    return convolution(pool, source, weights[0], weights[1] if len(weights) > 1 else None, *x.attrs)
 
 
 def _counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool = False) -> Shape:

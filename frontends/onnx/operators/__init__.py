@@ -1,1 +1,1 @@
-"""Handlers of ONNX operators, one module per family."""
+"""Handlers of ONNX operators: functions that create the nodes of a flat graph for one operator."""

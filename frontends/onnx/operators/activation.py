@@ -1,48 +1,43 @@
-"""Handlers of activation functions and rounding, which become primitives of the equation language, and of functions that are refused."""
+"""Handlers of activation functions and of rounding, which become functions of the equation language, and of operators that are refused."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import reduce
-from typing import Any, Final
+from functools import partial, reduce
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from snnc.frontends.onnx.errors import NotYetError, UnsupportedOperatorError
-from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node
+from snnc.frontends.onnx.flattening.shaping import elementwise
 
 _LEVELS: Final = 64
-"""Maximum number of steps from the smallest to the largest integer that a rounded value may take; each costs one comparison."""
+"""Maximum difference of the largest and the smallest integer that a rounded value may take; each level costs one comparison."""
 
 
 class _Primitives:
-    """Creates elementwise operations on nodes and numbers."""
+    """Creates elementwise operations of the equation language on nodes and numbers."""
 
     def __init__(self, call: OperatorCall) -> None:
         self._pool = call.pool
 
     def __call__(self, op: str, *operands: Node | float) -> Node:
-        nodes = (n if isinstance(n, Node) else self._pool.const(np.array(n, np.float32)) for n in operands)
-        return elementwise(self._pool, op, *nodes)
+        return elementwise(self._pool, op, *(n if isinstance(n, Node) else self._pool.number(n) for n in operands))
 
 
 def _number(call: OperatorCall, name: str, default: float) -> float:
     return float(call.attribute(name, default))
 
 
-Formula = Callable[[_Primitives, Node, OperatorCall], Node]
-"""Builds an activation from the primitives, its first operand and its call."""
-
-
-def _handler(formula: Formula) -> Handler:
-    return lambda call: [formula(_Primitives(call), call.node(0), call)]
+_Formula: TypeAlias = Callable[[_Primitives, Node, OperatorCall], Node]
+"""Returns the node of an activation, given its first input and its call."""
 
 
 def _softplus(make: _Primitives, x: Node, call: OperatorCall) -> Node:
-    """Return ``log(1 + exp(x))``, without overflow and with derivative 1/2 at 0."""
+    """Return ``log(1 + exp(x))``, without overflow and with the derivative 1/2 at 0."""
     size = make("abs", x)
     return make("add", make("mul", make("add", x, size), 0.5), make("log", make("add", make("exp", make("neg", size)), 1.0)))
 
@@ -79,7 +74,7 @@ def _swish(make: _Primitives, x: Node, call: OperatorCall) -> Node:
     return make("mul", x, make("sigmoid", x if alpha == 1.0 else make("mul", x, alpha)))
 
 
-_FORMULAS: Final[Mapping[str, Formula]] = {
+_FORMULAS: Final[Mapping[str, _Formula]] = {
     "Softplus": _softplus,
     "Softsign": lambda make, x, call: make("div", x, make("add", make("abs", x), 1.0)),
     "LeakyRelu": _leaky_relu,
@@ -94,6 +89,10 @@ _FORMULAS: Final[Mapping[str, Formula]] = {
     "Swish": _swish,
     "ThresholdedRelu": lambda make, x, call: make("where", make("gt", x, _number(call, "alpha", 1.0)), x, 0.0),
 }
+
+
+def _activation(call: OperatorCall) -> list[Value]:
+    return [_FORMULAS[call.operation.op](_Primitives(call), call.node(0), call)]
 
 
 # ---- rounding --------------------------------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ def _round(call: OperatorCall) -> list[Value]:
 
 
 def _range(x: Node) -> tuple[float, float]:
-    """Return the bounds to which a value is clipped."""
+    """Return the bounds to which a value is clipped, infinite if there are none."""
     low, high = -math.inf, math.inf
     while x.op in ("min", "max"):
         bound = next((n.value for n in x.inputs if n.value is not None and n.value.size == 1), None)
@@ -121,38 +120,33 @@ def _range(x: Node) -> tuple[float, float]:
         if bound is None or inner is None:
             break
         number = float(bound.reshape(-1)[0])
-        if x.op == "min":
-            high, low = min(high, number), min(low, number)
-        else:
-            low, high = max(low, number), max(high, number)
-        x = inner
+        limit = min if x.op == "min" else max
+        low, high, x = limit(low, number), limit(high, number), inner
     return low, high
 
 
 def clipped_round(call: OperatorCall, x: Node, low: Node | None, high: Node | None) -> Node | None:
-    """Return a rounded value clipped to integers as a sum of steps; None if `x` is not rounded or its bounds are no integers."""
+    """Return a rounded value, clipped to integers, as a sum of comparisons; None if `x` is not rounded, or not between two integers."""
     kind = x.op.capitalize()
-    if kind not in _ROUNDING or low is None or high is None or low.value is None or high.value is None:
-        return None
-    bounds = [float(n.value.reshape(-1)[0]) for n in (low, high) if n.value is not None and n.value.size == 1]
-    if len(bounds) < 2 or any(b != int(b) for b in bounds):
+    bounds = [float(n.value.item()) for n in (low, high) if n is not None and n.value is not None and n.value.size == 1]
+    if kind not in _ROUNDING or len(bounds) < 2 or not all(b.is_integer() for b in bounds):
         return None
     return _levels(call, kind, x.inputs[0], int(bounds[0]), int(bounds[1]))
 
 
 def _levels(call: OperatorCall, kind: str, x: Node, first: int, last: int) -> Node:
-    """Return rounding as a sum of steps: ``floor(x) = first + (x >= first + 1) + …``; halves are rounded to even."""
+    """Return a rounded value as a sum of comparisons: ``floor(x) = first + (x >= first + 1) + …``; halves are rounded to even integers."""
     if last - first > _LEVELS:
         raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; snnc reads at most {_LEVELS + 1}. Clip to fewer levels.")
     make = _Primitives(call)
-    steps = []
-    for level in range(first + 1, last + 1):
-        at = {"Floor": level, "Ceil": level - 1, "Round": level - 0.5}[kind]
-        strict = kind == "Ceil" or (kind == "Round" and level % 2 == 1)
-        steps.append(make("gt" if strict else "ge", x, float(at)))
+    below = {"Floor": 0.0, "Ceil": 1.0, "Round": 0.5}[kind]  # how far below a level the values begin that are rounded to it
+    steps = [
+        make("gt" if kind == "Ceil" or (kind == "Round" and level % 2 == 1) else "ge", x, level - below)
+        for level in range(first + 1, last + 1)
+    ]
     if not steps:
         return call.pool.const(np.full(x.shape, first, np.float32))
-    total = reduce(lambda a, b: make("add", a, b), steps)
+    total = reduce(partial(make, "add"), steps)
     return make("add", total, float(first)) if first else total
 
 
@@ -168,7 +162,7 @@ _REFUSED: Final = (
     *("TopK", "ArgMax", "ArgMin"),
 )
 HANDLERS: Final[Mapping[str, Handler]] = {
-    **{op: _handler(formula) for op, formula in _FORMULAS.items()},
+    **dict.fromkeys(_FORMULAS, _activation),
     **dict.fromkeys(_ROUNDING, _round),
     **dict.fromkeys(_REFUSED, _refused),
 }

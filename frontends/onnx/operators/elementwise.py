@@ -1,18 +1,18 @@
-"""Handlers of elementwise operators, which become primitives of the equation language."""
+"""Handlers of elementwise operators, which become functions of the equation language."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
+from functools import partial, reduce
 from typing import Final
 
 import numpy as np
 import onnx
 
 from snnc.frontends.onnx.errors import MalformedGraphError, UnsupportedOperatorError
-from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node
+from snnc.frontends.onnx.flattening.shaping import elementwise
 from snnc.frontends.onnx.operators.activation import clipped_round
 from snnc.frontends.onnx.recovery.detaching import MARK, PARAMETER
 
@@ -35,17 +35,13 @@ DIRECT: Final[dict[str, str]] = {
     "GreaterOrEqual": "ge",
     "Where": "where",
 }
-"""Primitive by ONNX operator, for operators that are a single primitive."""
+"""Function of the equation language by ONNX operator, for operators that are exactly one function."""
 EXTREMES: Final[Mapping[str, str]] = {"Max": "max", "Min": "min"}
-"""Primitive of two operands by ONNX operator, for operators with any number of operands, which become a chain of it."""
+"""Function of two operands by ONNX operator, for operators with any number of operands."""
 WAVES: Final[dict[str, str]] = {"Sin": "sin", "Cos": "cos"}
-"""Primitive by ONNX operator, for operators that only files with snnc's description may contain."""
+"""Function by ONNX operator, for operators that snnc only reads in files that contain its description."""
 _VARIADIC: Final[Mapping[str, str]] = {"Sum": "add", **EXTREMES}
 _LOGICAL: Final[Mapping[str, str]] = {"And": "mul", "Or": "max"}
-
-
-def _scalar(call: OperatorCall, value: float) -> Node:
-    return call.pool.const(np.array(value, np.float32))
 
 
 def _direct(call: OperatorCall) -> list[Value]:
@@ -61,8 +57,7 @@ def _as_float(call: OperatorCall, n: Node) -> Node:
 
 
 def _variadic(call: OperatorCall) -> list[Value]:
-    nodes = call.nodes()
-    return [reduce(lambda a, b: elementwise(call.pool, _VARIADIC[call.operation.op], a, b), nodes)]
+    return [reduce(partial(elementwise, call.pool, _VARIADIC[call.operation.op]), call.nodes())]
 
 
 def _less(call: OperatorCall) -> list[Value]:
@@ -100,7 +95,7 @@ def _identity(call: OperatorCall) -> list[Value]:
 
 
 def _marked_identity(call: OperatorCall) -> list[Value]:
-    """Handle Identity in a file with marks, where it may stop the gradient or name a learnable parameter."""
+    """Handle Identity in a file with marks: it may stop the gradient, or name a learnable parameter."""
     name = call.operation.name
     if name.startswith(MARK):
         return [elementwise(call.pool, "detach", call.node(0))]
@@ -140,10 +135,10 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Less": _less,
     "LessOrEqual": _less,
     "Equal": _equal,
-    "Not": lambda call: [elementwise(call.pool, "sub", _scalar(call, 1.0), _as_float(call, call.node(0)))],
+    "Not": lambda call: [elementwise(call.pool, "sub", call.pool.number(1.0), _as_float(call, call.node(0)))],
     "Mod": _mod,
-    "Relu": lambda call: [elementwise(call.pool, "max", _scalar(call, 0.0), call.node(0))],
-    "Reciprocal": lambda call: [elementwise(call.pool, "div", _scalar(call, 1.0), call.node(0))],
+    "Relu": lambda call: [elementwise(call.pool, "max", call.pool.number(0.0), call.node(0))],
+    "Reciprocal": lambda call: [elementwise(call.pool, "div", call.pool.number(1.0), call.node(0))],
     "Clip": _clip,
     "Identity": _identity,
     "Dropout": _identity,
@@ -151,6 +146,6 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "CastLike": _cast,
 }
 DESCRIBED: Final[Mapping[str, Handler]] = dict.fromkeys(WAVES, _direct)
-"""Additional handlers for files with a description by snnc; sines and cosines are only evaluated, and not recovered as equations."""
+"""Additional handlers for files that contain snnc's description; sines and cosines are evaluated, but never become equations."""
 MARKED: Final[Mapping[str, Handler]] = {"Identity": _marked_identity}
-"""Handlers that replace the usual ones in files with marks of detached values."""
+"""Handlers that replace those of :data:`HANDLERS` in files that mark where gradients stop."""

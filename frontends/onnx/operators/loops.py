@@ -1,4 +1,4 @@
-"""Handlers of Loop, Scan, If and RNN: loops are unrolled, conditions must be constant, gated layers are refused."""
+"""Handlers of Loop, Scan, If and RNN: loops are unrolled, conditions must be constant, and layers with gates are refused."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from snnc.frontends.onnx.errors import (
     UnsupportedOperatorError,
 )
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Scope, Value
 from snnc.frontends.onnx.flattening.node import MAX_TRIPS, Array, Node, SubgraphRun
 from snnc.frontends.onnx.flattening.operation import Subgraph
+from snnc.frontends.onnx.flattening.shaping import elementwise
 
 
 def _body(call: OperatorCall, name: str) -> Subgraph:
@@ -121,10 +121,9 @@ def _if(call: OperatorCall) -> list[Value]:
     return call.run.inside(_level(call, branch, 0), _body(call, branch), {}, call.scope)
 
 
-_ACTIVATIONS: Final = ("Tanh", "Relu", "Sigmoid")
-
-
 # ---- plain recurrent layers (snnTorch's LeakyParallel) ---------------------------------------------------------------
+
+_ACTIVATIONS: Final = ("Tanh", "Relu", "Sigmoid")
 
 
 def _rnn(call: OperatorCall) -> list[Value]:
@@ -147,11 +146,10 @@ def _rnn(call: OperatorCall) -> list[Value]:
         raise OnnxLimitError(f"{call.where}: {steps:,} steps; snnc unrolls at most {MAX_TRIPS:,}.")
     bias = call.array(3, "bias").reshape(2, hidden) if call.has(3) else np.zeros((2, hidden), np.float32)
     state = _initial(call, x.shape[0 if batch_first else 1], hidden, batch_first)
+    weights = call.pool.const(w[0]), call.pool.const(bias[0])
     rows = []
     for t in range(steps):
-        now = shaping.linear(
-            call.pool, shaping.at_index(call.pool, x, int(batch_first), t), call.pool.const(w[0]), call.pool.const(bias[0])
-        )
+        now = shaping.linear(call.pool, shaping.at_index(call.pool, x, int(batch_first), t), *weights)
         state = _activated(call, activation, elementwise(call.pool, "add", now, _recurrent(call, state, r[0], bias[1])))
         rows.append(shaping.reshape(call.pool, state, (state.shape[0], 1, 1, hidden) if batch_first else (1, 1, *state.shape)))
     whole = shaping.concat(call.pool, tuple(rows), int(batch_first))
@@ -180,7 +178,7 @@ def _initial(call: OperatorCall, batch: int, hidden: int, batch_first: bool) -> 
 
 
 def _recurrent(call: OperatorCall, state: Node, weight: Array, bias: Array) -> Node:
-    """Return the recurrent input from the previous step; a diagonal weight is a decay of each neuron."""
+    """Return the recurrent input from the previous step; a diagonal weight becomes one factor per neuron."""
     diagonal = np.diagonal(weight)
     offset = call.pool.const(np.ascontiguousarray(bias)) if bias.any() else None
     if (weight == np.diag(diagonal)).all():
@@ -191,7 +189,7 @@ def _recurrent(call: OperatorCall, state: Node, weight: Array, bias: Array) -> N
 
 def _activated(call: OperatorCall, name: str, x: Node) -> Node:
     if name == "Relu":
-        return elementwise(call.pool, "max", call.pool.const(np.array(0.0, np.float32)), x)
+        return elementwise(call.pool, "max", call.pool.number(0.0), x)
     return elementwise(call.pool, name.lower(), x)
 
 

@@ -1,9 +1,9 @@
-"""Handlers of operators that pad, repeat and shuffle values: Pad, Resize, DepthToSpace, SpaceToDepth, ConvTranspose, CumSum."""
+"""Handlers of operators that pad, enlarge or rearrange axes (Pad, Resize, DepthToSpace, SpaceToDepth, ConvTranspose), and of CumSum."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from snnc.frontends.onnx.errors import MalformedGraphError, NotYetError, OnnxLimitError, ShapeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, check_size
+from snnc.frontends.onnx.flattening.shaping import elementwise
 
 _MAX_PIECES: Final = 4096
 """Maximum number of slices into which one operator divides an axis."""
@@ -25,24 +25,23 @@ def gather(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
     Raises
     ------
     OnnxLimitError
-        There are too many pieces.
+        There are too many slices.
     """
     ends = [0, *(np.flatnonzero(np.diff(index) != 1) + 1).tolist(), len(index)]
-    if len(ends) > _MAX_PIECES:
+    if len(ends) - 1 > _MAX_PIECES:
         raise OnnxLimitError(f"{len(ends) - 1} separate pieces of an axis of {x.shape[axis]} are joined; snnc reads at most {_MAX_PIECES}.")
     parts = tuple(shaping.slice_axis(pool, x, axis, int(index[a]), b - a) for a, b in pairwise(ends))
     return shaping.concat(pool, parts, axis)
 
 
-def _filled(pool: NodePool, x: Node, axis: int, count: int, value: float) -> Node:
-    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
-    check_size(shape, "a padding", MAX_CONSTANT)
-    return pool.const(np.full(shape, value, np.float32))
-
-
 def pad(pool: NodePool, x: Node, axis: int, before: int, after: int, value: float = 0.0) -> Node:
     """Return `x` padded with constants along one axis."""
-    parts = [_filled(pool, x, axis, n, value) for n in (before,) if n] + [x] + [_filled(pool, x, axis, n, value) for n in (after,) if n]
+    parts = [x]
+    for place, count in ((0, before), (2, after)):
+        if count:
+            shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+            check_size(shape, "a padding", MAX_CONSTANT)
+            parts.insert(place, pool.const(np.full(shape, value, np.float32)))
     return shaping.concat(pool, tuple(parts), axis)
 
 
@@ -69,7 +68,7 @@ def _pad(call: OperatorCall) -> list[Value]:
 
 
 def _cropped(call: OperatorCall, x: Node, axis: int, before: int, after: int) -> Node:
-    """Return `x` cropped by negative pads."""
+    """Return `x` without the entries that negative pads remove."""
     low, high = max(0, -before), x.shape[axis] - max(0, -after)
     if high <= low:
         raise ShapeError(f"{call.where}: pads of {before} and {after} leave nothing of axis {axis} of {list(x.shape)}.")
@@ -77,7 +76,7 @@ def _cropped(call: OperatorCall, x: Node, axis: int, before: int, after: int) ->
 
 
 def _padded_index(call: OperatorCall, mode: str, size: int, before: int, after: int) -> Array:
-    """Return the index of the value that each entry of the padded axis repeats."""
+    """Return, for each entry of the padded axis, the index of the entry that it repeats."""
     place = np.arange(-before, size + after)
     match mode:
         case "edge":
@@ -91,7 +90,7 @@ def _padded_index(call: OperatorCall, mode: str, size: int, before: int, after: 
     raise MalformedGraphError(f"{call.where}: its attribute 'mode' is {mode!r}.")
 
 
-# ---- space -----------------------------------------------------------------------------------------------------------
+# ---- blocks and sizes of images --------------------------------------------------------------------------------------
 
 
 def _depth_to_space(call: OperatorCall) -> list[Value]:
@@ -148,10 +147,10 @@ def _positions(call: OperatorCall, old: int, new: int, scale: float) -> Array:
     k = np.arange(new, dtype=np.float64)
     mode = call.attribute("coordinate_transformation_mode", "half_pixel")
     match mode:
-        case "half_pixel":
+        case "pytorch_half_pixel" if new == 1:
+            return np.zeros(1)
+        case "half_pixel" | "pytorch_half_pixel":
             return np.asarray((k + 0.5) / scale - 0.5)
-        case "pytorch_half_pixel":
-            return np.asarray((k + 0.5) / scale - 0.5) if new > 1 else np.zeros(1)
         case "align_corners":
             return k * (old - 1) / (new - 1) if new > 1 else np.zeros(1)
         case "asymmetric":
@@ -160,21 +159,21 @@ def _positions(call: OperatorCall, old: int, new: int, scale: float) -> Array:
 
 
 def _nearest(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
-    mode = call.attribute("nearest_mode", "round_prefer_floor")
-    roundings: dict[str, Callable[[Array], Array]] = {
-        "floor": np.floor,
-        "ceil": np.ceil,
-        "round_prefer_floor": lambda p: np.ceil(p - 0.5),
-        "round_prefer_ceil": lambda p: np.floor(p + 0.5),
-    }
-    rounding = roundings.get(str(mode))
-    if rounding is None:
-        raise MalformedGraphError(f"{call.where}: its attribute 'nearest_mode' is {mode!r}.")
-    return gather(call.pool, x, axis, rounding(place).clip(0, x.shape[axis] - 1).astype(np.int64))
+    match mode := call.attribute("nearest_mode", "round_prefer_floor"):
+        case "floor":
+            index = np.floor(place)
+        case "ceil":
+            index = np.ceil(place)
+        case "round_prefer_floor":
+            index = np.ceil(place - 0.5)
+        case "round_prefer_ceil":
+            index = np.floor(place + 0.5)
+        case _:
+            raise MalformedGraphError(f"{call.where}: its attribute 'nearest_mode' is {mode!r}.")
+    return gather(call.pool, x, axis, index.clip(0, x.shape[axis] - 1).astype(np.int64))
 
 
 def _interpolated(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
-    """Return `x` interpolated along an axis, by a matrix product."""
     size = x.shape[axis]
     check_size((len(place), size), call.where, MAX_CONSTANT)
     low = np.floor(place)
@@ -193,7 +192,7 @@ def _interpolated(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
 
 
 def _conv_transpose(call: OperatorCall) -> list[Value]:
-    """Convert a transposed convolution to a convolution of its input, with zeros inserted between the values."""
+    """Convert a transposed convolution to a convolution of its input with zeros inserted between the values."""
     x, weight = call.node(0), call.node(1)
     bias = call.node(2) if call.has(2) else None
     if weight.value is None or (bias is not None and bias.value is None):
@@ -231,10 +230,8 @@ def _insert_zeros(pool: NodePool, x: Node, axis: int, stride: int) -> Node:
     size = x.shape[axis]
     check_size((*x.shape[:axis], size * stride, *x.shape[axis + 1 :]), "the input of a transposed convolution")
     column = shaping.reshape(pool, x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]))
-    wide = pad(pool, column, axis + 1, 0, stride - 1)
-    return shaping.slice_axis(
-        pool, shaping.reshape(pool, wide, (*x.shape[:axis], size * stride, *x.shape[axis + 1 :])), axis, 0, (size - 1) * stride + 1
-    )
+    wide = shaping.reshape(pool, pad(pool, column, axis + 1, 0, stride - 1), (*x.shape[:axis], size * stride, *x.shape[axis + 1 :]))
+    return shaping.slice_axis(pool, wide, axis, 0, (size - 1) * stride + 1)
 
 
 def _cumulative(call: OperatorCall) -> list[Value]:

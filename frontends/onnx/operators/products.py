@@ -1,21 +1,22 @@
-"""Handlers of matrix and tensor products (MatMul, Gemm, Einsum) and of reductions."""
+"""Handlers of products with a constant (MatMul, Gemm, Einsum), means of several values, and reductions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial, reduce
 from typing import Final
 
 import numpy as np
 
 from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool
+from snnc.frontends.onnx.flattening.shaping import elementwise
 
 _MAX_BLOCKS: Final = 256
-"""Maximum number of blocks of a product, each of which becomes a matrix product of its own."""
+"""Maximum number of blocks of a product (see `_contract`), each of which becomes a matrix product."""
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -51,15 +52,11 @@ def _terms(call: OperatorCall, text: str, ranks: list[int]) -> tuple[list[str], 
     hidden = max((r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t), default=0)
     free = [c for c in _LETTERS if c not in text][: max(0, hidden)]
     terms = [t.replace("...", "".join(free[len(free) - (r - len(t.replace("...", ""))) :])) for t, r in zip(terms, ranks, strict=True)]
+    letters = "".join(terms)
     if not arrow:
-        letters = "".join(terms)
         result = "..." + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in free))
     result = result.replace("...", "".join(free))
-    if (
-        any(len(t) != r for t, r in zip(terms, ranks, strict=True))
-        or not set(result) <= set("".join(terms))
-        or not "".join(terms).isalpha()
-    ):
+    if [len(t) for t in terms] != ranks or not set(result) <= set(letters) or not letters.isalpha():
         raise MalformedGraphError(f"{call.where}: the equation {text!r} does not fit operands of {ranks} axes.")
     return terms, result
 
@@ -72,7 +69,7 @@ def _check_sizes(call: OperatorCall, terms: list[str], nodes: list[Node], term: 
 
 
 def _summed(pool: NodePool, x: Node, letters: str, remaining: str) -> tuple[Node, str]:
-    """Return `x` and its letters, summed over the axes that are not in `remaining`."""
+    """Return `x` summed over the axes whose letters are not in `remaining`, and its letters."""
     axes = tuple(k for k, c in enumerate(letters) if c not in remaining)
     if not axes:
         return x, letters
@@ -85,7 +82,7 @@ def _arranged(pool: NodePool, x: Node, letters: str, result: str) -> Node:
 
 
 def _product(pool: NodePool, a: Node, x: str, b: Node, y: str, result: str) -> Node:
-    """Return the product of two values of the network, multiplied elementwise and summed."""
+    """Return the product of two values of the network, multiplied elementwise and then summed."""
     a, x = _summed(pool, a, x, y + result)
     b, y = _summed(pool, b, y, x + result)
     both = "".join(dict.fromkeys(x + y))
@@ -100,7 +97,7 @@ def _product(pool: NodePool, a: Node, x: str, b: Node, y: str, result: str) -> N
 def _contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, result: str) -> Node:
     """Return ``einsum("letters,axes->result", x, weight)`` for a constant weight.
 
-    Axes of both operands that the result keeps are blocks; each block is multiplied by its own part of the weight.
+    Axes that both operands and the result have divide the product into blocks; each block has its own part of the weight.
     """
     x, letters = _summed(pool, x, letters, axes + result)
     extra = tuple(k for k, c in enumerate(axes) if c not in letters + result)
@@ -137,7 +134,7 @@ def _contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, r
 
 
 def _tensor_product(call: OperatorCall, a: Node, b: Node) -> Node | None:
-    """Return the product of a value with a constant of any rank; None unless exactly one of them is constant."""
+    """Return the product of a value with a constant, both of any rank; None unless exactly one of them is constant."""
     if (a.value is None) == (b.value is None):
         return None
     left, right = a.shape, b.shape
@@ -202,7 +199,7 @@ def _gemm(call: OperatorCall) -> list[Value]:
     c = call.node(2)
     if c.value is None:
         product = shaping.linear(call.pool, a, w)
-        scaled = c if beta == 1.0 else elementwise(call.pool, "mul", c, call.pool.const(np.array(beta, np.float32)))
+        scaled = c if beta == 1.0 else elementwise(call.pool, "mul", c, call.pool.number(beta))
         return [elementwise(call.pool, "add", product, scaled)]
     bias = c.value if beta == 1.0 else np.float32(beta) * c.value
     if bias is c.value and bias.shape == (w.shape[0],):
@@ -226,11 +223,8 @@ def _reduce(call: OperatorCall) -> list[Value]:
 
 
 def _mean(call: OperatorCall) -> list[Value]:
-    nodes = call.nodes()
-    total: Node = nodes[0]
-    for n in nodes[1:]:
-        total = elementwise(call.pool, "add", total, n)
-    return [elementwise(call.pool, "div", total, call.pool.const(np.array(len(nodes), np.float32)))]
+    total = reduce(partial(elementwise, call.pool, "add"), call.nodes())
+    return [elementwise(call.pool, "div", total, call.pool.number(len(call.arguments)))]
 
 
 HANDLERS: Final[Mapping[str, Handler]] = {

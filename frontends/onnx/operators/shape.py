@@ -1,4 +1,4 @@
-"""Handlers of operators that move values: reshape, slice, concat, gather, scatter and similar ones."""
+"""Handlers of operators that move values: reshape, slice, concatenate, gather, scatter and similar ones."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ def _constant_of_shape(call: OperatorCall) -> list[Value]:
 
 
 def _shape(call: OperatorCall) -> list[Value]:
-    shape = call.node(0).shape
     end = call.attribute("end")
-    part = shape[call.integer("start") : end if isinstance(end, int) else None]
+    part = call.node(0).shape[call.integer("start") : end if isinstance(end, int) else None]
     return [call.pool.const(np.array(part, np.int64))]
 
 
@@ -146,7 +145,7 @@ def _gather(call: OperatorCall) -> list[Value]:
 
 
 def _gathered(call: OperatorCall, x: Node, axis: int, index: Array) -> Node:
-    """Return the entries `index` of an axis, which is replaced by the axes of `index`."""
+    """Return `x` with the axis `axis` replaced by the axes of `index`, which selects entries of it."""
     if x.value is not None:
         return call.pool.const(np.take(x.value, index, axis))
     flat = index.reshape(-1)
@@ -160,7 +159,7 @@ def _gathered(call: OperatorCall, x: Node, axis: int, index: Array) -> Node:
 
 
 def _gather_nd(call: OperatorCall) -> list[Value]:
-    """Gather entries by their indices along the first axes, which are treated as a single axis."""
+    """Gather entries by their indices along the first axes, which are joined to one axis."""
     x, index = call.node(0), call.array(1, "index").astype(np.int64)
     depth = index.shape[-1] if index.ndim else 0
     if call.integer("batch_dims") or not 1 <= depth <= len(x.shape):
@@ -202,8 +201,7 @@ def _sequence_at(call: OperatorCall) -> list[Value]:
 
 def _sequence_insert(call: OperatorCall) -> list[Value]:
     items = list(call.sequence(0))
-    at = call.ints(2, "position")[0] if call.has(2) else len(items)
-    items.insert(at, call.node(1))
+    items.insert(call.ints(2, "position")[0] if call.has(2) else len(items), call.node(1))
     return [tuple(items)]
 
 
@@ -248,12 +246,13 @@ def _scatter_nd(call: OperatorCall) -> list[Value]:
     points = points % np.array(x.shape[:depth])
     low = points.min(0)
     size = points.max(0) - low + 1
-    # The indices must fill a box, in order, that covers all axes but one completely.
+    # The indices must list a box in order. The box must cover all axes but one completely.
     partial = [k for k in range(depth) if size[k] != x.shape[k]]
     ordered = len(points) == size.prod() and (points == np.indices(size).reshape(depth, -1).T + low).all()
     if not ordered or len(partial) > 1:
         raise _scattered(call)
-    return [_write_slice(call, x, updates, (*map(int, size), *x.shape[depth:]), partial[0] if partial else 0, low)]
+    axis, block = partial[0] if partial else 0, shaping.reshape(call.pool, updates, (*map(int, size), *x.shape[depth:]))
+    return [shaping.write_slice(call.pool, x, block, axis, int(low[axis]))]
 
 
 def _scatter_elements(call: OperatorCall) -> list[Value]:
@@ -269,9 +268,7 @@ def _scatter_elements(call: OperatorCall) -> list[Value]:
     others_complete = all(n == d for k, (n, d) in enumerate(zip(index.shape, x.shape, strict=True)) if k != axis)
     if not others_complete or (index != first).any() or (np.diff(rows) != 1).any():
         raise _scattered(call)
-    low = np.zeros(index.ndim, np.int64)
-    low[axis] = rows[0]
-    return [_write_slice(call, x, updates, index.shape, axis, low)]
+    return [shaping.write_slice(call.pool, x, shaping.reshape(call.pool, updates, index.shape), axis, int(rows[0]))]
 
 
 def _index(call: OperatorCall) -> Array:
@@ -291,10 +288,6 @@ def _scattered(call: OperatorCall) -> UnsupportedOperatorError:
         f"{call.where}: it writes to scattered places; snnc reads consecutive entries of one axis (outputs[t] = y). "
         "Collect the values in a list and stack them."
     )
-
-
-def _write_slice(call: OperatorCall, x: Node, updates: Node, box: tuple[int, ...], axis: int, low: Array) -> Node:
-    return shaping.write_slice(call.pool, x, shaping.reshape(call.pool, updates, box), axis, int(low[axis]))
 
 
 HANDLERS: Final[Mapping[str, Handler]] = {

@@ -17,8 +17,8 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     **moving.HANDLERS,
     **loops.HANDLERS,
 }
-"""Handlers of the ONNX operators."""
+"""Handler of each ONNX operator."""
 MARKED: Final[Mapping[str, Handler]] = {**HANDLERS, **elementwise.MARKED}
-"""Handlers for a file with marks of detached values."""
+"""Handlers for a file that marks where gradients stop."""
 DESCRIBED: Final[Mapping[str, Handler]] = {**HANDLERS, **elementwise.DESCRIBED}
 """Handlers for a file with snnc's description of its network."""

@@ -10,9 +10,9 @@ import numpy as np
 from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Array, Node, Shape
+from snnc.frontends.onnx.flattening.shaping import elementwise
 
 
 def _padding(call: OperatorCall, size: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Pairs:
@@ -32,17 +32,13 @@ def _padding(call: OperatorCall, size: Shape, kernel: Shape, stride: Shape, dila
     return tuple(found)
 
 
-def _positive(call: OperatorCall, *numbers: Shape) -> None:
-    if min(n for values in numbers for n in values) < 1:
-        raise MalformedGraphError(f"{call.where}: sizes, strides and dilations of windows must be at least 1.")
-
-
 def _windows(call: OperatorCall, kernel: Shape) -> tuple[Shape, Pairs, Shape]:
     size, ones = call.node(0).shape[2:], (1,) * len(kernel)
     if len(size) != len(kernel) or not kernel:
         raise ShapeError(f"{call.where}: windows of {list(kernel)} do not fit a value of shape {list(call.node(0).shape)}.")
     stride, dilation = call.numbers("strides", ones), call.numbers("dilations", ones)
-    _positive(call, kernel, stride, dilation)
+    if min((*kernel, *stride, *dilation)) < 1:
+        raise MalformedGraphError(f"{call.where}: sizes, strides and dilations of windows must be at least 1.")
     return stride, _padding(call, size, kernel, stride, dilation), dilation
 
 
@@ -105,7 +101,7 @@ def _batch_normalization(call: OperatorCall) -> list[Value]:
 
 
 def _folded(call: OperatorCall, x: Node, factor: Array, shift: Array) -> Node:
-    """Return a matrix product or convolution with the normalisation that follows it folded into its weights."""
+    """Return a matrix product or convolution with weights that include the normalisation after it."""
     call.pool.folded = True
     source, weight = x.inputs[:2]
     old = np.zeros(len(shift)) if len(x.inputs) < 3 else np.asarray(x.inputs[2].value, np.float64)

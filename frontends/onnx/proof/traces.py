@@ -26,7 +26,7 @@ class Trace:
     population, port
         Node of the graph, and one of its source ports.
     fires
-        Whether the port's equation is the spike function, so that its values are 0 and 1.
+        Whether its values are spikes, 0 or 1.
     nodes
         Node of the file by step, without steps that the file does not compute.
     shape, batch
@@ -44,7 +44,7 @@ class Trace:
     neurons: Shape
 
     def arrange(self, value: Array) -> Array:
-        """Convert a value of the file at one step to [batch, *neurons]."""
+        """Convert the file's value at one step to [batch, *neurons]."""
         if value.size != math.prod(self.shape):
             value = np.broadcast_to(value, self.shape)
         if self.batch is None:
@@ -56,7 +56,7 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class TracedGraph:
-    """A graph, and its correspondence to the file."""
+    """A graph, and the values in the file that its populations must equal."""
 
     graph: Graph
     traces: tuple[Trace, ...]
@@ -64,7 +64,7 @@ class TracedGraph:
 
 @dataclass(frozen=True, eq=False)
 class Imported:
-    """An imported file: its graph, and where the graph's values are in the file.
+    """A graph read from a file, and its relation to the file.
 
     Attributes
     ----------
@@ -73,11 +73,11 @@ class Imported:
     traces
         States and outputs of populations, in the order of the network.
     inputs
-        Time axes and shapes with which the file was read, dynamic sizes bound to numbers, and its number of steps.
+        Time axes, shapes and number of steps with which the file was read.
     pool
-        The flattened file, including which nodes are tensors of the file.
+        The flattened file.
     fixed
-        Number of each size that the file declares as dynamic but that its constants fix.
+        Value, by name, of each size that the file declares as dynamic but that its constants fix.
     declared
         Shapes of the inputs as declared in the file; names are dynamic sizes.
     carried
@@ -94,16 +94,16 @@ class Imported:
 
     @property
     def stepwise(self) -> bool:
-        """Whether the file is a single time step, with inputs that lack the graph's time axis."""
+        """Whether the file is a single time step; its inputs have no time axis, those of the graph have one."""
         return any(len(self.declared[n]) < len(self.inputs.shapes[n]) for n in self.inputs.axes)
 
     def wanted(self, name: str) -> tuple[int | str, ...]:
-        """Return the shape of an input in the layout of the graph; names are open sizes."""
+        """Return the shape of an input of the graph; names are open sizes."""
         shape = tuple(self.fixed.get(d, d) if isinstance(d, str) else d for d in self.declared[name])
         return ("steps", *shape) if self.stepwise and name in self.inputs.axes else shape
 
     def size(self, name: str, axis: int | None) -> int | None:
-        """Return the size that the file fixes for an axis of an input in the layout of the graph; None if it is open."""
+        """Return the size that the file fixes for an axis of an input of the graph; None if it is open."""
         size = None if axis is None else self.wanted(name)[axis]
         return size if isinstance(size, int) else None
 
@@ -112,13 +112,12 @@ def traces_of(step: RecoveredStep, named: NamedEquations, name: str, population:
     """Return the traces of one population: its states, then its outputs."""
     lines = {line.target: line.value for line in population.model.equations}
     ports = {port: cls for cls, port in (*named.outputs.items(), *named.states.items())}
-    order = [p for p in (*population.model.states, *population.model.outputs) if p in ports]
     found = []
-    for port in dict.fromkeys(order):
+    for port in dict.fromkeys(p for p in (*population.model.states, *population.model.outputs) if p in ports):
         step_class = step.classes[ports[port]]
         nodes = {t: early[0] for t, early in step_class.forced.items()} | step_class.nodes
-        fires = is_spike_port(lines, port)
-        found.append(Trace(name, port, fires, nodes, step_class.shape, step.batch[step_class.id], population.shape))
+        batch = step.batch[step_class.id]
+        found.append(Trace(name, port, is_spike_port(lines, port), nodes, step_class.shape, batch, population.shape))
     return tuple(found)
 
 

@@ -1,12 +1,14 @@
-"""Final check of an import: the recovered graph and the file must compute the same values at every step of a random input.
+"""Final check of an import: the recovered graph and the file must compute the same values on random inputs.
 
-Hidden populations are compared, too: otherwise a neuron that does not affect the outputs for this input would not be checked.
+If comparing all steps would take too long, only the first steps are compared. Hidden populations are compared, too: otherwise a
+neuron that does not affect the outputs for these inputs would not be checked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,21 +24,31 @@ from snnc.frontends.onnx.flattening.evaluate import Feed, FileReplay, Inputs, Sa
 from snnc.frontends.onnx.flattening.node import Array, Node
 from snnc.frontends.onnx.proof.traces import Trace
 
-MIN_CHECKED: Final = 8
+_MIN_CHECKED: Final = 8
 """Minimum number of steps to compare, however large the network is."""
 _TOLERANCE: Final = 1e-4
 """Maximum difference of an output or state, as a share of its largest value."""
 _SEEDS: Final = 3
-"""Number of random inputs, one of which must agree, if weights were folded."""
+"""Number of random inputs if weights were folded; graph and file must agree on one of them."""
 _ROUNDS: Final = 4
-"""Number of random inputs, all of which must agree, for small files."""
+"""Number of random inputs for small files; graph and file must agree on all of them."""
 _SMALL_WORK: Final = 1e6
-"""Number of multiplications up to which files run on more inputs, so that their few neurons fire."""
+"""Number of multiplications below which a file is small, and more inputs are needed for its few neurons to fire."""
 
 
 @dataclass(frozen=True)
 class CheckedOutput:
-    """An output of the file: its node (None for a replicated single step), its values at all steps, and its time axis."""
+    """An output of the file.
+
+    Attributes
+    ----------
+    node
+        The whole output; None for a single step.
+    rows
+        The output's values at all steps, if the file computes them separately.
+    time_axis
+        Axis of `node` along which the steps are stacked.
+    """
 
     name: str
     node: Node | None
@@ -53,25 +65,21 @@ class CheckedOutput:
 
 
 def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
-    """Compare `graph` with the file over all steps, and return a sentence for the user if only some steps were compared.
+    """Compare `graph` with the file over all steps, and return a sentence for the user if only the first steps were compared.
 
-    If weights were `folded`, they differ from the file's by rounding. A membrane potential close to its threshold may then cause a
-    different spike, so other inputs are tried after a difference.
+    If weights were `folded`, the membrane potentials of graph and file differ by rounding, and one that is close to its threshold may cause
+    a different spike. After a difference, other inputs are then tried.
 
     Raises
     ------
     SelfCheckError
         A hidden population or an output differs in its values, or an output in its shape.
     """
-    notes: list[str] = []
     limit: int | None = None
     work = _work([n for o in outputs for n in o.nodes(None)])
-    share = MAX_WORK / max(1, work)
-    if share < 1:
-        limit = max(MIN_CHECKED, int(share * inputs.steps))
-        notes.append(
-            f"The network was compared with the file over the first {limit} steps only; comparing all of them would take too long."
-        )
+    affordable = max(_MIN_CHECKED, int(MAX_WORK / work * inputs.steps)) if work > MAX_WORK else inputs.steps
+    if affordable < inputs.steps:
+        limit = affordable
         outputs = [o for o in outputs if o.rows]
     failure: SelfCheckError | None = None
     for seed in range(_SEEDS if folded else _ROUNDS if work < _SMALL_WORK else 1):
@@ -82,22 +90,24 @@ def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trac
             if not folded:
                 raise
             failure = failure or error
-            continue
-        if folded:
-            return notes
+        else:
+            if folded:
+                failure = None
+                break
     if failure is not None:
         raise failure
-    return notes
+    if limit is None:
+        return []
+    return [f"The network was compared with the file over the first {limit} steps only; comparing all of them would take too long."]
 
 
 def _work(roots: list[Node]) -> int:
-    """Return the number of multiplications of all matrix products and convolutions."""
     products = [n for n, _ in use_counts(roots).values() if n.op in ("linear", "conv") and n.value is None]
     return sum(math.prod(n.shape) * math.prod(n.inputs[1].shape[1:]) for n in products)
 
 
 def _run(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace], feed: Feed, limit: int | None) -> None:
-    """Run network and file together, step by step, so that hidden values can be dropped as soon as they are compared."""
+    """Run graph and file together, step by step, so that hidden values can be dropped as soon as they are compared."""
     steps = limit or feed.inputs.steps
     hidden = [_Hidden(trace, steps) for trace in traces]
     replay = FileReplay([n for h in hidden for n in h.nodes.values()] + [n for o in outputs for n in o.nodes(limit)], feed)
@@ -126,28 +136,24 @@ class _Network:
         self._batch = batches.pop() if batches else 1
         self._records: dict[str, list[Array]] = {n: [] for n, _ in graph.of_type(Output)}
         """Values of each output, step by step."""
-        self._fixed: dict[str, Array] = {}
-        """Inputs without time axis, by name."""
-        self._runner: GraphRunner | None = None
-        self.ports: Mapping[tuple[str, str], Array] = {}
+        with _refusing_to_run():
+            self._runner = GraphRunner(graph, self._batch, {n: feed.full(n) for n in graph.state_inputs})
+            self._fixed = {n: self._arranged(n, 0) for n, op in self._inputs.items() if op.layout.time_axis is None}
+            """Inputs without time axis, by name."""
+
+    @property
+    def ports(self) -> Mapping[tuple[str, str], Array]:
+        return self._runner.ports
 
     def step(self, t: int) -> None:
-        try:
-            if self._runner is None:
-                self._runner = GraphRunner(self._graph, self._batch, {n: self._feed.full(n) for n in self._graph.state_inputs})
-                self._fixed = {n: self._arranged(n, 0) for n, op in self._inputs.items() if op.layout.time_axis is None}
+        with _refusing_to_run():
             moving = {n: self._arranged(n, t) for n in self._inputs if n not in self._fixed}
             for name, value in self._runner.step({**self._fixed, **moving}).items():
                 self._records[name].append(value)
-        except (ValueError, KeyError, IndexError, TypeError, SnncError) as error:
-            raise _cannot_run(error) from None
-        self.ports = self._runner.ports
 
     def outputs(self) -> dict[str, Array]:
-        try:
+        with _refusing_to_run():
             return {n: _read_out(op, self._records[n]) for n, op in self._graph.of_type(Output)}
-        except (ValueError, IndexError, TypeError) as error:
-            raise _cannot_run(error) from None
 
     def _arranged(self, name: str, t: int) -> Array:
         operation = self._inputs[name]
@@ -156,8 +162,12 @@ class _Network:
         return np.moveaxis(self._feed.draw(name, t), front, range(len(front))).reshape(self._batch, *operation.shape)
 
 
-def _cannot_run(error: Exception) -> SelfCheckError:
-    return SelfCheckError(f"the network read from the file cannot run: {str(error)[:200]}")
+@contextmanager
+def _refusing_to_run() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, IndexError, TypeError, SnncError) as error:
+        raise SelfCheckError(f"the network read from the file cannot run: {str(error)[:200]}") from None
 
 
 def _read_out(operation: Output, values: list[Array]) -> Array:
@@ -176,7 +186,7 @@ def _read_out(operation: Output, values: list[Array]) -> Array:
 
 @dataclass(eq=False)
 class _Hidden:
-    """Differences between a population's port and the file, by step: number of different spikes, or largest difference of other values."""
+    """Differences of a population's port from the file, by step: number of different spikes, or largest difference of other values."""
 
     trace: Trace
     steps: int
@@ -190,12 +200,10 @@ class _Hidden:
     def compare(self, t: int, value: Array, ports: Mapping[tuple[str, str], Array]) -> None:
         found, expected = ports[self.trace.population, self.trace.port], self.trace.arrange(value)
         if self.trace.fires:
-            if not np.array_equal(found, expected):
-                self.by_step[t] = float(np.count_nonzero(found != expected))
+            self.by_step[t] = float(np.count_nonzero(found != expected))
             return
         gap = float(difference(found, expected).max(initial=0.0))
-        gap = gap if math.isfinite(gap) else math.inf
-        self.by_step[t] = gap
+        self.by_step[t] = gap if math.isfinite(gap) else math.inf
         self.largest = max(self.largest, largest(expected))
 
     def first(self) -> int | None:
@@ -205,7 +213,7 @@ class _Hidden:
 
 
 def _check_hidden(hidden: Sequence[_Hidden]) -> None:
-    """Refuse differences; the error names the first step and its first population, because later differences may follow from it."""
+    """Refuse differences. The error names the first step and its first population, because later differences may follow from it."""
     wrong = [(first, order, h) for order, h in enumerate(hidden) if (first := h.first()) is not None]
     if not wrong:
         return
@@ -218,7 +226,6 @@ def _check_hidden(hidden: Sequence[_Hidden]) -> None:
 
 
 def _compare(output: CheckedOutput, expected: Array, found: Array) -> None:
-    """Refuse an output whose values differ by more than rounding."""
     if found.shape != expected.shape:
         raise SelfCheckError(
             f"the output '{output.name}' has the shape {list(expected.shape)} in the file and {list(found.shape)} "
@@ -230,8 +237,7 @@ def _compare(output: CheckedOutput, expected: Array, found: Array) -> None:
     if not wrong.any():
         return
     where = np.argwhere(wrong)
-    axis = output.time_axis
-    when = "" if axis is None else f" at step {where[:, axis].min()}"
+    when = "" if output.time_axis is None else f" at step {where[:, output.time_axis].min()}"
     raise SelfCheckError(
         f"the output '{output.name}' of the network read from the file differs from the file's own{when}: {len(where):,} of {wrong.size:,} "
         f"values, by up to {largest(gap):.3g}, with a largest value of {scale:.3g}. Export a single step with its states as inputs and "

@@ -1,1 +1,1 @@
-"""Read ONNX files into checked models, with numbers for all sizes."""
+"""Read and check ONNX files, choose numbers for dynamic sizes, and find the states of single steps."""

@@ -1,44 +1,50 @@
-"""Replace dynamic sizes by numbers, and check that other numbers result in the same recovered network."""
+"""Replace dynamic sizes by numbers, and check that other numbers result in the same network."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from typing import Final
 
 import numpy as np
 
-from snnc.compiler.ir.graph import Graph, Population
+from snnc.compiler.ir.graph import Graph, Operation, Population
 from snnc.frontends.onnx.errors import NotGenericError, OnnxError, ShapeError, TimeMixingError
 from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.proof.traces import Imported
+from snnc.frontends.onnx.recover import ParsedFile, recover
 
 _FIRST: Final = 6
-"""Smallest default for a dynamic size; smaller numbers are sizes of constants of the file."""
+"""Smallest default number for a dynamic size; smaller numbers only come from sizes of the file's constants."""
 _DIFFERENCE: Final = 7
-"""Difference between the two numbers that are compared for a dynamic size."""
+"""Difference of the two numbers for a dynamic size whose networks are compared."""
 _MAX_CANDIDATES: Final = 8
 """Maximum number of sizes of constants to try."""
 
 
-def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[str, int], Mapping[str, int]], Imported]) -> Imported:
-    """Recover the network with numbers for the dynamic sizes `symbols`; if the defaults do not fit, try sizes of constants.
+def bind(source: ParsedFile) -> Imported:
+    """Recover the network with numbers for the file's dynamic sizes; if the defaults do not fit, try the sizes of constants.
 
     Raises
     ------
     NotGenericError
         Other sizes result in a different network.
+    OnnxError
+        The network cannot be recovered with any of the numbers.
     """
     failure: OnnxError | None = None
-    for first in _bindings(symbols, graph):
+    for first in _bindings(source):
         fixed = {s: n for s, n in first.items() if n < _FIRST}
         free = {s: n for s, n in first.items() if n >= _FIRST}
         try:
-            found = recover(first, free)
-            if free:
-                larger = {s: n + _DIFFERENCE for s, n in free.items()}
-                _compare(found.graph, recover({**fixed, **larger}, free).graph, free)
+            found = recover(source, first, free)
+            larger = {s: n + _DIFFERENCE for s, n in free.items()}
+            if free and fingerprint(found.graph) != fingerprint(recover(source, {**fixed, **larger}, free).graph):
+                names = ", ".join(f"'{s}'" for s in free)
+                raise NotGenericError(
+                    f"the network changes with the size of {names}, which the file declares as dynamic; export it with fixed sizes."
+                )
         except (ShapeError, TimeMixingError) as error:
             failure = failure or error
             continue
@@ -48,12 +54,12 @@ def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[s
     raise failure or ShapeError("no choice of the dynamic sizes fits the file.")
 
 
-def _bindings(symbols: tuple[str, ...], graph: Subgraph) -> Iterator[dict[str, int]]:
+def _bindings(source: ParsedFile) -> Iterator[dict[str, int]]:
     """Yield numbers for the dynamic sizes: the defaults, then the defaults with one size replaced by that of a constant."""
-    default = {s: _FIRST + 3 * k for k, s in enumerate(symbols)}
+    default = {s: _FIRST + 3 * k for k, s in enumerate(source.symbols)}
     yield default
-    sizes = sorted({int(s) for s in _leading_sizes(graph) if 0 < s < _FIRST})
-    candidates = ({**default, symbol: size} for symbol, size in itertools.product(symbols, sizes))
+    sizes = sorted({int(s) for s in _leading_sizes(source.graph) if 0 < s < _FIRST})
+    candidates = ({**default, symbol: size} for symbol, size in itertools.product(source.symbols, sizes))
     yield from itertools.islice(candidates, _MAX_CANDIDATES)
 
 
@@ -70,27 +76,16 @@ def _leading_sizes(graph: Subgraph) -> Iterator[int]:
                 yield from _leading_sizes(value)
 
 
-def _compare(first: Graph, second: Graph, sizes: Mapping[str, int]) -> None:
-    if fingerprint(first) != fingerprint(second):
-        names = ", ".join(f"'{s}'" for s in sizes)
-        raise NotGenericError(
-            f"the network changes with the size of {names}, which the file declares as dynamic; export it with fixed sizes."
-        )
-
-
 def fingerprint(graph: Graph) -> tuple[object, ...]:
-    """Return a graph with all its arrays as a comparable value."""
+    """Return a value that is equal for graphs with equal nodes, arrays, edges and state inputs."""
     nodes = [(n, _operation(graph.operation(n))) for n in graph.names]
     return (tuple(nodes), tuple(map(repr, graph.edges)), tuple(graph.state_inputs.items()))
 
 
-def _operation(operation: object) -> object:
+def _operation(operation: Operation) -> object:
     if isinstance(operation, Population):
-        parameters = tuple((k, _content(v)) for k, v in operation.parameters.items())
-        initial = tuple((k, _content(v)) for k, v in operation.initial.items())
-        return (operation.model.text, operation.shape, parameters, initial)
-    if not is_dataclass(operation):
-        return repr(operation)
+        arrays = [(k, _content(v)) for values in (operation.parameters, operation.initial) for k, v in values.items()]
+        return (operation.model.text, operation.shape, arrays)
     return (type(operation).__name__, *(_content(getattr(operation, f.name)) for f in fields(operation)))
 
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
-from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
+from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.ir.shapes import PortMap, size
 from snnc.compiler.ir.verify import verify as verify_graph
 from snnc.frontends.common.notes import Description, read_description
 from snnc.frontends.common.work import MAX_WORK, far_more_work, work_of
 from snnc.frontends.onnx.errors import DescriptionError
 from snnc.frontends.onnx.flattening.evaluate import Inputs, use_counts
-from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
+from snnc.frontends.onnx.flattening.flatten import Run
+from snnc.frontends.onnx.flattening.node import Node, NodePool
+from snnc.frontends.onnx.operators.table import DESCRIBED
 from snnc.frontends.onnx.proof.traces import Imported, Trace, is_spike_port
 from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
+from snnc.frontends.onnx.recover import ParsedFile
 
-Seen: TypeAlias = Mapping[tuple[str, int], Node]
-"""Node by (name of a tensor, iteration of the loop)."""
-Execute: TypeAlias = Callable[[NodePool, Mapping[str, Shape], frozenset[str]], tuple[Mapping[str, Node], Seen]]
-"""Runs a file for given input shapes and returns its outputs, and the values of given tensors of its loop."""
 _Declared: TypeAlias = Mapping[str, tuple[int | str, ...]]
 
 _BATCH: Final = 2
@@ -34,72 +32,44 @@ _MAX_START: Final = 1_000
 """Maximum number of steps added to the check for outputs that start late."""
 
 
-@dataclass(frozen=True)
-class File:
-    """A file whose description is to be checked.
-
-    Attributes
-    ----------
-    constants
-        Initializers by name.
-    inputs
-        Declared shapes of the inputs.
-    outputs
-        Names of the outputs.
-    structure
-        Digest of the nodes.
-    execute
-        Runs the file.
-    """
-
-    constants: Mapping[str, Array]
-    inputs: _Declared
-    outputs: tuple[str, ...]
-    structure: object
-    execute: Execute
-
-
-def described(text: object, file: File, array_shapes: Mapping[str, Shape] | None = None) -> Imported:
-    """Return the graph that snnc described in a file.
+def described(text: object, source: ParsedFile, structure: object) -> Imported:
+    """Return the graph that snnc described in a file, after comparing it with the file.
 
     Parameters
     ----------
     text
         The description.
-    file
+    source
         The file.
-    array_shapes
-        Shapes of the input arrays for the returned values; None for the shapes of the check.
+    structure
+        Digest of the file's nodes.
 
     Raises
     ------
     SnncError
         The description is damaged, or the file computes something else. The text is untrusted, so other exceptions are possible, too.
     """
-    description = read_description(text, lambda name: file.constants.get(name) if isinstance(name, str) else None)
+    description = read_description(text, lambda name: source.graph.constants.get(name) if isinstance(name, str) else None)
     graph = description.graph
     inputs, outputs = dict(graph.of_type(Input)), dict(graph.of_type(Output))
-    if {*inputs, *graph.state_inputs} != set(file.inputs) or set(outputs) != set(file.outputs):
+    if {*inputs, *graph.state_inputs} != set(source.inputs) or set(outputs) != set(source.graph.outputs):
         raise DescriptionError("its inputs and outputs are not those of the file.")
-    if description.structure != file.structure:
+    if description.structure != structure:
         raise DescriptionError("the nodes of the file have changed since snnc wrote it.")
     ports = verify_graph(graph)
-    found, nodes = _run(description, file, _inputs_of_check(graph, ports, file.inputs))
+    found, nodes = _run(description, source, _inputs_of_check(graph, ports, source.inputs))
     _check_work(graph, ports, found, list(nodes.values()))
     verify(graph, _checked_outputs(graph, found, nodes), found.traces, found.inputs, False)
-    if array_shapes is None:
+    if source.array_shapes is None:
         return found
-    return _run(description, file, _bind_sizes(graph, ports, {**file.inputs, **array_shapes}))[0]
+    return _run(description, source, _bind_sizes(graph, ports, {**source.inputs, **source.array_shapes}))[0]
 
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------
 
 
 def _inputs_of_check(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
-    """Return the inputs of the check.
-
-    If inputs have a time axis, set the graph's number of steps to the number that the file declares.
-    """
+    """Return the inputs of the check; if they have a time axis, set the graph's number of steps to the number that the file declares."""
     timed = [(n, op.layout.time_axis) for n, op in graph.of_type(Input) if op.layout.time_axis is not None]
     lengths = {declared[name][axis] for name, axis in timed if axis < len(declared[name])}
     if lengths:
@@ -147,25 +117,26 @@ def _pattern(operation: Input) -> list[int | str]:
 # ---- values of the file ----------------------------------------------------------------------------------------------
 
 
-def _run(description: Description, file: File, inputs: Inputs) -> tuple[Imported, Mapping[str, Node]]:
+def _run(description: Description, source: ParsedFile, inputs: Inputs) -> tuple[Imported, Mapping[str, Node]]:
     """Run the file; return the graph with the file's values for its populations, and the file's outputs."""
     graph, pool = description.graph, NodePool()
-    watched = frozenset(name for row in description.values.values() for name in row.values())
-    outputs, seen = file.execute(pool, inputs.shapes, watched)
-    batch = next((inputs.shapes[n][a] for n, op in graph.of_type(Input) if (a := op.layout.batch_axis) is not None), 1)
-    traces = [t for n, p in graph.of_type(Population) for t in _traces(n, p, description.values.get(n, {}), seen, inputs.steps, batch)]
-    return Imported(graph, tuple(traces), inputs, pool), outputs
+    run = Run(pool, DESCRIBED, watch={name for row in description.values.values() for name in row.values()})
+    results = run.graph(source.graph, {n: pool.input(n, s) for n, s in inputs.shapes.items()})
+    outputs = {n: v for n, v in zip(source.graph.outputs, results, strict=True) if isinstance(v, Node)}
+    return Imported(graph, tuple(_traces(description, inputs, run.seen)), inputs, pool), outputs
 
 
-def _traces(name: str, population: Population, values: Mapping[str, str], seen: Seen, steps: int, batch: int) -> Iterator[Trace]:
-    """Yield the file's values of each state and output of a population; `values` contains the tensor by port."""
-    model, shape = population.model, (batch, *population.shape)
-    equations = {equation.target: equation.value for equation in model.equations}
-    for port in dict.fromkeys((*model.states, *model.outputs)):
-        tensor = values.get(port, "")
-        nodes = {t: seen[tensor, t] for t in range(steps) if (tensor, t) in seen}
-        if nodes and all(math.prod(n.shape) == math.prod(shape) for n in nodes.values()):
-            yield Trace(name, port, is_spike_port(equations, port), nodes, shape, 0, population.shape)
+def _traces(description: Description, inputs: Inputs, seen: Mapping[tuple[str, int], Node]) -> Iterator[Trace]:
+    """Yield the values that the states and outputs of populations have in the file; `seen` contains its tensors by name and step."""
+    batch = next((inputs.shapes[n][a] for n, op in description.graph.of_type(Input) if (a := op.layout.batch_axis) is not None), 1)
+    for name, population in description.graph.of_type(Population):
+        model, shape = population.model, (batch, *population.shape)
+        equations = {equation.target: equation.value for equation in model.equations}
+        for port in dict.fromkeys((*model.states, *model.outputs)):
+            tensor = description.values.get(name, {}).get(port, "")
+            nodes = {t: seen[tensor, t] for t in range(inputs.steps) if (tensor, t) in seen}
+            if nodes and all(math.prod(n.shape) == math.prod(shape) for n in nodes.values()):
+                yield Trace(name, port, is_spike_port(equations, port), nodes, shape, 0, population.shape)
 
 
 def _checked_outputs(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[CheckedOutput]:
@@ -195,9 +166,5 @@ def _check_work(graph: Graph, ports: PortMap, found: Imported, outputs: list[Nod
 
 
 def _work_of_node(node: Node) -> int:
-    operations = 1  # per value
-    if node.op in ("linear", "conv"):
-        operations = math.prod(node.inputs[1].shape[1:])
-    elif node.op == "pool" and isinstance(node.attrs[1], tuple):
-        operations = math.prod(node.attrs[1])
-    return math.prod(node.shape) * operations
+    terms = node.inputs[1].shape[1:] if node.op in ("linear", "conv") else node.attrs[1] if node.op == "pool" else ()
+    return math.prod(node.shape) * math.prod(terms)

@@ -1,8 +1,8 @@
 """Separate states that a single-step file packs into one tensor.
 
 A tensor may contain the states of several populations, or a buffer of past values that shifts by one entry per step. The operations
-that join the tensor at the end of a step show its parts. Before the first step, the tensor is joined in the same way from one input per
-part, so that slices of the tensor lead to parts at every step.
+that join the new tensor at the end of a step show its parts. Before the first step, the tensor is joined in the same way from one input
+per part, so that each slice of the tensor is a part at every step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape
 
 _MAX_VALUES: Final = 1 << 24
-"""Maximum number of values of all states that are separated."""
+"""Maximum number of values of all states together."""
 _MAX_DEPTH: Final = 1024
 """Maximum number of steps that a value may remain in a buffer."""
 
@@ -64,7 +64,7 @@ class UnpackedStates:
     trees
         Structure of each state, by name.
     names
-        Input of each part; None for parts of shifting buffers, which start with zeros.
+        Name of each part's input; None for parts of shifting buffers, which start with zeros.
     shapes
         Shape of each input in `names`.
     buffers
@@ -97,7 +97,7 @@ class UnpackedStates:
 def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> UnpackedStates | None:
     """Separate packed states; return None if there are none, or if they cannot be separated.
 
-    `inputs` contains all inputs of the step, and `carried` the new value of each state.
+    `inputs` are all inputs of the step, and `carried` contains the new value of each state.
     """
     states = {name: inputs[name] for name in carried}
     if sum(math.prod(n.shape) for n in states.values()) > _MAX_VALUES:
@@ -124,11 +124,11 @@ def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[s
     depth = _depth(moves)
     clash = set(shapes) & (set(inputs) - set(states))  # names of parts that are also names of other inputs
     found = UnpackedStates(trees, names, shapes, buffers, depth)
-    return found if not clash and depth <= _MAX_DEPTH and (buffers or found.packed) else None
+    return None if clash or depth > _MAX_DEPTH or not (buffers or found.packed) else found
 
 
 def with_advice(error: OnnxError, pool: NodePool, states: Iterable[str]) -> OnnxError:
-    """Return `error` with advice to separate states, if the step reads parts of states; else return it unchanged."""
+    """Return `error`, with the advice to separate states if the step reads parts of states."""
     names = set(states)
     sliced = (str(n.inputs[0].attrs[0]) for n in pool.nodes if n.op == "slice" and n.inputs[0].op == "input")
     found = ", ".join(f"'{name}'" for name in dict.fromkeys(sliced) if name in names)
@@ -141,7 +141,7 @@ def with_advice(error: OnnxError, pool: NodePool, states: Iterable[str]) -> Onnx
 
 
 def joined(pool: NodePool, node: Node) -> Node:
-    """Return one Concat for a value that Concat nodes or written slices join, with the same parts at every step; else `node`."""
+    """Return one Concat, with the same parts at every step, for a value that Concat nodes or written slices join; else `node`."""
     if node.op == "write_slice":
         axis, at = node.attrs
         stop = at + node.inputs[1].shape[axis]
@@ -172,7 +172,7 @@ def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
 
 
 def _named(name: str, tree: _Tree, local_numbers: Array, buffered: Array, names: dict[_Leaf, str | None]) -> _Tree:
-    """Name the parts of a state in `names`; keep the state whole if it has only one part, or a part that no index expression selects."""
+    """Add the parts of a state to `names`; keep the state whole if it has only one part, or a part that no index expression selects."""
     whole = _Leaf(local_numbers, None)
     found: dict[_Leaf, str | None] = {}
     for leaf in _leaves(tree):
@@ -189,7 +189,7 @@ def _named(name: str, tree: _Tree, local_numbers: Array, buffered: Array, names:
 
 
 def _tree(node: Node, local_numbers: Array, numbers: Mapping[str, Array]) -> _Tree:
-    """Return the structure of a state's new value; `local_numbers` are the indices of its entries."""
+    """Return the structure of a state's new value, whose entries have the indices `local_numbers` among the values of all states."""
     source = _copied_values(node, numbers)
     if source is not None:
         return _Leaf(local_numbers, None if np.array_equal(source, local_numbers) else source)
@@ -200,16 +200,14 @@ def _tree(node: Node, local_numbers: Array, numbers: Mapping[str, Array]) -> _Tr
             rows = zip(node.inputs, np.split(local_numbers, ends, axis), strict=True)
             return _Join(axis, tuple(_tree(p, n, numbers) for p, n in rows))
         case "reshape":
-            inner = node.inputs[0]
-            return _Move("reshape", node.shape, _tree(inner, local_numbers.reshape(inner.shape), numbers))
+            return _Move("reshape", node.shape, _tree(node.inputs[0], local_numbers.reshape(node.inputs[0].shape), numbers))
         case "transpose":
-            order = node.attrs
-            return _Move("transpose", order, _tree(node.inputs[0], local_numbers.transpose(np.argsort(order)), numbers))
+            return _Move("transpose", node.attrs, _tree(node.inputs[0], local_numbers.transpose(np.argsort(node.attrs)), numbers))
     return _Leaf(local_numbers, None)
 
 
 def _copied_values(node: Node, numbers: Mapping[str, Array]) -> Array | None:
-    """Return the indices of the state values that a node copies unchanged; None for any other node."""
+    """Return the indices of the state values that a node copies unchanged; None for other nodes."""
     if node.op == "input":
         return numbers.get(str(node.attrs[0]))
     if node.op not in ("slice", "reshape", "transpose"):
@@ -232,7 +230,6 @@ def _leaves(tree: _Tree) -> Iterator[_Leaf]:
 
 
 def _built(pool: NodePool, tree: _Tree, leaf: Callable[[_Leaf], Node]) -> Node:
-    """Return the value of a state, with `leaf` as the value of its parts."""
     match tree:
         case _Leaf():
             return leaf(tree)
@@ -244,7 +241,7 @@ def _built(pool: NodePool, tree: _Tree, leaf: Callable[[_Leaf], Node]) -> Node:
 
 
 def _block(numbers: Array, shape: Shape) -> Index | None:
-    """Return the index expression that selects the values with these indices, in order, from an array of `shape`; None if none does."""
+    """Return the index expression that selects the values `numbers`, in order, from an array of `shape`; None if there is none."""
     places = np.unravel_index(numbers.reshape(-1), shape)
     found: list[int | slice] = []
     for place, size in zip(places, shape, strict=True):
@@ -257,7 +254,6 @@ def _block(numbers: Array, shape: Shape) -> Index | None:
 
 
 def _depth(moves: Array) -> int:
-    """Return the length of the longest chain of moves."""
     depth, here = 0, np.flatnonzero(moves >= 0)
     while here.size and depth <= _MAX_DEPTH:
         here = moves[here]

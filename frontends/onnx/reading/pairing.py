@@ -1,8 +1,8 @@
 """Pair the state inputs of a single-step file with the outputs that are the states' new values.
 
-A state's new value is the output computed most directly from the state: a membrane potential decays (a product and a sum), while the
-membrane potentials of other populations only affect it through weights or spikes. :func:`rate_paths` rates each pair, and the pairing
-with the best sum of ratings is chosen. Ties are broken by names, then by other properties of the paths, then by the order in the file.
+A state's new value is the output that is computed most directly from the state: a membrane potential decays (a product and a sum), while
+the potentials of other populations affect it only through weights or spikes. :func:`_rate_paths` rates each pair; the pairing with
+the lowest sum of ratings is chosen. Names, then other properties of the paths, then the order in the file decide between equal sums.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Costs: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Pairs:
-    """Output by state input, and the states whose output is only chosen by the order in the file."""
+    """The output with each state's new value, by the state's input, and the states whose output only follows from the file's order."""
 
     outputs: dict[str, str]
     guessed: tuple[str, ...] = ()
@@ -48,14 +48,14 @@ def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
     states = {n: node for n, node in list(inputs.items())[1:] if node.shape in shapes}
     if not states:
         return Pairs({})
-    names, first = list(outputs), len(outputs) - len(states)
+    names = list(outputs)
     foreign = np.array([[o.shape != s.shape for o in outputs.values()] for s in states.values()])
     misnamed = np.array([[_stem(o) != _stem(n) for o in outputs] for n in states])
-    # A pair's cost is ordered by direct rating, then by name, then by indirect rating, and at the end by the order in the file.
-    rated, base = rate_paths(states, outputs), len(states) + 1.0
-    cost = (rated.direct * base + misnamed) * (3 * base) + rated.indirect
+    # Pairs are compared by their direct rating, then by name, then by indirect rating, then by the order in the file.
+    (direct, indirect), base = _rate_paths(states, outputs), len(states) + 1.0
+    cost = (direct * base + misnamed) * (3 * base) + indirect
     cost[foreign] = np.inf
-    moved = np.abs(np.subtract.outer(np.arange(len(states)) + first, np.arange(len(outputs))))
+    moved = np.abs(np.subtract.outer(np.arange(len(states)) + len(outputs) - len(states), np.arange(len(outputs))))
     found = _cheapest_assignment(cost * (moved.sum() + 1.0) + moved)
     if found is None:
         raise StatePairError(
@@ -87,7 +87,7 @@ def _cheapest_assignment(costs: _Costs) -> list[int] | None:
 
 
 def _is_ambiguous(costs: _Costs, found: list[int], state: int, same: _Costs) -> bool:
-    """Return whether `state` could have another output at the same sum of costs."""
+    """Return whether `state` could have another output without changing the sum of the costs."""
     others = costs.copy()
     others[state, same[found[state]]] = np.inf
     changed = _cheapest_assignment(others)
@@ -96,7 +96,7 @@ def _is_ambiguous(costs: _Costs, found: list[int], state: int, same: _Costs) -> 
 
 
 def _stem(name: str) -> str:
-    """Return a name in lower case without the words of :data:`_AFFIX`."""
+    """Return a name in lower case without the words that :data:`_AFFIX` matches."""
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     while True:
         shorter = _AFFIX.sub("", plain).strip("_")
@@ -107,7 +107,7 @@ def _stem(name: str) -> str:
 
 _ARITHMETIC: Final = frozenset({"add", "sub", "neg", "mul", "max", "min"})
 _LAYERS: Final = frozenset({"linear", "conv", "pool", "reduce"})
-# Ratings of a path from a state to an output by its hardest operation; 0 for sums, products and moved values.
+# Ratings of a path from a state to an output, by its highest-rated operation; sums, products, minima, maxima and moved values rate 0.
 _CURVED: Final = 2
 """A nonlinear function."""
 _LAYER: Final = 4
@@ -120,26 +120,18 @@ _SAME: Final = 7
 """The output is the state itself."""
 
 
-@dataclass(frozen=True)
-class PathRatings:
-    """Ratings [states, outputs]; low if the output is probably the new value of the state.
+def _rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> tuple[_Costs, _Costs]:
+    """Rate how directly each output is computed from each state.
 
-    Attributes
-    ----------
-    direct
-        The hardest operation on the easiest path. Paths through weights or a spike count as no path, because they lead to all
-        populations alike. If the state is compared with a threshold, an output that is a spike is rated one higher.
-    indirect
-        Rating of outputs without a direct path, from the likeliest: 0 for a path through weights, or an output that passes on another
-        state; 1 for a path through a spike; 2 for no path; 3 for the unchanged state.
+    Returns
+    -------
+    direct, indirect
+        Ratings [states, outputs]; low if the output is probably the new value of the state. The direct rating is that of the lowest-rated
+        path. Paths through weights or a spike count as no path, because they lead to all populations alike. If the state is compared with
+        a threshold, the rating of an output that is a spike is one higher. The indirect rating is for outputs without a direct path: 0 for
+        a path through weights, or an output that passes on another state; 1 for a path through a spike; 2 for no path; 3 for the unchanged
+        state.
     """
-
-    direct: npt.NDArray[np.int64]
-    indirect: npt.NDArray[np.int64]
-
-
-def rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> PathRatings:
-    """Rate how directly each output is computed from each state."""
     leaves = list(states.values())
     nodes = [node for _, node in sorted(ancestors(outputs.values()).items())]
     found = {n.id: np.array([0 if n is leaf else _NONE for leaf in leaves], np.int64) for n in nodes if not n.inputs}
@@ -159,11 +151,11 @@ def rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> PathR
     same = np.equal.outer([s.id for s in leaves], [o.id for o in outputs.values()])
     direct = np.where(same, _LAYER, np.minimum(rated, _LAYER)) + np.outer([s.id in compared for s in leaves], spiking)
     indirect = np.where(passes_on, _LAYER, np.maximum(rated, _LAYER))
-    return PathRatings(direct, np.where(same, _SAME, indirect) - _LAYER)
+    return direct, np.where(same, _SAME, indirect) - _LAYER
 
 
 def _hardness(node: Node, operand: int) -> int:
-    """Return the rating of a path that enters `node` at its input number `operand`."""
+    """Return the rating of `node` on a path that enters it through operand number `operand`."""
     if node.op in COMPARISONS or (node.op == "where" and operand == 0):
         return _COMPARED
     if node.op in _LAYERS:

@@ -1,4 +1,4 @@
-"""Read an ONNX file, check it before its graph is evaluated, and compute a digest of its nodes."""
+"""Read an ONNX file, check it before its graph is evaluated, and compute a digest of its nodes; any failure gets an error code."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import math
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -14,25 +15,60 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto
 
+from snnc.compiler.errors import SnncError
 from snnc.frontends.common.notes import KEY
 from snnc.frontends.onnx.errors import (
     ExternalDataError,
     ForeignOperatorError,
     MalformedGraphError,
     NotFiniteTensorError,
+    OnnxLimitError,
     OpsetError,
     TensorError,
+    UnforeseenError,
     UnreadableFileError,
 )
-from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, check_size
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, MAX_ELEMENTS, check_size
 
-MAX_FILE: Final = 2**31
+_MAX_FILE: Final = 2**31
 """Maximum size of a file in bytes."""
-OLDEST_OPSET: Final = 13
+_OLDEST_OPSET: Final = 13
 _DIGEST: Final = f"{KEY}.structure"
 _ONNX_DOMAINS: Final = ("", "ai.onnx")
 _SMALL: Final = 256
 """Maximum number of elements of the external tensors that :func:`read_outline` loads."""
+
+
+@contextmanager
+def refusing(path: Path, what: str, advice: str) -> Iterator[None]:
+    """Turn every exception without a code into an error about the file.
+
+    Parameters
+    ----------
+    path
+        The file that is read.
+    what
+        "read" or "converted": what failed.
+    advice
+        Advice for the user after an unexpected exception.
+
+    Raises
+    ------
+    OnnxLimitError
+        The file exhausts the stack or the memory.
+    UnforeseenError
+        An unexpected exception occurred.
+    """
+    try:
+        yield
+    except (RecursionError, MemoryError) as error:
+        raise OnnxLimitError(f"{path} is nested too deeply or needs more memory than is available ({type(error).__name__}).") from None
+    except SnncError:
+        raise
+    except Exception as error:  # a file with a fault that no check anticipates is refused like any other
+        raise UnforeseenError(
+            f"{path} cannot be {what} because of an unexpected error ({type(error).__name__}: {str(error)[:120]}); {advice}."
+        ) from error
 
 
 def size_of(path: Path) -> int:
@@ -41,9 +77,9 @@ def size_of(path: Path) -> int:
     Raises
     ------
     UnreadableFileError
-        The path is not a regular file, and could be endless.
+        The path is not a regular file; reading it could never end.
     OSError
-        The file does not exist.
+        The file does not exist or cannot be accessed.
     """
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
@@ -61,9 +97,9 @@ def read_model(path: Path) -> ModelProto:
     """
     try:
         size = size_of(path)
-        if size > MAX_FILE:
+        if size > _MAX_FILE:
             raise UnreadableFileError(
-                f"{path} has {size:,} bytes, but ONNX files have at most {MAX_FILE:,}. Use external data for the weights."
+                f"{path} has {size:,} bytes, but ONNX files have at most {_MAX_FILE:,}. Use external data for the weights."
             )
         data = path.read_bytes()
     except OSError as error:
@@ -80,12 +116,12 @@ def read_model(path: Path) -> ModelProto:
     _check_opset(model)
     described = any(p.key == KEY for p in model.metadata_props)
     digest = structure(model) if described else ""
-    model = inline(model)
+    model = _inline(model)
     if described:
         _store_digest(model, digest)
     _check_graph(model.graph, set(), 0)
     _drop_unused(model.graph)
-    for graph in _graphs(model.graph):
+    for graph in graphs(model.graph):
         for tensor, name in _tensors(graph):
             _load_external(tensor, name, path)
             _check_tensor(tensor, name)
@@ -95,18 +131,18 @@ def read_model(path: Path) -> ModelProto:
 def read_outline(path: Path) -> ModelProto:
     """Return the model of a file that :func:`read_model` accepts, with local functions inlined, but without large external data.
 
-    ONNX Runtime needs small tensors (shapes and indices) in the model; it finds large weights in the model's folder.
+    ONNX Runtime needs small tensors (shapes and indices) in the model, and itself reads large ones from the model's folder.
     """
-    model = inline(onnx.load(str(path), load_external_data=False))
-    for graph in _graphs(model.graph):
+    model = _inline(onnx.load(str(path), load_external_data=False))
+    for graph in graphs(model.graph):
         for tensor, name in _tensors(graph):
             if math.prod(tensor.dims) <= _SMALL:
                 _load_external(tensor, name, path)
     return model
 
 
-def opset_of(model: ModelProto) -> int:
-    """Return the version of ONNX's own operators used by the model."""
+def _opset(model: ModelProto) -> int:
+    """Return the version of ONNX's own operators that the model uses; 0 if it declares none."""
     return max((int(o.version) for o in model.opset_import if o.domain in _ONNX_DOMAINS), default=0)
 
 
@@ -120,14 +156,14 @@ def notes_of(model: ModelProto) -> tuple[object, object]:
 
 
 def _store_digest(model: ModelProto, digest: str) -> None:
-    """Store in the model's metadata the digest of the file, computed before its functions were inlined."""
+    """Store in the metadata the digest of the file's nodes, computed before local functions were inlined."""
     remaining = [p for p in model.metadata_props if p.key != _DIGEST]
     del model.metadata_props[:]
     model.metadata_props.extend([*remaining, StringStringEntryProto(key=_DIGEST, value=digest)])
 
 
 def _check_opset(model: ModelProto) -> None:
-    opset, newest = opset_of(model), onnx.defs.onnx_opset_version()
+    opset, newest = _opset(model), onnx.defs.onnx_opset_version()
     if not opset:
         raise OpsetError("the model declares no opset for ONNX's own operators; export it again.")
     if opset > newest:
@@ -135,12 +171,11 @@ def _check_opset(model: ModelProto) -> None:
             f"the model uses opset {opset}; the installed onnx {onnx.__version__} supports up to {newest}. Update "
             f"onnx or export with an older opset."
         )
-    if opset < OLDEST_OPSET:
-        raise OpsetError(f"the model uses opset {opset}; snnc reads {OLDEST_OPSET} to {newest}. Export it with a later opset_version.")
+    if opset < _OLDEST_OPSET:
+        raise OpsetError(f"the model uses opset {opset}; snnc reads {_OLDEST_OPSET} to {newest}. Export it with a later opset_version.")
 
 
-def inline(model: ModelProto) -> ModelProto:
-    """Return the model with its local functions inlined."""
+def _inline(model: ModelProto) -> ModelProto:
     if not model.functions:
         return model
     from onnx import inliner
@@ -152,13 +187,13 @@ def inline(model: ModelProto) -> ModelProto:
     return inlined
 
 
-def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
+def graphs(graph: GraphProto) -> Iterator[GraphProto]:
     """Yield a graph and all graphs nested in its nodes."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                yield from _graphs(attribute.g)
+                yield from graphs(attribute.g)
 
 
 def _tensors(graph: GraphProto) -> Iterator[tuple[TensorProto, str]]:
@@ -182,10 +217,11 @@ def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
     if graph.sparse_initializer:
         raise TensorError("sparse initializers are not supported; store the weights dense.")
     inputs = [i.name for i in graph.input]
-    defined = {t.name for t in graph.initializer} | set(inputs)
-    if len(set(inputs)) != len(inputs):
+    initializers = [t.name for t in graph.initializer]
+    defined = {*inputs, *initializers}
+    if len(set(inputs)) < len(inputs):
         raise MalformedGraphError(f"two inputs of the graph '{graph.name}' have the same name.")
-    if len(defined) < len(graph.initializer) + len(set(inputs) - {t.name for t in graph.initializer}):
+    if len(set(initializers)) < len(initializers):
         raise MalformedGraphError(f"two initializers of the graph '{graph.name}' have the same name.")
     computed_by: dict[str, int] = {}
     for k, node in enumerate(graph.node):
@@ -203,7 +239,6 @@ def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
 
 
 def _check_node(graph: GraphProto, index: int, visible: set[str], computed_by: dict[str, int], level: int) -> None:
-    """Check the operator, the inputs and the nested graphs of one node."""
     node = graph.node[index]
     where = f"{node.op_type} node '{node.name or (node.output[0] if node.output else index)}'"
     if node.domain not in _ONNX_DOMAINS:
@@ -229,9 +264,9 @@ def _check_node(graph: GraphProto, index: int, visible: set[str], computed_by: d
 
 def _drop_unused(graph: GraphProto) -> None:
     """Remove initializers that no node reads, so that their data are not loaded."""
-    for outer in _graphs(graph):
-        read = {name for inner in _graphs(outer) for node in inner.node for name in node.input}
-        read |= {o.name for inner in _graphs(outer) for o in inner.output} | {i.name for i in outer.input}
+    for outer in graphs(graph):
+        read = {name for inner in graphs(outer) for node in inner.node for name in node.input}
+        read |= {o.name for inner in graphs(outer) for o in inner.output} | {i.name for i in outer.input}
         remaining = [tensor for tensor in outer.initializer if tensor.name in read]
         if len(remaining) < len(outer.initializer):
             del outer.initializer[:]
@@ -239,7 +274,6 @@ def _drop_unused(graph: GraphProto) -> None:
 
 
 def _load_external(tensor: TensorProto, name: str, path: Path) -> None:
-    """Load the data of a tensor from a file in the model's folder."""
     if tensor.data_location != TensorProto.EXTERNAL:
         return
     entries = {e.key: e.value for e in tensor.external_data}
@@ -284,18 +318,15 @@ def _dtype(tensor: TensorProto, name: str) -> np.dtype[np.generic]:
 
 
 def _check_tensor(tensor: TensorProto, name: str) -> None:
-    """Check the type, size and values of a tensor."""
     dtype = _dtype(tensor, name)
     if min(tensor.dims, default=0) < 0:
         raise TensorError(f"the tensor '{name}' has the shape {list(tensor.dims)}, with a negative size.")
-    check_size(tuple(tensor.dims), f"the tensor '{name}'")
+    check_size(tuple(tensor.dims), f"the tensor '{name}'", MAX_ELEMENTS if tensor.HasField("raw_data") else MAX_CONSTANT)
     count = math.prod(tensor.dims)
     if tensor.HasField("raw_data") and dtype.itemsize and len(tensor.raw_data) != count * dtype.itemsize and dtype.kind in "fiub":
         raise TensorError(
             f"the tensor '{name}' of shape {list(tensor.dims)} needs {count * dtype.itemsize:,} bytes but has {len(tensor.raw_data):,}."
         )
-    if not tensor.HasField("raw_data") and count > MAX_CONSTANT:
-        check_size(tuple(tensor.dims), f"the tensor '{name}'", MAX_CONSTANT)
     if dtype.kind == "f":
         try:
             values = onnx.numpy_helper.to_array(tensor)
@@ -310,7 +341,7 @@ def _check_tensor(tensor: TensorProto, name: str) -> None:
 
 
 def structure(model: ModelProto) -> str:
-    """Return a digest of nodes, functions, input names and output names, independent of initializers, shapes and node names."""
+    """Return a digest of opsets, nodes, functions, and names of inputs and outputs; it ignores initializers, shapes and names of nodes."""
     digest = hashlib.sha256()
     for part in _model_parts(model):
         digest.update(repr(part).encode("utf-8", "surrogatepass"))

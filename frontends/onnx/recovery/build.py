@@ -1,10 +1,14 @@
-"""Build a graph from a recovered step."""
+"""Build a graph from a recovered step, whose populations, states and initial states have been chosen.
+
+A class is a value of the step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`); a group is the classes of one population.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import networkx as nx
 import numpy as np
@@ -36,7 +40,7 @@ from snnc.frontends.onnx.recovery.detaching import Detach
 from snnc.frontends.onnx.recovery.equations import draft
 from snnc.frontends.onnx.recovery.grouping import Grouping, channel_bias
 from snnc.frontends.onnx.recovery.initial import Start
-from snnc.frontends.onnx.recovery.layers import layer_of, scale_of, selection
+from snnc.frontends.onnx.recovery.layers import layer_of, reshape_to, scale_of, selection
 from snnc.frontends.onnx.recovery.naming import NamedEquations, name
 from snnc.frontends.onnx.recovery.states import States
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref
@@ -44,7 +48,7 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep, Result
 
 
 @dataclass(frozen=True)
-class OutputPlace:
+class _OutputPlace:
     """A source port of the graph, and its shape."""
 
     node: str
@@ -65,9 +69,9 @@ class FileFacts:
     steps
         Number of time steps; None if open.
     names
-        Names of inputs and outputs, which other nodes of the graph must not use.
+        Names of inputs and outputs, which no other node of the graph may have.
     detach
-        Rule for where gradients stop; None if the file carries marks.
+        Rule for where gradients stop; None if the file marks where they stop.
     """
 
     title: str
@@ -77,9 +81,19 @@ class FileFacts:
     detach: Detach | None
 
 
-@dataclass(frozen=True, eq=False)
-class BuildPlan:
-    """Input of :func:`build`: a step, with its populations, states and initial states."""
+@dataclass(eq=False)
+class GraphBuilder:
+    """Builds the graph of a step.
+
+    Parameters
+    ----------
+    file, step
+        The file, and its step.
+    groups, states, start
+        The groups, the states of each, and the initial states.
+    visible
+        Classes that are outputs of populations; see :func:`visible_classes`.
+    """
 
     file: FileFacts
     step: RecoveredStep
@@ -87,68 +101,68 @@ class BuildPlan:
     states: Mapping[int, States]
     start: Start
     visible: set[int]
-    """Classes that are outputs of populations; see :func:`visible_classes`."""
+    places: dict[int, _OutputPlace] = field(default_factory=dict)
+    """Port that provides the value of each class."""
+    named: dict[int, NamedEquations] = field(default_factory=dict)
+    """Equations by group."""
+    traces: list[Trace] = field(default_factory=list)
+    pending: list[tuple[Operand, str, str, Shape | None]] = field(default_factory=list)
+    """Requested edges: operand, target, target port, and the shape that the target reads (None: any)."""
+    shaped: dict[tuple[_OutputPlace, int, Shape], str] = field(default_factory=dict)
+    """Node that reshapes the values of a port, by port, delay and shape."""
+    count: Counter[str] = field(default_factory=Counter)
+    """Number of the last name from :meth:`fresh`, by base."""
 
+    def __post_init__(self) -> None:
+        self.graph = Graph(self.file.title, self.file.steps)
 
-class _GraphBuilder:
-    """A graph under construction, and the port that provides the value of each class.
-
-    Classes are those of the step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`).
-
-    Attributes
-    ----------
-    plan, step
-        The plan, and its step.
-    graph
-        The graph.
-    places
-        Port by class.
-    named
-        Equations by group.
-    traces
-        States and outputs of the populations.
-    pending
-        Requested edges: operand, target, target port, and the shape that the target reads (None: any).
-    shaped
-        Node that reshapes the values of a port, by port, delay and shape.
-    count
-        Number of the last name from :meth:`fresh`, by base.
-    """
-
-    def __init__(self, plan: BuildPlan) -> None:
-        self.plan = plan
-        self.step = plan.step
-        self.graph = Graph(plan.file.title, plan.file.steps)
-        self.places: dict[int, OutputPlace] = {}
-        self.named: dict[int, NamedEquations] = {}
-        self.traces: list[Trace] = []
-        self.pending: list[tuple[Operand, str, str, Shape | None]] = []
-        self.shaped: dict[tuple[OutputPlace, int, Shape], str] = {}
-        self.count: dict[str, int] = {}
+    def build(self) -> TracedGraph:
+        """Return the graph, and the values in the file that its populations must equal."""
+        step, groups, done = self.step, self.groups, set[int]()
+        for cls in groups.order:
+            for operand in step.operands(cls):
+                if isinstance(operand, InputRef):
+                    self.input(operand)
+        for cls in groups.order:
+            group = groups.group.get(cls)
+            if group is not None:
+                if group not in done:
+                    done.add(group)
+                    self.population(group, {c for c in self.visible if groups.group.get(c) == group})
+            elif cls in groups.bias:
+                self.places[cls] = self.places[groups.bias[cls]]
+            else:
+                self.layer(cls)
+        for result in step.results:
+            self.output(result)
+        self.connect()
+        _check_cycles(self.graph)
+        self.state_inputs()
+        return TracedGraph(self.graph, tuple(self.traces))
 
     def fresh(self, base: str) -> str:
         """Return an unused node name."""
         while True:
-            self.count[base] = self.count.get(base, 0) + 1
+            self.count[base] += 1
             name = f"{base}_{self.count[base]}"
-            if name not in self.plan.file.names and name not in self.graph.nx:
+            if name not in self.file.names and name not in self.graph.nx:
                 return name
 
-    def input(self, ref: InputRef) -> OutputPlace:
+    def input(self, ref: InputRef) -> _OutputPlace:
         """Return the port of an input, which is added on first use."""
-        step, full = self.step, self.plan.file.inputs[ref.name]
+        step, full = self.step, self.file.inputs[ref.name]
         axis, batch = step.axes.get(ref.name), step.input_batch(ref)
         shape = tuple(d for k, d in enumerate(full) if k not in (axis, batch)) or (1,)
         if ref.name not in self.graph.nx:
             self.graph.add(ref.name, Input(shape, layout=FileLayout(axis, batch)))
-        return OutputPlace(ref.name, "", shape)
+        return _OutputPlace(ref.name, "", shape)
 
     def read(self, operand: Operand, target: str, port: str = "", shape: Shape | None = None) -> None:
         """Request an edge from an operand to a port, in `shape`; :meth:`connect` adds it."""
         self.pending.append((operand, target, port, shape))
 
     def connect(self) -> None:
-        """Add all requested edges; if a reader needs another shape, insert a Reshape."""
+        """Add all requested edges, with a Reshape if the target reads another shape."""
         for operand, target, port, shape in self.pending:
             place = self.place(operand)
             delay = operand.delay if not isinstance(operand, Const) else 0
@@ -157,12 +171,12 @@ class _GraphBuilder:
                 continue
             key = (place, delay, shape)
             if key not in self.shaped:
-                flat = len(shape) == 1
-                self.shaped[key] = self.graph.add(self.fresh("flat" if flat else "reshape"), Flatten() if flat else Reshape(shape))
+                base, operation = reshape_to(shape)
+                self.shaped[key] = self.graph.add(self.fresh(base), operation)
                 self.graph.connect(place.node, self.shaped[key], source_port=place.port, delay=delay)
             self.graph.connect(self.shaped[key], target, target_port=port)
 
-    def place(self, operand: Operand) -> OutputPlace:
+    def place(self, operand: Operand) -> _OutputPlace:
         """Return the port that provides an operand."""
         match operand:
             case InputRef():
@@ -173,23 +187,20 @@ class _GraphBuilder:
 
     def layer(self, cls: int) -> None:
         """Add a layer between populations, or a reshape."""
-        fused = next((b for b, p in self.plan.groups.bias.items() if p == cls), None)
-        bias = None
-        if fused is not None:
-            constant = next(o for o in self.step.operands(fused) if isinstance(o, Const))
-            bias = channel_bias(self.step, cls, constant.value)
         if self.step.classes[cls].op == "gather" and len(self.step.operands(cls)) > 1:
             self.joined(cls)
             return
+        added = [o.value for b, p in self.groups.bias.items() if p == cls for o in self.step.operands(b) if isinstance(o, Const)]
+        bias = channel_bias(self.step, cls, added[0]) if added else None
         base, operation, operands, read_shape = layer_of(self.step, cls, bias)
-        self.places[cls] = OutputPlace(self.graph.add(self.fresh(base), operation), "", _shape_of(self.step, cls, operation))
+        self.places[cls] = _OutputPlace(self.graph.add(self.fresh(base), operation), "", _shape_of(self.step, cls, operation))
         concat = base == "concat"
         for k, operand in enumerate(operands):
             shape = self.step.full(operand) if concat else read_shape
             self.read(self.step.through_layout(operand), self.places[cls].node, str(k) if concat else "", shape)
 
     def joined(self, cls: int) -> None:
-        """Add a gather of several sources as their concatenation and a selection."""
+        """Add a gather from several sources as their concatenation and a selection from it."""
         step = self.step
         gather, sources = step.classes[cls].attrs[0], step.operands(cls)
         sizes = [math.prod(step.full(o)) for o in sources]
@@ -199,41 +210,39 @@ class _GraphBuilder:
         if not (gather.plain and gather.index.size == sum(sizes)):
             joined, node = node, self.graph.add(self.fresh("pick"), selection(gather, sum(sizes)))
             self.graph.connect(joined, node)
-        self.places[cls] = OutputPlace(node, "", (gather.index.size,))
+        self.places[cls] = _OutputPlace(node, "", (gather.index.size,))
 
     def population(self, group: int, visible: set[int]) -> None:
-        """Add the population of a group of classes."""
-        step, states = self.step, self.plan.states[group]
-        members = self.plan.groups.members(group)
+        """Add the population of a group."""
+        step, states = self.step, self.states[group]
+        members = self.groups.members(group)
         shapes = {step.samples[c] for c in members}
-        equations = draft(step, members, states, visible, self.plan.file.detach)
+        equations = draft(step, members, states, visible, self.file.detach)
         shapes |= {step.operand_sample(p) for p in equations.ports}
         if len(shapes) != 1:
             raise NotYetError(f"elementwise operations that mix the shapes {sorted(map(list, shapes))} are not supported yet.")
         named = name(equations, states, visible)
-        scale = scale_of(named, step.graph_shape(members[-1]))
-        if scale is not None:
-            place = OutputPlace(self.graph.add(self.fresh("scale"), scale), "", step.graph_shape(members[-1]))
+        shape = step.graph_shape(members[-1])
+        if scale := scale_of(named, shape):
+            place = _OutputPlace(self.graph.add(self.fresh("scale"), scale), "", shape)
             self.places.update(dict.fromkeys(named.outputs, place))
             self.read(equations.ports[0], place.node, "", place.shape)
             return
-        outputs = tuple(dict.fromkeys(named.outputs[c] for c in sorted(visible, key=lambda c: _rank(named.outputs[c]))))
-        parameters = {k: np.asarray(v, np.float32) for k, v in named.parameters.items()}
-        initial = self.initial(states, named)
-        defaults = {k: (1.0 if k == "threshold" else 0.0) for k in parameters}
-        model = NeuronModel("custom", named.ports, dict.fromkeys(named.deep.values(), 0.0), defaults, named.lines, outputs)
         if not equations.ports:
             raise StepGraphError("snnc does not support neurons that only read their own state; every population needs an input.")
-        facts = recognise(model, parameters)
-        if facts is not None:
-            model = NeuronModel(facts.name, model.inputs, model.states, model.parameters, model.equations, model.outputs)
-        shape = step.graph_shape(members[-1])
-        parameters, initial = ({k: v.reshape(shape) if v.ndim else v for k, v in values.items()} for values in (parameters, initial))
+        outputs = tuple(sorted({named.outputs[c] for c in visible}, key=_rank))
+        parameters = {k: np.asarray(v, np.float32) for k, v in named.parameters.items()}
+        defaults = {k: (1.0 if k == "threshold" else 0.0) for k in parameters}
+        model = NeuronModel("custom", named.ports, dict.fromkeys(named.deep.values(), 0.0), defaults, named.lines, outputs)
+        if facts := recognise(model, parameters):
+            model = replace(model, name=facts.name)
+        arrays = (parameters, self.initial(states, named))
+        parameters, initial = ({k: v.reshape(shape) if v.ndim else v for k, v in values.items()} for values in arrays)
         population = Population(model, shape, parameters, named.learnable, initial=initial)
         node = self.graph.add(self.fresh("neurons"), population)
         self.traces.extend(traces_of(step, named, node, population))
         self.named[group] = named
-        self.places.update({c: OutputPlace(node, port, shape) for c, port in named.outputs.items()})
+        self.places.update({c: _OutputPlace(node, port, shape) for c, port in named.outputs.items()})
         for operand, port in zip(equations.ports, named.ports, strict=True):
             self.read(operand, node, port, shape)
 
@@ -241,10 +250,34 @@ class _GraphBuilder:
         """Return the initial states that are not 0."""
         found: dict[str, Array] = {}
         for (cls, k), label in named.deep.items():
-            value = self.plan.start.values.get((cls, -k))
+            value = self.start.values.get((cls, -k))
             if value is not None and value.any():
                 found[label] = np.asarray(self.step.constant(value, cls), np.float32)
         return found
+
+    def output(self, result: Result) -> None:
+        """Add an output of the file."""
+        step, name = self.step, result.name
+        if isinstance(result.value, Const):
+            raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
+        if name in self.graph.nx:
+            raise ReadoutError(f"the output '{name}' has the name of an input; rename one of them.")
+        batch = _output_batch(step, result)
+        shape = tuple(d for k, d in enumerate(result.shape) if k != batch)
+        if batch is not None and result.time_axis is not None and batch >= result.time_axis:
+            batch += 1
+        self.graph.add(name, Output(result.readout, FileLayout(result.time_axis, batch), result.start, result.stop))
+        self.read(step.through_layout(result.value), name, "", shape)
+
+    def state_inputs(self) -> None:
+        """Connect inputs of the file that provide initial states to their states or outputs."""
+        for given, cls in self.start.inputs.items():
+            group, place = self.groups.group.get(cls), self.places.get(cls)
+            if group is not None and cls in self.named[group].states:
+                node = next(p.node for c, p in self.places.items() if self.groups.group.get(c) == group)
+                self.graph.state_inputs[given] = StateRef(node, self.named[group].states[cls])
+            elif place is not None:
+                self.graph.state_inputs[given] = StateRef(place.node, place.port)
 
 
 def _rank(port: str) -> tuple[bool, bool, str]:
@@ -252,76 +285,18 @@ def _rank(port: str) -> tuple[bool, bool, str]:
     return (not port.startswith("s"), not port.startswith("y"), port)
 
 
-def build(plan: BuildPlan) -> TracedGraph:
-    """Return the graph of a recovered step, and the nodes of the file that contain its populations' values."""
-    builder = _GraphBuilder(plan)
-    step, groups = plan.step, plan.groups
-    done: set[int] = set()
-    for cls in groups.order:
-        for operand in step.operands(cls):
-            if isinstance(operand, InputRef):
-                builder.input(operand)
-    for cls in groups.order:
-        group = groups.group.get(cls)
-        if group is not None:
-            if group not in done:
-                done.add(group)
-                builder.population(group, {c for c in plan.visible if groups.group.get(c) == group})
-        elif cls in groups.bias:
-            builder.places[cls] = builder.places[groups.bias[cls]]
-        else:
-            builder.layer(cls)
-    for result in step.results:
-        _output(builder, result.name)
-    builder.connect()
-    _check_cycles(builder.graph)
-    _state_inputs(builder)
-    return TracedGraph(builder.graph, tuple(builder.traces))
-
-
 def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
-    """Return the classes that are outputs of populations.
-
-    These are the classes that other groups or results read, and the last class of each group without such classes.
-    """
-    found: set[int] = set()
-    for cls in groups.order:
-        own_group = groups.group.get(cls)
-        for operand in step.operands(cls):
-            if isinstance(operand, Ref) and groups.group.get(operand.cls) is not None and groups.group.get(operand.cls) != own_group:
-                found.add(operand.cls)
-    for result in step.results:
-        value = step.through_layout(result.value)
-        if isinstance(value, Ref) and value.cls in groups.group:
-            found.add(value.cls)
-    for group in groups.groups:
-        if not any(groups.group[c] == group for c in found):
-            found.add(groups.members(group)[-1])
-    return found
-
-
-def _output(builder: _GraphBuilder, name: str) -> None:
-    step = builder.step
-    result = next(r for r in step.results if r.name == name)
-    if isinstance(result.value, Const):
-        raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
-    if name in builder.graph.nx:
-        raise ReadoutError(f"the output '{name}' has the name of an input; rename one of them.")
-    batch = _output_batch(step, result)
-    shape = tuple(d for k, d in enumerate(result.shape) if k != batch)
-    if batch is not None and result.time_axis is not None and batch >= result.time_axis:
-        batch += 1
-    builder.graph.add(name, Output(result.readout, FileLayout(result.time_axis, batch), result.start, result.stop))
-    builder.read(step.through_layout(result.value), name, "", shape)
+    """Return the classes that are outputs of populations: those that other groups or results read, else the last of the group."""
+    reads = [(o, groups.group.get(c)) for c in groups.order for o in step.operands(c)]
+    reads += [(step.through_layout(r.value), None) for r in step.results]
+    found = {o.cls for o, reader in reads if isinstance(o, Ref) and groups.group.get(o.cls) not in (None, reader)}
+    seen = {groups.group[c] for c in found}
+    return found | {groups.members(group)[-1] for group in groups.groups if group not in seen}
 
 
 def _output_batch(step: RecoveredStep, result: Result) -> int | None:
     """Return the batch axis of an output, not counting the time axis."""
-    value = result.value
-    if isinstance(value, Ref):
-        shape, batch = step.classes[value.cls].shape, step.batch[value.cls]
-    else:
-        shape, batch = (value.shape, step.input_batch(value)) if isinstance(value, InputRef) else ((), None)
+    shape, batch = step.shape_and_batch(result.value)
     if batch is None:
         return None
     outer = math.prod(shape[:batch])
@@ -345,16 +320,3 @@ def _check_cycles(graph: Graph) -> None:
     if not nx.is_directed_acyclic_graph(same):
         cycle = " -> ".join(e[0] for e in nx.find_cycle(same))
         raise StepGraphError(f"the recovered network has a cycle without delay ({cycle}); snnc cannot order its populations.")
-
-
-def _state_inputs(builder: _GraphBuilder) -> None:
-    """Connect inputs of the file that provide initial states to their states or outputs."""
-    plan = builder.plan
-    for given, cls in plan.start.inputs.items():
-        group = plan.groups.group.get(cls)
-        place = builder.places.get(cls)
-        if group is not None and cls in builder.named[group].states:
-            node = next(p.node for c, p in builder.places.items() if plan.groups.group.get(c) == group)
-            builder.graph.state_inputs[given] = StateRef(node, builder.named[group].states[cls])
-        elif place is not None:
-            builder.graph.state_inputs[given] = StateRef(place.node, place.port)

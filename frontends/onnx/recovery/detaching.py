@@ -1,4 +1,4 @@
-"""Determine where gradients stop inside a neuron, from marks in the file or by a rule.
+"""Determine where gradients stop inside a neuron: at marks in the file, or according to a rule.
 
 ONNX has no operator that stops a gradient, so a file does not define which of a neuron's own spikes are constants in its gradient.
 :data:`DETACHES` are the available rules; exports of PyTorch modules contain exact marks.
@@ -6,7 +6,7 @@ ONNX has no operator that stops a gradient, so a file does not define which of a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias, TypeGuard, get_args
 
@@ -22,8 +22,8 @@ from snnc.frontends.onnx.reroll.roll import Operand, Ref, StepClass, delayed
 
 Detach: TypeAlias = Literal["reset", "none", "all"]
 DETACHES: Final[tuple[Detach, ...]] = get_args(Detach)
-"""Rules. ``reset``: a neuron's own spike is a constant in the term that resets its membrane. ``none``: it is never a constant. ``all``: it
-is a constant wherever the neuron itself reads it: in the reset, and in feedback and adaptation without a synapse."""
+"""Rules for a neuron's own spike. ``reset``: it is a constant in the term that resets the membrane potential. ``none``: it is never a
+constant. ``all``: it is a constant wherever the neuron itself reads it, also in feedback and adaptation without a synapse."""
 DEFAULT: Final[Detach] = "reset"
 MARK: Final = "snnc_detach"
 """Prefix of the names of ``Identity`` nodes that mark PyTorch's ``detach`` in snnc's exports."""
@@ -32,9 +32,9 @@ PARAMETER: Final = "snnc_parameter:"
 
 
 def strip_marks(classes: list[StepClass]) -> None:
-    """Remove marks from a step, in place; operands that elementwise operations read through a mark are listed in `detached_operands`.
+    """Remove marks from a step, in place; `detached_operands` of elementwise operations then lists the operands that were marked.
 
-    Marks before other operations and results are kept as separate elementwise operations.
+    Marks before other operations and results remain, as elementwise operations.
     """
     for step_class in classes:
         if step_class.op not in ELEMENTWISE or step_class.op == "detach":
@@ -47,7 +47,7 @@ def strip_marks(classes: list[StepClass]) -> None:
 
 
 def _through(classes: list[StepClass], operand: Operand) -> tuple[Operand, bool]:
-    """Return the operand without marks, and whether there were any."""
+    """Return the operand without marks, and whether it had any."""
     marked = False
     while isinstance(operand, Ref) and classes[operand.cls].op == "detach":
         operand, marked = delayed(classes[operand.cls].operands[0], operand.delay), True
@@ -65,9 +65,9 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
     lines
         Equations with the placeholder names of :class:`~snnc.frontends.onnx.recovery.equations.EquationsDraft`, without ``detach``.
     constants
-        Values of the ``k`` placeholders.
+        Values of the constants.
     states
-        Targets carried to the next step; values that only leave the population are not changed.
+        Names of the states; lines on which no state depends are not changed.
     rule
         See :data:`DETACHES`.
     """
@@ -79,7 +79,7 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
 
 
 def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
-    """Move ``detach`` to the definition of a spike, if every line that reads the spike detaches it and it is not in `outside`.
+    """Move ``detach`` to the definition of each spike that every line detaches when it reads it, except the spikes in `outside`.
 
     Parameters
     ----------
@@ -89,18 +89,23 @@ def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]
         Names that are read outside the population.
     """
     fires = {line.target for line in lines if isinstance(line.value, Call) and line.value.function in SPIKES} - outside
-    read_detached = {name for line in lines for name in _detached_symbols(line.value)}
-    plain = {name for line in lines for name in symbols(transform(line.value, _without_detached_symbols))}
-    names = fires & read_detached - plain
+    read = {name for line in lines for name in symbols(line.value)}
+    plain = {name for line in lines for name in symbols(transform(line.value, lambda e: Number(0.0) if _detached_name(e) else e))}
+    names = fires & read - plain
     found = []
     for line in lines:
-        value = transform(line.value, lambda e: e.args[0] if _is_detach(e) and _named(e.args[0], names) else e)
+        value = transform(line.value, lambda e: Symbol(name) if (name := _detached_name(e)) in names else e)
         found.append(Assignment(line.target, call("detach", value) if line.target in names else value))
     return found
 
 
+def _detached_name(e: Expression) -> str:
+    """Return x for ``detach(x)``; "" for other expressions."""
+    return e.args[0].name if _is_detach(e) and isinstance(e.args[0], Symbol) else ""
+
+
 Form: TypeAlias = "Mapping[str, Array | None]"
-"""Factor of each spike in an expression of spikes and constants; None if the expression is not linear in the spike."""
+"""Factor of each spike in an expression that consists of spikes and constants; None if the expression is not linear in the spike."""
 
 
 class _Marker:
@@ -114,13 +119,13 @@ class _Marker:
         """Form of each value that consists of spikes and constants."""
         self._thresholds: dict[str, Array] = {}
         """Threshold of each spike; NaN if it is not a constant."""
-        self._gated: dict[str, set[str]] = {}
-        """Spikes that multiply a part of each value."""
+        self._gates: dict[str, set[str]] = {}
+        """Spikes that multiply a part of a value, by value."""
         self._spike_sums: dict[str, Expression] = {}
         """Values that consist of spikes and constants, other than the spikes themselves."""
 
     def line(self, target: str, value: Expression, inner: bool) -> Expression:
-        """Record the form of a line's target, and return its value, with spikes detached if a state depends on the line (`inner`)."""
+        """Record the form of a line, and return its value; if a state depends on the line (`inner`), with spikes detached."""
         self._lines[target] = value
         names = (target, f"p{target[1:]}_1") if target[0] == "c" else (target,)
         if isinstance(value, Call) and value.function in SPIKES:
@@ -133,7 +138,7 @@ class _Marker:
         gates: set[str] = set()
         found = self._cut_in(value, gates) if inner and form is None else value
         for name in names:
-            self._gated[name] = gates
+            self._gates[name] = gates
             if form is not None:
                 self._forms[name] = form
         return found
@@ -155,7 +160,7 @@ class _Marker:
         return None
 
     def _form(self, e: Expression) -> Form | None:
-        """Return the form of an expression of constants and spikes, empty for constants; None for other expressions."""
+        """Return the form of an expression of spikes and constants, empty without spikes; None for other expressions."""
         if isinstance(e, Symbol):
             return {} if e.name in self._constants else self._forms.get(e.name)
         if not isinstance(e, Call):
@@ -176,9 +181,12 @@ class _Marker:
         return {name: None for f in known for name in f}
 
     def _cut_in(self, e: Expression, gates: set[str]) -> Expression:
-        """Detach spikes in an expression that also contains other values; add spikes that multiply such values to `gates`."""
+        """Return an expression of spikes and other values, with spikes detached by the rule.
+
+        Spikes that multiply other values are added to `gates`.
+        """
         if not isinstance(e, Call):
-            gates |= self._gated.get(e.name, set()) if isinstance(e, Symbol) else set()
+            gates |= self._gates.get(e.name, set()) if isinstance(e, Symbol) else set()
             return e
         forms = [self._form(a) for a in e.args]
         args = [a if f is not None else self._cut_in(a, gates) for a, f in zip(e.args, forms, strict=True)]
@@ -204,7 +212,7 @@ class _Marker:
         return e
 
     def _resets(self, function: str, position: int, form: Form, gates: set[str]) -> bool:
-        """Return whether operand `position` of a sum is a reset: it subtracts a threshold, or its spike also gates another term."""
+        """Return whether operand `position` of a sum is a reset: it subtracts a threshold, or its spike also multiplies another term."""
         if function not in ("add", "sub"):
             return False
         sign = -1.0 if function == "sub" and position == 1 else 1.0
@@ -247,23 +255,6 @@ def reaching(lines: list[Assignment], names: set[str]) -> set[str]:
     return found
 
 
-def _named(e: Expression, names: set[str]) -> bool:
-    return isinstance(e, Symbol) and e.name in names
-
-
-def _detached_symbols(e: Expression) -> Iterator[str]:
-    match e:
-        case Call("detach", (Symbol(name),)):
-            yield name
-        case Call(_, args):
-            for a in args:
-                yield from _detached_symbols(a)
-
-
-def _without_detached_symbols(e: Expression) -> Expression:
-    return Number(0.0) if _is_detach(e) and isinstance(e.args[0], Symbol) else e
-
-
 def _is_detach(e: Expression) -> TypeGuard[Call]:
     return isinstance(e, Call) and e.function == "detach"
 
@@ -286,7 +277,7 @@ def check_rule(rule: str) -> Detach:
 
 
 def with_rule(graph: Graph, rule: Detach) -> None:
-    """Set where gradients stop in all populations of `graph`, in place, according to `rule`."""
+    """Let gradients stop in all populations of `graph` according to `rule`, in place."""
     for name, population in list(graph.of_type(Population)):
         model = population.model
         plain = [Assignment(a.target, transform(a.value, lambda e: e.args[0] if _is_detach(e) else e)) for a in model.equations]
@@ -296,7 +287,7 @@ def with_rule(graph: Graph, rule: Detach) -> None:
 
 
 def sentence(graph: Graph, rule: Detach) -> list[str]:
-    """Return a sentence on where the graph's gradients stop; none if no neuron reads its own spikes."""
+    """Return a sentence that says where the graph's gradients stop; none if no neuron reads its own spikes."""
     if not any(_reads_itself(p) for _, p in graph.of_type(Population)):
         return []
     others = " and ".join(f"'{other}'" for other in DETACHES if other != rule)

@@ -1,13 +1,16 @@
 """Convert the elementwise classes of one population to equations, in the order of the file's operations.
 
-A class is an operation of the recovered step; see :class:`~snnc.frontends.onnx.reroll.roll.StepClass`.
+A class is a value of the recovered step; see :class:`~snnc.frontends.onnx.reroll.roll.StepClass`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, call, symbols, transform
+import numpy as np
+
+from snnc.compiler.neurons.expression import SPIKES, Assignment, Call, Expression, Symbol, call, symbols, transform
 from snnc.frontends.onnx.flattening.node import Array, Node
 from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoist_detach, reaching
 from snnc.frontends.onnx.recovery.learned import label_of, learned
@@ -21,8 +24,20 @@ class EquationsDraft:
     """Equations with placeholder names.
 
     ``c7`` is class 7 in this step, ``p7_1`` its stored value one step ago, ``q7`` its previous value computed from the states,
-    ``i0`` an input port, and ``k0`` one use of a constant. ``alias`` maps classes to equal ones; ``labels`` maps trainable constants
-    to their names in the exported module.
+    ``i0`` an input port, and ``k0`` one use of a constant.
+
+    Attributes
+    ----------
+    lines
+        The equations.
+    ports
+        Operand by number of the input port.
+    constants
+        Value by placeholder.
+    alias
+        Equal class, by class.
+    labels
+        Name in the exported module, by placeholder of a trainable constant.
     """
 
     lines: list[Assignment] = field(default_factory=list)
@@ -32,8 +47,8 @@ class EquationsDraft:
     labels: dict[str, str] = field(default_factory=dict)
 
 
-class Writer:
-    """Converts one group of classes; see :func:`draft`."""
+class _Writer:
+    """Converts the classes of one population; see :func:`draft`."""
 
     def __init__(self, step: RecoveredStep, members: list[int], states: States) -> None:
         self._step = step
@@ -41,15 +56,13 @@ class Writer:
         self._inside = set(members)
         self._states = states
         self._draft = EquationsDraft()
-        self._fired: set[int] = set()
+        self._previous: set[int] = set()
         """Classes whose previous value already has an equation (``q7``)."""
 
     def write(self) -> EquationsDraft:
-        """Return the draft of the whole group."""
         for cls in self._members:
-            if cls in self._states.computed and cls not in self._fired:
-                self._fired.add(cls)
-                self._draft.lines.append(Assignment(f"q{cls}", self._operation(cls, late=True)))
+            if cls in self._states.computed:
+                self._add_previous(cls)
         for cls in self._members:
             self._draft.lines.append(Assignment(f"c{cls}", self._operation(cls, late=False)))
         return self._draft
@@ -82,14 +95,18 @@ class Writer:
             return Symbol(f"q{source}")
         if self._step.classes[source].op not in ("gt", "ge"):
             return self._operation(source, late=True)
-        if source not in self._fired:
-            self._fired.add(source)
-            self._draft.lines.append(Assignment(f"q{source}", self._operation(source, late=True)))
+        self._add_previous(source)
         return Symbol(f"q{source}")
+
+    def _add_previous(self, cls: int) -> None:
+        """Add the equation of a class's previous value, unless it exists."""
+        if cls not in self._previous:
+            self._previous.add(cls)
+            self._draft.lines.append(Assignment(f"q{cls}", self._operation(cls, late=True)))
 
     def _parameter_expression(self, node: Node, cls: int) -> Expression:
         """Return a constant as an expression of the trainable parameters from which it is computed."""
-        constant = self._step.constant(_value_of(node), cls)
+        constant = self._step.constant(np.asarray(node.value), cls)
         if not learned(node):
             return self._constant(constant)
         label = label_of(node)
@@ -114,11 +131,12 @@ class Writer:
 
 
 def draft(step: RecoveredStep, members: list[int], states: States, visible: set[int], detach: Detach | None) -> EquationsDraft:
-    """Convert a group to equations; values used once, and only inside the group, are inlined unless they are spikes.
+    """Convert the classes of one population, `members`, to equations.
 
-    Gradients stop according to `detach`, or if it is None, at the detached operands of `step`.
+    A value that is used once, and only in the population, is inlined unless it is a spike. Gradients stop according to `detach`; if it is
+    None, at the detached operands of `step`.
     """
-    result = Writer(step, members, states).write()
+    result = _Writer(step, members, states).write()
     if detach is not None:
         result.lines = detached(result.lines, result.constants, [f"c{c}" for c in states.stored], detach)
     result.lines = _simplify(result.lines, {k: v for k, v in result.constants.items() if k not in result.labels})
@@ -133,23 +151,15 @@ def draft(step: RecoveredStep, members: list[int], states: States, visible: set[
     return result
 
 
-def _value_of(node: Node) -> Array:
-    assert node.value is not None, "a constant"
-    return node.value
-
-
 def is_spike(expression: Expression) -> bool:
     """Return whether an expression is the spike function, possibly detached."""
-    match expression:
-        case Call("detach", (inner,)):
-            return is_spike(inner)
-        case Call("spike" | "spike_ge", _):
-            return True
-    return False
+    while isinstance(expression, Call) and expression.function == "detach":
+        expression = expression.args[0]
+    return isinstance(expression, Call) and expression.function in SPIKES
 
 
 def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assignment]:
-    """Remove additions and subtractions of 0, divisions by 1, and multiplications by 1 except those of values of an earlier step."""
+    """Remove additions and subtractions of 0, divisions by 1, and multiplications by 1 unless they multiply a value of an earlier step."""
 
     def scalar(e: Expression) -> float | None:
         value = constants.get(e.name) if isinstance(e, Symbol) else None
@@ -161,12 +171,10 @@ def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assi
                 return a
             case Call("mul", (a, b)) if scalar(a) == 1 and not _is_late(b):
                 return b
-            case Call("add", (a, b)) if scalar(b) == 0:
+            case Call("add" | "sub", (a, b)) if scalar(b) == 0:
                 return a
             case Call("add", (a, b)) if scalar(a) == 0:
                 return b
-            case Call("sub", (a, b)) if scalar(b) == 0:
-                return a
             case Call("div", (a, b)) if scalar(b) == 1:
                 return a
         return e
@@ -176,17 +184,14 @@ def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assi
 
 def _is_late(e: Expression) -> bool:
     """Return whether an expression is a value of an earlier step, possibly detached."""
-    if isinstance(e, Call) and e.function == "detach":
-        return _is_late(e.args[0])
+    while isinstance(e, Call) and e.function == "detach":
+        e = e.args[0]
     return isinstance(e, Symbol) and e.name[0] in "pq"
 
 
 def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
     """Inline aliases and values that are used once, except spikes, and drop values that are not used."""
-    uses: dict[str, int] = {}
-    for line in lines:
-        for name in symbols(line.value):
-            uses[name] = uses.get(name, 0) + 1
+    uses = Counter(name for line in lines for name in symbols(line.value))
     placed: dict[str, Expression] = {}
     found: list[Assignment] = []
 
@@ -196,12 +201,8 @@ def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
     for line in lines:
         value = transform(line.value, rule)
         alias = isinstance(value, Symbol) and value.name[0] in "ci"
-        if line.target in keep:
-            found.append(Assignment(line.target, value))
-        elif not uses.get(line.target):
-            continue
-        elif (uses[line.target] == 1 or alias) and not is_spike(value):
+        if line.target not in keep and (uses[line.target] == 1 or alias) and not is_spike(value):
             placed[line.target] = value
-        else:
+        elif line.target in keep or uses[line.target]:
             found.append(Assignment(line.target, value))
     return found

@@ -1,7 +1,7 @@
 """Group the elementwise operations of a recovered step into populations.
 
-A population contains operations that a recurrence connects, operations that only depend on these, and operations that only these read. A
-class is an operation of the step; see :class:`~snnc.frontends.onnx.reroll.roll.StepClass`.
+A population contains the operations that a recurrence connects, operations that only depend on these, and operations that only these
+read. A class is a value of the step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`); a group is the classes of one population.
 """
 
 from __future__ import annotations
@@ -20,8 +20,18 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 class Grouping:
     """Groups of elementwise classes, and the roles of other classes.
 
-    ``group`` is the group of each class; ``cores`` are the groups with a recurrence. ``bias`` maps an addition of a constant to the
-    matrix product whose bias it is; ``sums`` are plain additions between groups.
+    Attributes
+    ----------
+    order
+        All classes, in evaluation order.
+    group
+        Group by class; its number is that of one of its classes.
+    cores
+        Groups with a recurrence.
+    bias
+        By addition of a constant, the matrix product or convolution whose bias the constant is.
+    sums
+        Additions of the results of other groups and layers.
     """
 
     order: list[int]
@@ -36,12 +46,12 @@ class Grouping:
 
     @property
     def groups(self) -> list[int]:
-        """Groups in the order of their first members."""
+        """Groups in the order of their first classes."""
         return list(dict.fromkeys(self.group[c] for c in self.order if c in self.group))
 
 
 def grouping(step: RecoveredStep) -> Grouping:
-    """Partition the elementwise classes of a step into populations."""
+    """Divide the elementwise classes of a step into groups."""
     groups = Grouping(step.order())
     uses = _uses(step, groups.order)
     _biases(step, groups, uses)
@@ -64,46 +74,36 @@ def grouping(step: RecoveredStep) -> Grouping:
 def _uses(step: RecoveredStep, order: list[int]) -> dict[int, list[tuple[int, int]]]:
     """Return the readers of each class, with their delays; the reader -1 is a result."""
     uses: dict[int, list[tuple[int, int]]] = {c: [] for c in order}
-    for cls in order:
-        for operand in step.operands(cls):
-            if isinstance(operand, Ref):
-                uses[operand.cls].append((cls, operand.delay))
-    for result in step.results:
-        value = step.through_layout(result.value)
-        if isinstance(value, Ref):
-            uses[value.cls].append((-1, value.delay))
+    reads = [(c, o) for c in order for o in step.operands(c)] + [(-1, step.through_layout(r.value)) for r in step.results]
+    for reader, operand in reads:
+        if isinstance(operand, Ref):
+            uses[operand.cls].append((reader, operand.delay))
     return uses
 
 
 def _biases(step: RecoveredStep, groups: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
-    """Find additions of a constant that are the bias of a matrix product or convolution."""
+    """Find the additions of a constant that is the bias of a matrix product or convolution."""
     for cls in groups.order:
         operands = step.operands(cls)
-        if step.classes[cls].op != "add" or len(operands) != 2:
-            continue
         products = [o for o in operands if isinstance(o, Ref) and o.delay == 0 and step.classes[o.cls].op in ("linear", "conv")]
         constant = next((o for o in operands if isinstance(o, Const)), None)
-        if len(products) != 1 or constant is None:
+        if step.classes[cls].op != "add" or len(products) != 1 or constant is None:
             continue
         product = products[0].cls
-        if channel_bias(step, product, constant.value) is None:
-            continue
-        if len(step.classes[product].operands) == 2 and len(uses[product]) == 1 and step.samples[product] == step.samples[cls]:
+        alone = len(step.classes[product].operands) == 2 and len(uses[product]) == 1
+        if alone and step.samples[product] == step.samples[cls] and channel_bias(step, product, constant.value) is not None:
             groups.bias[cls] = product
 
 
 def channel_bias(step: RecoveredStep, product: int, value: Array) -> Array | None:
-    """Return a constant added to a product as its bias, one value per channel; None if it varies within a channel."""
-    full = np.asarray(value).reshape((1,) * (len(step.classes[product].shape) - np.ndim(value)) + np.shape(value))
+    """Return a constant that is added to a product as its bias, with one value per channel; None if it varies within a channel."""
     shape = step.classes[product].shape
-    if full.ndim != len(shape):
+    if np.ndim(value) > len(shape):
         return None
+    full = np.asarray(value).reshape((1,) * (len(shape) - np.ndim(value)) + np.shape(value))
     channels = 1 if step.classes[product].op == "conv" else len(shape) - 1
-    rest = tuple(k for k in range(len(shape)) if k != channels)
     first = full[tuple(slice(None) if k == channels else slice(0, 1) for k in range(len(shape)))]
-    if not (full == first).all():
-        return None
-    return np.broadcast_to(np.squeeze(first, rest), shape[channels : channels + 1])
+    return np.broadcast_to(first.reshape(-1), shape[channels : channels + 1]) if (full == first).all() else None
 
 
 def _cores(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
@@ -121,7 +121,7 @@ def _cores(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
 
 
 def _followers(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
-    """Add to each group the classes that read only this group."""
+    """Add to each group the classes that only read this group, in their own shape."""
     for cls in ungrouped:
         if cls in groups.group or cls in groups.sums:
             continue
@@ -132,7 +132,7 @@ def _followers(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> N
 
 
 def _feeders(step: RecoveredStep, groups: Grouping, ungrouped: list[int], uses: dict[int, list[tuple[int, int]]]) -> None:
-    """Add to each group the classes that only this group reads."""
+    """Add to each group the classes that only this group reads, in their own shape and without delay."""
     for cls in reversed(ungrouped):
         if cls in groups.group or cls in groups.sums:
             continue
@@ -143,7 +143,7 @@ def _feeders(step: RecoveredStep, groups: Grouping, ungrouped: list[int], uses: 
 
 
 def _filters(step: RecoveredStep, groups: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
-    """Merge a filter without spikes into the only population that it feeds: a synaptic current is a state of the neuron that it drives."""
+    """Merge a filter without spikes into the only population that reads it: a synaptic current is a state of the neuron that it drives."""
     changed = True
     while changed:
         changed = False

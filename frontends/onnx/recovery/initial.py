@@ -17,16 +17,16 @@ import numpy as np
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import InitialStateError
 from snnc.frontends.onnx.flattening.evaluate import Evaluator, compute
-from snnc.frontends.onnx.flattening.node import Array, Node, Shape
+from snnc.frontends.onnx.flattening.node import Array, Shape
 from snnc.frontends.onnx.recovery.grouping import Grouping
 from snnc.frontends.onnx.recovery.states import States
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
-Fault: TypeAlias = tuple[int, int, float]
+_Fault: TypeAlias = tuple[int, int, float]
 """Class, step and difference of a value that differs from the file."""
 _TOLERANCE: Final = 2e-6
-"""Maximum difference from the file that counts as equal; see `_difference`."""
+"""Maximum difference, as computed by `_difference`, of values that count as equal."""
 _MAX_CANDIDATES: Final = 200
 _MIN_CANDIDATES: Final = 8
 """Bounds of the number of assignments of constants to states that are tried for one population."""
@@ -35,22 +35,21 @@ _MAX_WORK: Final = 1e9
 _MAX_EARLY: Final = 100
 """Maximum number of nodes of the first steps that are searched for constants."""
 _SAMPLES: Final = 8
-"""Number of samples on which layers of fewer than :data:`_SMALL` neurons are compared; others are compared on two."""
+"""Number of samples to compare if all layers have fewer than :data:`_SMALL` neurons, so that some of the neurons fire; otherwise two."""
 _SEARCHED: Final = 2
-"""Number of samples for a first test of a proposal."""
+"""Number of samples to compare for a candidate."""
 _SMALL: Final = 4096
-"""Number of neurons of a layer below which more samples are compared, so that some neurons fire."""
 
 
 @dataclass(eq=False)
 class Start:
-    """Initial states, by (class, negative time), and the inputs of the file that provide initial states."""
+    """Initial states by (class, negative time), and the class whose initial state an input of the file provides, by input."""
 
     values: dict[tuple[int, int], Array] = field(default_factory=dict)
     inputs: dict[str, int] = field(default_factory=dict)
 
 
-class StepSimulation:
+class _StepSimulation:
     """Runs the recovered classes for a few steps on sample inputs."""
 
     def __init__(self, step: RecoveredStep, groups: Grouping, states: Mapping[int, States], sample: Evaluator, start: Start) -> None:
@@ -61,10 +60,8 @@ class StepSimulation:
         self._start = start
         self._known: dict[tuple[int, int], Array] = {}
         """Values by class and step."""
-        self._by_class: dict[int, list[str]] = {}
-        """Inputs of the file that provide initial states, by class."""
-        for name, cls in start.inputs.items():
-            self._by_class.setdefault(cls, []).append(name)
+        self._inputs = {cls: name for name, cls in reversed(start.inputs.items())}
+        """First input of the file that provides the initial state, by class."""
         self._late_users: dict[int, list[tuple[int, int]]] = {}
         """Classes that read a class with a delay, and the delays, by class."""
         for user in groups.order:
@@ -73,27 +70,24 @@ class StepSimulation:
                     self._late_users.setdefault(operand.cls, []).append((user, operand.delay))
 
     def value(self, cls: int, t: int) -> Array:
-        """Return the value of a class at step `t`."""
-        key = (cls, t)
-        if key not in self._known:
-            step_class = self._step.classes[cls]
-            arrays = [self._read(cls, o, t) for o in step_class.operands]
-            self._known[key] = compute(step_class.op, step_class.attrs, step_class.shape, arrays)
-        return self._known[key]
+        if (cls, t) not in self._known:
+            self._known[cls, t] = self._computed(cls, t)
+        return self._known[cls, t]
 
     def before(self, cls: int, t: int, reader: int | None) -> Array:
         """Return the value of a class before step 0, as read by the group `reader`."""
         step_class = self._step.classes[cls]
         group = self._groups.group.get(cls)
-        if group is None or group != reader:
-            names = self._by_class.get(cls, [])
-            return self._sample.input(names[0], step_class.shape) if names and t == -1 else np.zeros(step_class.shape)
-        states = self._states[group]
-        if cls in states.stored:
-            names = self._by_class.get(cls, [])
-            if names and t == -1:
-                return self._sample.input(names[0], step_class.shape)
-            return np.broadcast_to(np.asarray(self._start.values.get((cls, t), np.zeros(())), np.float64), step_class.shape)
+        states = self._states[group] if group is not None and group == reader else None
+        if states is not None and cls not in states.stored:
+            return self._computed(cls, t)
+        if t == -1 and cls in self._inputs:
+            return self._sample.input(self._inputs[cls], step_class.shape)
+        value = None if states is None else self._start.values.get((cls, t))
+        return np.zeros(step_class.shape) if value is None else np.broadcast_to(np.asarray(value, np.float64), step_class.shape)
+
+    def _computed(self, cls: int, t: int) -> Array:
+        step_class = self._step.classes[cls]
         arrays = [self._read(cls, o, t) for o in step_class.operands]
         return compute(step_class.op, step_class.attrs, step_class.shape, arrays)
 
@@ -115,32 +109,23 @@ class StepSimulation:
                     group = self._groups.group.get(seen.cls)
                 return self.before(seen.cls, t - seen.delay, group).reshape(self._step.classes[cls].shape)
 
-    def faults(self, classes: list[int]) -> list[Fault]:
+    def faults(self, classes: list[int]) -> list[_Fault]:
         """Return class, step and difference of every value in the first steps that differs from the file."""
-        found: list[Fault] = []
-        for cls in classes:
-            step_class = self._step.classes[cls]
-            early = {t: list(nodes) for t, nodes in step_class.forced.items()}
-            for t, nodes in early.items():
-                for node in nodes:
-                    difference = _difference(self._sample(node), self.value(cls, t))
-                    if difference > _TOLERANCE:
-                        found.append((cls, t, difference))
-            for t, nodes in step_class.initial.items():
-                found.extend(self._initial_faults(cls, t, nodes))
-        return found
+        return [(cls, t, gap) for cls in classes for t, gap in self._differences(cls) if gap > _TOLERANCE]
 
-    def _initial_faults(self, cls: int, t: int, nodes: list[Node]) -> Iterator[Fault]:
+    def _differences(self, cls: int) -> Iterator[tuple[int, float]]:
+        """Yield step and difference from the file of each value of a class in the first steps."""
+        for t, nodes in self._step.classes[cls].forced.items():
+            for node in nodes:
+                yield t, _difference(self._sample(node), self.value(cls, t))
         if self._step.is_layout(cls):
             return
-        readers = self._readers(cls, -t)
-        for node in nodes:
-            difference = min(_difference(self._sample(node), self.before(cls, t, reader)) for reader in readers)
-            if difference > _TOLERANCE:
-                yield cls, t, difference
+        for t, nodes in self._step.classes[cls].initial.items():
+            for node in nodes:
+                yield t, min(_difference(self._sample(node), self.before(cls, t, reader)) for reader in self._readers(cls, -t))
 
     def _readers(self, cls: int, delay: int) -> set[int | None]:
-        """Return the readers of a class before step 0: its own group, which reads states, or other nodes (None), which read zeros."""
+        """Return the readers of a class before step 0: its own group, which reads states, or None for other nodes, which read zeros."""
         local = self._groups.group.get(cls)
         users = self._late_users.get(cls, [])
         found = {local if self._groups.group.get(user) == local else None for user, late in users if late >= delay}
@@ -150,7 +135,7 @@ class StepSimulation:
 def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, States], *, search: bool) -> Start:
     """Return initial states from which the recovered step computes the values of the file.
 
-    With `search`, constants of each population are tried as initial states that the file does not contain explicitly.
+    With `search`, constants of each population are tried as initial states where the file does not contain any.
 
     Raises
     ------
@@ -162,8 +147,8 @@ def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, State
     samples = [Evaluator(k) for k in range(_SAMPLES if largest < _SMALL else 2)]
     classes = [c.id for c in step.classes if c.forced or c.initial]
 
-    def faults(proposal: Start, among: list[Evaluator] = samples) -> list[Fault]:
-        return [f for s in among for f in StepSimulation(step, groups, states, s, proposal).faults(classes)]
+    def faults(proposal: Start, among: list[Evaluator] = samples) -> list[_Fault]:
+        return [f for s in among for f in _StepSimulation(step, groups, states, s, proposal).faults(classes)]
 
     best = faults(start)
     if best and search:
@@ -201,9 +186,9 @@ def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States
 
 
 def _searched(
-    step: RecoveredStep, groups: Grouping, states: Mapping[int, States], start: Start, faults: Callable[[Start], list[Fault]]
+    step: RecoveredStep, groups: Grouping, states: Mapping[int, States], start: Start, faults: Callable[[Start], list[_Fault]]
 ) -> Start:
-    """Add initial states to `start`, population by population, until no values differ from the file."""
+    """Add initial states to `start`, population by population, until no values differ from the file or all populations were tried."""
     best = faults(start)
     max_candidates = max(_MIN_CANDIDATES, min(_MAX_CANDIDATES, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
     for group in groups.groups:
@@ -214,7 +199,6 @@ def _searched(
 
 
 def _work(step_class: StepClass) -> int:
-    """Return the number of multiplications of a class."""
     weight = step_class.operands[1] if step_class.op in ("linear", "conv") else None
     return math.prod(step_class.shape) * (math.prod(weight.value.shape[1:]) if isinstance(weight, Const) else 1)
 
@@ -224,10 +208,10 @@ def _improve(
     states: States,
     members: list[int],
     start: Start,
-    best: list[Fault],
-    faults: Callable[[Start], list[Fault]],
+    best: list[_Fault],
+    faults: Callable[[Start], list[_Fault]],
     max_candidates: int,
-) -> tuple[Start, list[Fault]]:
+) -> tuple[Start, list[_Fault]]:
     """Try constants as missing initial states, and keep each assignment that explains more values."""
     open_states = [c for c in states.stored if (c, -1) not in start.values and c not in start.inputs.values()]
     candidates = _constants(step, members)
@@ -264,7 +248,7 @@ def _constants(step: RecoveredStep, members: list[int]) -> list[Array]:
 
 
 def _early(step: RecoveredStep, members: list[int]) -> Iterator[Array]:
-    """Yield constants that the members' nodes use in early steps whose structure differs from that of later steps."""
+    """Yield the constants of those first steps whose structure differs from that of later steps."""
     nodes = [n for cls in members for _, early in sorted(step.classes[cls].forced.items()) for n in early]
     largest = max((math.prod(step.classes[cls].shape) for cls in members), default=0)
     seen = {n.id for n in nodes}
@@ -284,7 +268,5 @@ def _difference(a: Array, b: Array) -> float:
     try:
         gap = np.abs(a - b)
     except ValueError:
-        return float("inf")
-    if not np.isfinite(gap).all():
-        return float("inf")
-    return float((gap / (1.0 + np.abs(a))).max(initial=0.0))
+        return math.inf
+    return float((gap / (1.0 + np.abs(a))).max(initial=0.0)) if np.isfinite(gap).all() else math.inf

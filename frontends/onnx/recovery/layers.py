@@ -1,4 +1,4 @@
-"""Convert the layers between populations: products, convolutions, poolings, reductions, concatenations and sums."""
+"""Convert the classes of a step that are layers between populations to operations of the graph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
 def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Operation, list[Operand], Shape | None]:
-    """Return the base of a layer's name, its operation, its operands, and the input shape it requires (None for any shape).
+    """Return the base of a layer's name, its operation, its operands, and the input shape that it requires (None for any shape).
 
     Raises
     ------
@@ -52,16 +52,19 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
             return "concat", Concat(step.inner_axis(read[0], step_class.attrs[0])), operands, None
         case "add":
             return "sum", Add(), operands, step.graph_shape(cls)
-    shape = step.graph_shape(cls)
-    return ("flat", Flatten(), read, None) if len(shape) == 1 else ("reshape", Reshape(shape), read, None)
+    return (*reshape_to(step.graph_shape(cls)), read, None)
+
+
+def reshape_to(shape: Shape) -> tuple[str, Operation]:
+    """Return the base of the name and the operation of a Flatten or Reshape."""
+    return ("flat", Flatten()) if len(shape) == 1 else ("reshape", Reshape(shape))
 
 
 def _gather(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str, Operation, list[Operand], Shape | None]:
-    """Convert a gather of one source to a Reshape, a Pad, or a sparse matrix with at most one 1 per row."""
+    """Convert a gather from one source to a Reshape, a Pad, or a sparse matrix with at most one 1 per row."""
     gather, source = step.classes[cls].attrs[0], step.full(operands[0])
     if gather.plain and gather.index.size == math.prod(source):
-        shape = step.graph_shape(cls)
-        return ("flat", Flatten(), operands, None) if len(shape) == 1 else ("reshape", Reshape(shape), operands, None)
+        return (*reshape_to(step.graph_shape(cls)), operands, None)
     result = step.full(Ref(cls))
     padding = padding_of(gather, source, result)
     if padding is not None:
@@ -102,7 +105,7 @@ def scale_of(named: NamedEquations, shape: Shape) -> Scale | None:
 
 
 def _compact(value: Array, shape: Shape) -> Array:
-    """Return a constant with size 1 on the axes along which it does not vary."""
+    """Return a constant with size 1 along the axes on which it does not vary."""
     array = np.asarray(value, np.float32)
     if array.ndim:
         array = array.reshape(shape)

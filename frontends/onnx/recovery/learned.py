@@ -1,8 +1,8 @@
-"""Find the constants of an exported PyTorch module that are trainable parameters, or computed from parameters.
+"""Find constants of an exported PyTorch module that are trainable parameters, or are computed from them.
 
-snnc's exports name the parameters of neurons. A value that the module computes from parameters stays an expression in the
-neuron's equations, so that the parameters have the same gradients as in the module. If the expression is the sigmoid of one parameter, or
-1 minus it, its value becomes the parameter.
+In files exported by snnc, parameters of neurons have names. A value that the module computes from parameters normally stays an expression
+in the neuron's equations, so that the parameters get the same gradients as in the module. Exception: if the value is sigmoid(p) or
+1 - sigmoid(p) of one parameter p, the network trains this value itself instead of p, under a name such as ``fc.sigmoid_beta``.
 """
 
 from __future__ import annotations
@@ -18,41 +18,28 @@ def learned(node: Node) -> bool:
 
 
 def label_of(node: Node) -> str:
-    """Return the name of a constant that is a parameter (``fc.beta``), its sigmoid (``fc.sigmoid_beta``) or 1 minus it; "" for others."""
-    inner = _unclipped(node)
-    if inner.op == "parameter":
-        return str(inner.attrs[0])
-    for function in ("one_minus_sigmoid", "sigmoid"):
-        found = _argument(inner, function)
-        if found is not None and found.op == "parameter":
-            owner, _, last = str(found.attrs[0]).rpartition(".")
-            return ".".join(part for part in (owner, f"{function}_{last}") if part)
-    return ""
+    """Return the name of a parameter (``fc.beta``), its sigmoid (``fc.sigmoid_beta``), or 1 minus the sigmoid; "" for other constants."""
+    inner, prefix = _unclipped(node), ""
+    if inner.op == "sub" and _is_one(inner.inputs[0]) and inner.inputs[1].op == "sigmoid":
+        inner, prefix = inner.inputs[1], "one_minus_"
+    if inner.op == "sigmoid":
+        inner, prefix = inner.inputs[0], f"{prefix}sigmoid_"
+    if inner.op != "parameter":
+        return ""
+    owner, _, last = str(inner.attrs[0]).rpartition(".")
+    return ".".join(part for part in (owner, prefix + last) if part)
 
 
-def _argument(node: Node, function: str) -> Node | None:
-    """Return the operand to which `node` applies `function`; None for other nodes."""
-    if function == "sigmoid":
-        return node.inputs[0] if node.op == "sigmoid" else None
-    if node.op == "sub" and _is(node.inputs[0], 1.0):
-        return _argument(node.inputs[1], "sigmoid")
-    return None
-
-
-def _is(node: Node, value: float) -> bool:
-    """Return whether a node is the constant `value`."""
-    return node.value is not None and not learned(node) and bool((node.value == value).all())
+def _is_one(node: Node) -> bool:
+    return node.value is not None and not learned(node) and bool((node.value == 1.0).all())
 
 
 def _unclipped(node: Node) -> Node:
-    """Skip clips that change neither value nor gradient, because all values are strictly within the bounds."""
+    """Skip clips that change neither value nor gradient, because the value is strictly within their bounds."""
     while node.op in ("min", "max"):
-        inner = [n for n in node.inputs if learned(n)]
-        bounds = [n for n in node.inputs if not learned(n)]
-        if len(inner) != 1 or len(bounds) != 1 or inner[0].value is None or bounds[0].value is None:
+        inner, bound = sorted(node.inputs, key=learned, reverse=True)
+        value, limit = np.asarray(inner.value), np.asarray(bound.value)
+        if not learned(inner) or learned(bound) or not (value < limit if node.op == "min" else value > limit).all():
             break
-        value, bound = np.asarray(inner[0].value), np.asarray(bounds[0].value)
-        if not (value < bound if node.op == "min" else value > bound).all():
-            break
-        node = inner[0]
+        node = inner
     return node

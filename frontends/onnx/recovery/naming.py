@@ -15,10 +15,22 @@ from snnc.frontends.onnx.recovery.states import States
 
 @dataclass(frozen=True)
 class NamedEquations:
-    """Equations with their final names.
+    """Equations with their final names; a class is a value of the recovered step.
 
-    ``states`` and ``outputs`` are names by class (a value of the recovered step); ``parameters`` are values by name. ``deep`` maps
-    (class, k) to the name of a state's value k steps ago.
+    Attributes
+    ----------
+    lines
+        The equations.
+    states, outputs
+        Name by class.
+    deep
+        Name of a state's value k steps ago, by (class, k).
+    parameters
+        Value by name.
+    ports
+        Names of the inputs.
+    learnable
+        Names of the trainable parameters.
     """
 
     lines: tuple[Assignment, ...]
@@ -44,11 +56,11 @@ def name(draft: EquationsDraft, states: States, visible: set[int]) -> NamedEquat
         if line.target in final:
             continue
         seen = line.target[0] == "c" and int(line.target[1:]) in visible
-        base = ("s" if seen or line.target[0] == "c" else "z") if is_spike(line.value) else ("y" if seen else "u")
+        base = ("s" if line.target[0] == "c" else "z") if is_spike(line.value) else ("y" if seen else "u")
         final[line.target] = Symbol(_unused_name(base, reserved))
     learned = _learned(draft, final, reserved)
     parameters = _parameters(draft, state_names, fires, final, reserved, learned)
-    lines = _ordered(draft, states, state_names, deep, final, reserved)
+    lines = _ordered(draft, states, final, reserved)
     outputs = {c: _symbol_name(final[f"c{draft.alias.get(c, c)}"]) for c in all_visible}
     ports = tuple(_symbol_name(final[f"i{k}"]) for k in range(len(draft.ports)))
     return NamedEquations(tuple(lines), state_names, deep, outputs, parameters, ports, frozenset(learned))
@@ -70,51 +82,39 @@ def _unused_name(base: str, reserved: set[str]) -> str:
 
 
 def _states(draft: EquationsDraft, states: States, fires: Mapping[str, Expression], visible: set[int]) -> dict[int, str]:
-    """Name the states: v for the membrane potential, i_syn for a state fed only by inputs, s for spikes, x for others."""
-    if not states.stored:
-        return {}
+    """Name the states: v for the membrane potential, i_syn for a state that inputs affect and v does not, s for spikes, x for others."""
     values = {line.target: line.value for line in draft.lines}
     stored = list(states.stored)
 
     def reach(start: str) -> set[str]:
         seen, stack = set[str](), [start]
         while stack:
-            for s in symbols(values[stack.pop()]):
-                if s not in seen:
-                    seen.add(s)
-                    if s in values:
-                        stack.append(s)
+            new = set(symbols(values[stack.pop()])) - seen
+            seen |= new
+            stack.extend(new & values.keys())
         return seen
 
     compared = {s for value in fires.values() for s in symbols(value)}
-    spikes = set(fires)
-    # The lowest rank is the membrane potential: no spike, compared with a threshold, reset by a spike, an output.
-    ranks = {
-        c: (
-            f"c{c}" in spikes,
-            not (f"c{c}" in compared or f"p{c}_1" in compared),
-            not (reach(f"c{c}") & {s for s in spikes if s[0] == "c"}),
-            c not in visible,
-            -len(reach(f"c{c}")),
-        )
-        for c in stored
-    }
-    stored.sort(key=ranks.__getitem__)
+
+    def rank(c: int) -> tuple[bool, bool, bool, bool, int]:
+        """Lowest for the membrane potential: no spike, compared with a threshold, reset by a spike, an output, read many values."""
+        reached = reach(f"c{c}")
+        compares, resets = {f"c{c}", f"p{c}_1"} & compared, {s for s in fires if s[0] == "c"} & reached
+        return f"c{c}" in fires, not compares, not resets, c not in visible, -len(reached)
+
+    stored.sort(key=rank)
     names: dict[int, str] = {}
     reserved: set[str] = set()
     for k, c in enumerate(stored):
-        if f"c{c}" in spikes:
-            names[c] = _unused_name("s", reserved)
-        elif k == 0:
-            names[c] = _unused_name("v", reserved)
-        else:
-            input_only = f"p{stored[0]}_1" not in reach(f"c{c}") and any(s[0] == "i" for s in reach(f"c{c}"))
-            names[c] = _unused_name("i_syn" if input_only else "x", reserved)
+        reached = reach(f"c{c}")
+        input_only = f"p{stored[0]}_1" not in reached and any(s[0] == "i" for s in reached)
+        base = "s" if f"c{c}" in fires else "v" if k == 0 else "i_syn" if input_only else "x"
+        names[c] = _unused_name(base, reserved)
     return names
 
 
 def _learned(draft: EquationsDraft, final: dict[str, Expression], reserved: set[str]) -> dict[str, Array]:
-    """Name trainable parameters as in the module; a parameter used several times has one name."""
+    """Name trainable parameters as in the module; a parameter that is used several times has one name."""
     found: dict[str, Array] = {}
     names: dict[str, str] = {}
     used = {s for line in draft.lines for s in symbols(line.value)}
@@ -123,7 +123,7 @@ def _learned(draft: EquationsDraft, final: dict[str, Expression], reserved: set[
             continue
         if label not in names:
             names[label] = _unused_name(label.rpartition(".")[2], reserved)
-        found.setdefault(names[label], draft.constants[k])
+            found[names[label]] = draft.constants[k]
         final[k] = Symbol(names[label])
     return found
 
@@ -140,10 +140,8 @@ def _parameters(
     roles: dict[str, str] = {}
     for target, call in ((line.target, call) for line in draft.lines for call in calls(line.value)):
         for position, argument in enumerate(call.args):
-            if isinstance(argument, Symbol) and argument.name in draft.constants and argument.name not in roles:
-                role = _role(call, position, target, states, fires, draft)
-                if role:
-                    roles[argument.name] = role
+            if isinstance(argument, Symbol) and argument.name in draft.constants and not roles.get(argument.name):
+                roles[argument.name] = _role(call, position, target, states, fires, draft)
     thresholds = [draft.constants[k] for k, r in roles.items() if r == "threshold"]
     found: dict[str, Array] = {}
     for k, value in draft.constants.items():
@@ -157,16 +155,15 @@ def _parameters(
             continue
         role = role or "k1"
         match = next((n for n, v in found.items() if n.rstrip("0123456789") == role.rstrip("1") and np.array_equal(v, value)), None)
-        if match is None:
-            match = _unused_name(role, reserved)
-            found[match] = value
+        match = match or _unused_name(role, reserved)
+        found.setdefault(match, value)
         final[k] = Symbol(match)
     used = {s for line in draft.lines for s in symbols(substitute(line.value, final))}
     return {n: v for n, v in {**found, **learned}.items() if n in used}
 
 
 def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], draft: EquationsDraft) -> str:
-    """Return a name for a constant, based on its position in the equations; "" without a known role."""
+    """Return a name for a constant, from its position in the equations; "" if the position does not suggest any."""
     if call.function == "sub" and position == 1 and any(_is_compared(f, call) for f in fires.values()):
         return "threshold"
     if call.function == "div" and position == 1:
@@ -189,7 +186,6 @@ def _role(call: Call, position: int, target: str, states: Mapping[int, str], fir
 
 
 def _factors(e: Expression) -> Iterator[str]:
-    """Yield the names in a product."""
     match e:
         case Symbol(name):
             yield name
@@ -205,22 +201,14 @@ def _is_compared(fire: Expression, call: Call) -> bool:
     return fire == call
 
 
-def _ordered(
-    draft: EquationsDraft,
-    states: States,
-    names: Mapping[int, str],
-    deep: Mapping[tuple[int, int], str],
-    final: dict[str, Expression],
-    reserved: set[str],
-) -> list[Assignment]:
-    """Order the equations; if a state's old value is read after its new one is assigned, insert a copy."""
-    lines = list(draft.lines)
+def _ordered(draft: EquationsDraft, states: States, final: Mapping[str, Expression], reserved: set[str]) -> list[Assignment]:
+    """Return the equations with final names; if a state's old value is read after its new one is assigned, insert a copy."""
     # A target with "+" is the new value of a placeholder whose old value may still be read.
-    moves = {c: [(f"p{c}_{k}+", Symbol(f"p{c}_{k - 1}")) for k in range(d, 1, -1)] for c, d in states.stored.items()}
+    moves = {c: [Assignment(f"p{c}_{k}+", Symbol(f"p{c}_{k - 1}")) for k in range(d, 1, -1)] for c, d in states.stored.items()}
     placed: list[Assignment] = []
-    for line in lines:
-        if line.target[0] == "c" and (cls := int(line.target[1:])) in states.stored:
-            placed.extend(Assignment(t, v) for t, v in moves[cls])
+    for line in draft.lines:
+        if line.target[0] == "c":
+            placed.extend(moves.get(int(line.target[1:]), ()))
         placed.append(line)
     copies: dict[str, str] = {}
     changed: set[str] = set()
@@ -237,5 +225,4 @@ def _ordered(
         elif target[0] == "c" and int(target[1:]) in states.stored:
             changed.add(f"p{target[1:]}_1")
         found.append(Assignment(_symbol_name(final[target]), substitute(value, final)))
-    head = [Assignment(n, final[s]) for s, n in copies.items()]
-    return head + found
+    return [Assignment(n, final[s]) for s, n in copies.items()] + found

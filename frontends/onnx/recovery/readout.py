@@ -1,11 +1,12 @@
-"""Determine what an output of the file is: values of steps, or their last value, sum, mean, maximum or minimum.
+"""Determine what an output of the file is: the values of steps, or their last value, sum, mean, maximum or minimum.
 
-Such a reduction covers all steps, or a range of consecutive steps. To roll up an output is to recover it as a value of one step, see
+A reduction covers all steps, or a range of consecutive steps. To *roll up* an output is to recover it as a value of one step; see
 :mod:`snnc.frontends.onnx.reroll.roll`.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Final
 
@@ -15,17 +16,17 @@ from snnc.compiler.ir.graph import Readout
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import ReadoutError, TimeMixingError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.elementwise import elementwise
-from snnc.frontends.onnx.flattening.node import Node, NodePool
+from snnc.frontends.onnx.flattening.node import Node, Shape
+from snnc.frontends.onnx.flattening.shaping import elementwise
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, Roller, StepClass
 from snnc.frontends.onnx.reroll.step import Result
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, extend, summands, unscaled, windowed
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, summands, unscaled, windowed
 
 _MAX_POST: Final = 40
 """Maximum number of operations after a stack of steps, or a reduction over time, that are searched."""
 
 
-def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Result:
+def roll_output(roller: Roller, name: str, output: Node) -> Result:
     """Roll up one output.
 
     Raises
@@ -39,33 +40,31 @@ def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Resu
     if output.value is not None:
         raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
     for axis in range(len(output.shape)):
-        window = windowed(pool, timeline, output, axis)
+        window = windowed(timeline, output, axis)
         if window is not None:
             rows = window.rows if len(window.rows) == timeline.steps else ()
-            return Result(name, _roll(roller, window), "all", axis, window.rows[-1].shape, rows, *_bounds(timeline, window))
+            return _recorded(roller, name, "all", window, axis, window.rows[-1].shape, rows)
     _check_stack(timeline, name, output)
-    summary = _summary(pool, timeline, output)
-    if summary is not None:
+    if summary := _summary(timeline, output):
         kind, window = summary
-        return Result(name, _roll(roller, window), kind, None, output.shape, (), *_bounds(timeline, window))
-    added = _summed_without_time(roller, name, output)
-    if added is not None:
+        return _recorded(roller, name, kind, window, None, output.shape)
+    if added := _summed_without_time(roller, name, output):
         return added
-    value = roller.roll({timeline.steps - 1: _with_accumulations(pool, timeline, name, output)})
+    value = roller.roll({timeline.steps - 1: _with_accumulations(timeline, name, output)})
     return Result(name, value, "last", None, output.shape)
 
 
-def _roll(roller: Roller, window: StepWindow) -> Operand:
-    return roller.roll(dict(enumerate(window.rows, window.start)))
-
-
-def _bounds(timeline: GraphTimeline, window: StepWindow) -> tuple[int, int | None]:
+def _recorded(
+    roller: Roller, name: str, readout: Readout, window: StepWindow, axis: int | None, shape: Shape, rows: tuple[Node, ...] = ()
+) -> Result:
+    """Return the result that records a range of steps."""
+    value = roller.roll(dict(enumerate(window.rows, window.start)))
     stop = window.start + len(window.rows)
-    return window.start, None if stop == timeline.steps else stop
+    return Result(name, value, readout, axis, shape, rows, window.start, None if stop == roller.timeline.steps else stop)
 
 
 def _check_stack(timeline: GraphTimeline, name: str, output: Node) -> None:
-    """Refuse an output that combines values of all steps without stacking them in order or reducing them."""
+    """Refuse an output that combines the values of all steps, but neither stacks them in order nor reduces them."""
     node, after = output, list[Node]()
     for _ in range(_MAX_POST):
         if node.op == "concat":
@@ -83,11 +82,11 @@ def _check_stack(timeline: GraphTimeline, name: str, output: Node) -> None:
 
 
 def _check_parts(timeline: GraphTimeline, name: str, output: Node, node: Node, after: list[Node]) -> None:
-    """Refuse a stack of values that do not correspond to consecutive steps."""
-    late, depths = [timeline.latest[n.id] for n in node.inputs], [n.depth for n in node.inputs]
+    """Refuse a stack of values that do not belong to consecutive steps."""
+    late, depths = [timeline.latest(n) for n in node.inputs], [n.depth for n in node.inputs]
     distinct = len(set(late)) == len(late)
     one_by_one = len(late) == timeline.steps and (distinct or len(set(depths)) == len(depths))
-    strided = distinct and len(late) > 2 and timeline.latest[output.id] - min(late) >= len(late)
+    strided = distinct and len(late) > 2 and timeline.latest(output) - min(late) >= len(late)
     if not timeline.timed or not (one_by_one or strided) or len({n.signature for n in node.inputs}) > 1:
         return
     if late == list(range(timeline.steps)) and _joins(node, after):
@@ -103,7 +102,7 @@ def _check_parts(timeline: GraphTimeline, name: str, output: Node, node: Node, a
 
 
 def _joins(stack: Node, after: list[Node]) -> bool:
-    """Return whether nodes after a stack of steps merge its axis with another axis."""
+    """Return whether nodes after a stack of steps merge the time axis with another axis."""
     axis, shape = stack.attrs[0], stack.shape
     joined = shape[axis] != len(stack.inputs)
     for node in after:
@@ -122,11 +121,11 @@ def _joins(stack: Node, after: list[Node]) -> bool:
     return bool(joined)
 
 
-def _summary(pool: NodePool, timeline: GraphTimeline, output: Node) -> tuple[Readout, StepWindow] | None:
-    """Return the readout of an output and its range of steps; None if it is not a reduction of steps."""
+def _summary(timeline: GraphTimeline, output: Node) -> tuple[Readout, StepWindow] | None:
+    """Return the readout of an output and its range of steps; None if it is not a reduction over steps."""
     inner, scale = unscaled(output)
     node = inner.inputs[0] if inner.op == "reshape" else inner
-    found = _reduced(pool, timeline, node) if node.op == "reduce" else _folded_steps(timeline, node)
+    found = _reduced(timeline, node) if node.op == "reduce" else _folded_steps(timeline, node)
     if found is None:
         return None
     kind, window = found
@@ -136,81 +135,71 @@ def _summary(pool: NodePool, timeline: GraphTimeline, output: Node) -> tuple[Rea
         return kind, window
     if scale <= 0 and kind in ("max", "min"):
         return None
-    factor = pool.const(np.array(scale, np.float32))
-    rows = tuple(elementwise(pool, "mul", row, factor) for row in window.rows)
-    extend(timeline, pool)
+    rows = tuple(elementwise(timeline.pool, "mul", row, timeline.pool.number(scale)) for row in window.rows)
     return kind, StepWindow(window.start, rows)
 
 
-def _reduced(pool: NodePool, timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
-    """Match a reduction over time, and possibly over axes of a step."""
+def _reduced(timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
+    """Match a reduction over time, and possibly over axes of the values of a step."""
     kind, axes = node.attrs
     source = node.inputs[0]
     for axis in axes:
-        window = windowed(pool, timeline, source, axis)
+        window = windowed(timeline, source, axis)
         if window is None:
             continue
         rest = tuple(a - (a > axis) for a in axes if a != axis)
-        if not rest:
-            return kind, window
-        rows = tuple(shaping.reduce(pool, row, kind, rest, True) for row in window.rows)
-        extend(timeline, pool)
+        rows = tuple(shaping.reduce(timeline.pool, row, kind, rest, True) for row in window.rows) if rest else window.rows
         return kind, StepWindow(window.start, rows)
     return None
 
 
 def _folded_steps(timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
-    """Match a reduction written as nested sums or comparisons of steps: ``max(max(a0, a1), a2)``.
+    """Match a reduction that is written as nested sums, maxima or minima of steps, such as ``max(max(a0, a1), a2)``.
 
-    A sum over all steps is not matched, because the roll-up recovers it as a state.
+    A sum over all steps is not matched; it becomes a state.
     """
     if node.op not in ("add", "max", "min") or not timeline.timed:
         return None
+    latest = timeline.latest
     parts: list[Node] = []
     rest, op = node, node.op
     while rest.op == op and len(rest.inputs) == 2 and all(n.value is None for n in rest.inputs):
-        earlier, now = sorted(rest.inputs, key=lambda n: timeline.latest[n.id])
-        at = timeline.latest[now.id]
-        if (
-            timeline.latest[earlier.id] != at - 1
-            or (parts and at != timeline.latest[parts[-1].id] - 1)
-            or now.signature != (parts or [now])[0].signature
-        ):
+        earlier, now = sorted(rest.inputs, key=latest)
+        first = parts[-1] if parts else now
+        if latest(earlier) != latest(now) - 1 or now.signature != first.signature or (parts and latest(now) != latest(first) - 1):
             break
         parts.append(now)
         rest = earlier
-    if len(parts) < 2 or rest.signature != parts[0].signature or timeline.latest[rest.id] != timeline.latest[parts[-1].id] - 1:
+    if len(parts) < 2 or rest.signature != parts[0].signature or latest(rest) != latest(parts[-1]) - 1:
         return None
     rows = (rest, *reversed(parts))
     if op == "add" and len(rows) == timeline.steps:
         return None
-    return "sum" if op == "add" else "max" if op == "max" else "min", StepWindow(timeline.latest[rest.id], rows)
+    return "sum" if op == "add" else "max" if op == "max" else "min", StepWindow(latest(rest), rows)
 
 
-def _with_accumulations(pool: NodePool, timeline: GraphTimeline, name: str, output: Node) -> Node:
-    """Rewrite sums and means over all steps as step-by-step accumulations if the output applies further operations to them."""
+def _with_accumulations(timeline: GraphTimeline, name: str, output: Node) -> Node:
+    """Rewrite sums and means over all steps as step-by-step accumulations, if the output applies further operations to them."""
     known: dict[int, Node] = {}
 
     def walk(node: Node, depth: int) -> Node:
-        if node.value is not None or not timeline.timed or timeline.latest[node.id] < timeline.steps - 1:
+        if node.value is not None or not timeline.timed or timeline.latest(node) < timeline.steps - 1:
             return node
         if node.id not in known:
-            rewritten = _accumulation(pool, timeline, name, node) if node.op == "reduce" else None
+            rewritten = _accumulation(timeline, name, node) if node.op == "reduce" else None
             if rewritten is None and depth < _MAX_POST and node.op != "concat":
                 inputs = tuple(walk(n, depth + 1) for n in node.inputs)
                 changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
-                rewritten = pool.make(node.op, inputs, node.shape, node.attrs) if changed else node
+                rewritten = timeline.pool.make(node.op, inputs, node.shape, node.attrs) if changed else node
             known[node.id] = rewritten or node
         return known[node.id]
 
-    rewritten = walk(output, 0)
-    extend(timeline, pool)
-    return rewritten
+    return walk(output, 0)
 
 
-def _accumulation(pool: NodePool, timeline: GraphTimeline, name: str, node: Node) -> Node | None:
+def _accumulation(timeline: GraphTimeline, name: str, node: Node) -> Node | None:
     """Return the step-by-step accumulation for a sum or mean over all steps; None if `node` is something else."""
-    found = _reduced(pool, timeline, node)
+    found = _reduced(timeline, node)
     if found is None:
         return None
     kind, window = found
@@ -220,16 +209,14 @@ def _accumulation(pool: NodePool, timeline: GraphTimeline, name: str, node: Node
             f"the output '{name}' applies further operations to the {kind} {what}; snnc supports this only for the sum and mean over all "
             "steps. Return the values of all steps, or the reduction itself."
         )
-    total = window.rows[0]
-    for row in window.rows[1:]:
-        total = elementwise(pool, "add", total, row)
+    total = functools.reduce(functools.partial(elementwise, timeline.pool, "add"), window.rows)
     if kind == "mean":
-        total = elementwise(pool, "div", total, pool.const(np.array(timeline.steps, np.float32)))
-    return shaping.reshape(pool, total, node.shape)
+        total = elementwise(timeline.pool, "div", total, timeline.pool.number(timeline.steps))
+    return shaping.reshape(timeline.pool, total, node.shape)
 
 
 def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | None:
-    """Roll up an output that sums its steps, in a file whose inputs have no time axis; None for other outputs."""
+    """Roll up an output that is the sum or mean of a value over the steps, in a file whose inputs have no time axis; else return None."""
     steps = roller.timeline.steps
     parts, scale = summands(output)
     kind: Readout | None = "sum" if scale == 1.0 else "mean" if np.isclose(scale * steps, 1, rtol=1e-5) else None
@@ -239,12 +226,12 @@ def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | No
 
 
 def accumulated(roller: Roller, results: list[Result]) -> list[Result]:
-    """Replace outputs that accumulate a sum or mean step by step by readouts of the summand."""
+    """Replace each output that accumulates a sum or mean step by step by a readout of the summand."""
     return [_accumulated(roller, r) if r.readout == "last" else r for r in results]
 
 
 def _accumulated(roller: Roller, result: Result) -> Result:
-    """Return the readout of the value that an output accumulates; the unchanged result if it accumulates none."""
+    """Return the readout of the value that an output accumulates; the unchanged result if it does not accumulate."""
     readout: Readout = "sum"
     value = result.value
     if not isinstance(value, Ref) or value.delay:
@@ -280,7 +267,5 @@ def _summand(roller: Roller, step_class: StepClass) -> Operand | None:
     summand = roller.classes[rest[0].cls]
     zero_start = all(n.value is not None and not n.value.any() for n in starts)
     same_start = all(n is summand.nodes.get(0) or n in summand.forced.get(0, ()) for n in firsts)
-    later = set(step_class.forced) - {0}
-    if not zero_start or not same_start or later or not (starts or firsts):
-        return None
-    return rest[0]
+    only_first = set(step_class.forced) <= {0}
+    return rest[0] if zero_start and same_start and only_first and (starts or firsts) else None

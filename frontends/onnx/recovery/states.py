@@ -1,9 +1,9 @@
 """Choose the states of a population: the values that it needs from the previous step.
 
-A class is an operation of the recovered step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`); a group is the classes of one
-population, its members. Every member that its own group reads with a delay is a state, unless other states determine it: for example, a
-reset that the file computes from the previous membrane potential is not a state. If several delayed values have a common source, only the
-source is stored. If the file resets a membrane potential to zero when it reads the potential, the potential before the reset is stored.
+A class is a value of the recovered step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`); a group is the classes of one population,
+its members. Every member that its own group reads with a delay is a state, unless other states determine it: for example, a reset that
+the file computes from the previous membrane potential is not a state. If several delayed values have a common source, only the source is
+stored. If the file resets a membrane potential to zero when it reads the potential, the potential before the reset is stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_CHAIN: Final = 4
 
 @dataclass(frozen=True)
 class States:
-    """States of one group of classes."""
+    """States of one group."""
 
     stored: dict[int, int]
     """Number of previous values of each class that is a state."""
@@ -34,7 +34,7 @@ class States:
 def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[int]) -> States:
     """Return the states of a group; `visible` classes are outputs of its population.
 
-    A delayed value that depends on a trainable parameter is a state, too, if gradients flow through it. Otherwise it would be computed
+    A delayed value that depends on a trainable parameter is also a state if gradients flow through it. Otherwise it would be computed
     from the initial states, and the parameter would receive a gradient before the first step.
     """
     members = groups.members(group)
@@ -63,7 +63,7 @@ def _by_learned(step: RecoveredStep, inside: set[int], cls: int, stored: Mapping
 
 
 def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], added: set[int]) -> States:
-    """Choose the states of a group, which must include `added`."""
+    """Choose the states of a group, including the classes `added`."""
     late = _late_reads(step, members)
     forced = {c for c in late if _starts_from_input(step, c) or c in added}
     stored = dict(late)
@@ -104,7 +104,7 @@ def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], a
 
 
 def _starts_from_input(step: RecoveredStep, cls: int) -> bool:
-    """Return whether inputs of the file provide the value before step 0 to all readers."""
+    """Return whether inputs of the file provide a class's value before step 0 to all readers."""
     nodes = step.classes[cls].initial.get(-1, [])
     return bool(nodes) and all(n.op == "input" for n in nodes)
 
@@ -131,7 +131,7 @@ def _drop_computable(step: RecoveredStep, members: list[int], stored: dict[int, 
 
 
 def _follows(step: RecoveredStep, inside: set[int], cls: int, known: set[int]) -> bool:
-    """Return whether a class is determined by the `known` values of its step alone."""
+    """Return whether the `known` values of a step determine a class of the same step."""
     stack, seen, found = [cls], {cls}, False
     while stack:
         for operand in step.operands(stack.pop()):
@@ -154,21 +154,17 @@ def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[
         step_class, operands = step.classes[cls], step.operands(cls)
         plain = step_class.op in ("neg", "mul", "div", "gt", "ge") or (step_class.op == "sub" and _fires(step, start))
         refs = [o for o in operands if not isinstance(o, Const)]
-        if (
-            not plain
-            or (cls in visible and not _fires(step, cls))
-            or not (_starts_at_zero(step, cls) or _follows_start_input(step, cls))
-            or len(refs) != 1
-        ):
+        if not plain or len(refs) != 1 or (cls in visible and not _fires(step, cls)):
             return cls
         only = refs[0]
         if not isinstance(only, Ref) or only.delay or only.cls not in inside or (operands[-1] is only and step_class.op in ("div", "sub")):
+            return cls
+        if not _starts_at_zero(step, cls) and not _follows_start_input(step, cls):
             return cls
         cls = only.cls
 
 
 def _follows_start_input(step: RecoveredStep, cls: int) -> bool:
-    """Return whether inputs of the file provide, before step 0, the values from which `cls` is computed."""
     for _ in range(_MAX_CHAIN):
         refs = [o for o in step.operands(cls) if isinstance(o, Ref)]
         if len(refs) != 1 or refs[0].delay:
@@ -185,7 +181,7 @@ def _starts_at_zero(step: RecoveredStep, cls: int) -> bool:
 
 
 def _reset_source(step: RecoveredStep, sources: list[int], cls: int) -> int | None:
-    """Return the membrane potential if `cls` is this potential times constants and (1 - spike); else None."""
+    """Return the membrane potential if `cls` is its product with constants and (1 - spike); else None."""
     stack, spikes, reached, seen = [cls], False, set[int](), set[int]()
     while stack:
         current = stack.pop()
@@ -215,7 +211,7 @@ def _fires(step: RecoveredStep, cls: int) -> bool:
 
 
 def _sources(step: RecoveredStep, members: list[int], cls: int) -> list[int]:
-    """Return the classes of the same step, nearest first, each of which alone determines `cls`."""
+    """Return the classes of the same step, nearest first, each of which determines `cls` by itself."""
     position = {c: k for k, c in enumerate(members)}
     frontier = {cls}
     found: list[int] = []

@@ -11,7 +11,7 @@ from typing import Final
 
 from snnc.frontends.onnx.errors import InitialStateError, StepGraphError
 from snnc.frontends.onnx.proof.traces import TracedGraph
-from snnc.frontends.onnx.recovery.build import BuildPlan, FileFacts, build, visible_classes
+from snnc.frontends.onnx.recovery.build import FileFacts, GraphBuilder, visible_classes
 from snnc.frontends.onnx.recovery.grouping import grouping
 from snnc.frontends.onnx.recovery.initial import find_start
 from snnc.frontends.onnx.recovery.states import states_of
@@ -20,9 +20,9 @@ from snnc.frontends.onnx.reroll.roll import Const, InputRef, Ref, StepClass, del
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 _MAX_LATE_PRODUCTS: Final = 4
-"""Maximum number of products whose delays are tried in both positions."""
+"""Maximum number of products whose delays are tried both before and after the product."""
 _MAX_SEARCHES: Final = 2
-"""Maximum number of candidates from :func:`_candidates` for which initial states are searched."""
+"""Maximum number of steps from :func:`_candidates` for which initial states are searched."""
 _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "gather"})
 """Operations that only move values."""
 
@@ -30,9 +30,9 @@ _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "gath
 def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     """Return the graph of a step.
 
-    The delay of a matrix product is first placed before the product, which then reads zeros before step 0. If this contradicts the
-    first steps of the file, the delay is placed after the product, so that step 0 receives nothing. Initial states that the file
-    contains are tried first; others are searched at the end.
+    The delay of a matrix product or convolution (*product* in this module) is first placed before the product, which then reads zeros
+    before step 0. If this contradicts the first steps of the file, the delay is placed after the product, so that step 0 receives nothing
+    from it. Initial states that the file contains are tried first; others are searched at the end.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
         except InitialStateError as error:
             failure = failure or error
             continue
-        return build(BuildPlan(file, candidate, groups, states, start, visible))
+        return GraphBuilder(file, candidate, groups, states, start, visible).build()
     raise failure or InitialStateError("no initial state explains the file's first steps.")
 
 
@@ -90,7 +90,7 @@ def _products_late(step: RecoveredStep) -> RecoveredStep:
 
 
 def _least_use_delay(step: RecoveredStep, chain: list[int]) -> int:
-    """Return the smallest delay with which other classes or results read the last class of `chain`."""
+    """Return the smallest delay with which classes outside `chain`, or results, read its last class."""
     if any(isinstance(r.value, Ref) and r.value.cls in chain for r in step.results):
         return 0
     uses = [o.delay for c in step.classes if c.id not in chain for o in c.operands if isinstance(o, Ref) and o.cls == chain[-1]]
@@ -98,7 +98,7 @@ def _least_use_delay(step: RecoveredStep, chain: list[int]) -> int:
 
 
 def _rearrangements_before(classes: list[StepClass], cls: int) -> list[int]:
-    """Return the classes of the same step that only rearrange a class's operand, nearest first."""
+    """Return the classes that only rearrange the operand of `cls` in the same step, nearest first."""
     found: list[int] = []
     operand = classes[cls].operands[0]
     while isinstance(operand, Ref) and operand.delay == 0 and classes[operand.cls].op in _REARRANGES:
@@ -114,7 +114,7 @@ def _delay(step: RecoveredStep, cls: int) -> int:
 
 
 def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) -> RecoveredStep:
-    """Move matrix products in time by `by` steps, or by their own delay if it is None."""
+    """Move matrix products in time by `by` steps; if it is None, each by the delay of its operand."""
     classes = [c.copied() for c in step.classes]
     for cls in chosen:
         delay = _delay(step, cls) if by is None else by
@@ -122,18 +122,15 @@ def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) 
         first = _copy_rearrangements(classes, cls) if by is None else cls
         for link in [*chain, *_rearrangements_before(classes, cls)] if by is None else chain:
             shift(classes[link], -delay)
-        source = classes[first].operands[0]
-        if isinstance(source, Ref | InputRef):
-            classes[first].operands[0] = delayed(source, -delay)
-        last = chain[-1]
+        classes[first].operands[0] = delayed(classes[first].operands[0], -delay)
         for c in classes:
             if c.id not in chain:
-                c.operands = [delayed(o, delay) if isinstance(o, Ref) and o.cls == last else o for o in c.operands]
+                c.operands = [delayed(o, delay) if isinstance(o, Ref) and o.cls == chain[-1] else o for o in c.operands]
     return step.changed(classes)
 
 
 def _copy_rearrangements(classes: list[StepClass], cls: int) -> int:
-    """Copy the classes that rearrange a class's operand, so that no other class reads them; return the first copy."""
+    """Copy the classes that rearrange the operand of `cls`, so that no other class reads them; return the first copy."""
     for inner in _rearrangements_before(classes, cls):
         step_class = classes[inner].copied()
         step_class.id = len(classes)

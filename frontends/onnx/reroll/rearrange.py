@@ -52,19 +52,17 @@ def rearranged(step: RecoveredStep) -> RecoveredStep:
 
 
 def _without_operation(step: RecoveredStep) -> set[int]:
-    """Return the moving classes without a counterpart in the graph, and all moving classes that read them."""
+    """Return the moving classes that have no counterpart in the graph, and all moving classes that read them."""
     live = [c for c in step.live(layout=True) if step.classes[c].op in MOVES]
-    unsupported = {c for c in live if _has_no_operation(step, c)}
-    while True:
-        readers = {c for c in live if any(isinstance(o, Ref) and o.cls in unsupported for o in step.classes[c].operands)}
-        more = readers - unsupported
-        if not more:
-            return unsupported
-        unsupported |= more
+    more = unsupported = {c for c in live if _has_no_operation(step, c)}
+    while more:
+        more = {c for c in live if any(isinstance(o, Ref) and o.cls in unsupported for o in step.classes[c].operands)} - unsupported
+        unsupported = unsupported | more
+    return unsupported
 
 
 def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
-    """Return whether a moving class has no counterpart in the graph."""
+    """Return whether a moving class itself has no counterpart in the graph."""
     step_class = step.classes[cls]
     operand = step_class.operands[0]
     if step.is_layout(cls):
@@ -76,7 +74,7 @@ def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
             return not isinstance(operand, Const)
         case "concat":
             axis = step.inner_axis(Ref(cls), step_class.attrs[0])
-            sliced = [s for s in map(step.through_layout, step_class.operands) if isinstance(s, Ref) and step.classes[s.cls].op == "slice"]
+            sliced = [s for s in step.operands(cls) if isinstance(s, Ref) and step.classes[s.cls].op == "slice"]
             interleaved = math.prod(step.full(Ref(cls))[:axis]) != 1
             return interleaved or any(isinstance(o, Const) for o in step_class.operands) or len(sliced) > _MAX_SLICES
     return False
@@ -84,11 +82,9 @@ def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
 
 def _roots(step: RecoveredStep, unsupported: set[int]) -> list[int]:
     """Return the classes in `unsupported` that a result or a computing class reads."""
-    found = {r.value.cls for r in step.results if isinstance(r.value, Ref) and r.value.cls in unsupported}
-    for cls in step.live(layout=True):
-        if step.classes[cls].op not in MOVES:
-            found.update(o.cls for o in step.classes[cls].operands if isinstance(o, Ref) and o.cls in unsupported)
-    return sorted(found)
+    computing = [step.classes[c] for c in step.live(layout=True) if step.classes[c].op not in MOVES]
+    read = [r.value for r in step.results] + [o for c in computing for o in c.operands]
+    return sorted({o.cls for o in read if isinstance(o, Ref) and o.cls in unsupported})
 
 
 def _many_axes(step: RecoveredStep, cls: int) -> bool:
@@ -129,7 +125,7 @@ def _new(classes: list[StepClass], op: str, attrs: tuple[Any, ...], shape: Shape
 
 
 class _Tracer:
-    """Traces values of moving classes to their sources, by applying the moves to index numbers."""
+    """Traces values of moving classes to their sources, by applying the moves to the numbers of the source values."""
 
     def __init__(self, step: RecoveredStep) -> None:
         self._step = step
@@ -138,7 +134,7 @@ class _Tracer:
         self._starts: list[int] = [0]
 
     def numbers(self, operand: Operand, delay: int) -> Array:
-        """Return the source index of each value of an operand, in its full shape; negative indices are constants."""
+        """Return the number of the source value of each value of an operand, in its full shape; negative numbers are constants."""
         if isinstance(operand, Const):
             start = -1 - sum(c.size for c in self.constants)
             self.constants.append(np.asarray(operand.value, np.float32))
@@ -156,7 +152,7 @@ class _Tracer:
         return start + np.arange(math.prod(shape)).reshape(shape)
 
     def gather(self, numbers: Array, batch: int | None) -> GatherMap:
-        """Return the gather for these source indices, for one sample."""
+        """Return the gather for these source values, for one sample."""
         local = (numbers if batch is None else np.moveaxis(numbers, batch, 0)[0]).reshape(-1)
         index = np.full(local.size, -1, np.int64)
         position = 0
@@ -179,12 +175,10 @@ class _Tracer:
 
 
 def _as_gather(step: RecoveredStep, step_class: StepClass, tracer: _Tracer) -> None:
-    """Rewrite a moving class as one gather of its sources."""
     numbers = tracer.numbers(Ref(step_class.id), 0)
     gather = tracer.gather(numbers, step.batch[step_class.id])
-    if not tracer.sources:
-        return
-    step_class.op, step_class.attrs, step_class.operands = "gather", (gather,), list(tracer.sources)
+    if tracer.sources:
+        step_class.op, step_class.attrs, step_class.operands = "gather", (gather,), tracer.sources
 
 
 # ---- merging into the following layer ------------------------------------------------------------------------------------
@@ -207,11 +201,8 @@ def _absorb_gather(step: RecoveredStep, classes: list[StepClass], cls: int) -> N
 
 
 def _padding_into_conv(step: RecoveredStep, step_class: StepClass, operand: Ref, source: Operand, gather: GatherMap) -> None:
-    """Add the zeros of a gather that only pads to the padding of a convolution."""
-    batch = step.shape_and_batch(source)[1]
-    inner = step.full(source)
-    pads = padding_of(gather, inner, step.full(operand))
-    full = step.shape_and_batch(source)[0]
+    full, batch = step.shape_and_batch(source)
+    pads = padding_of(gather, step.full(source), step.full(operand))
     if pads is None or any(pads[0]) or batch not in (0, None) or len(full) != len(step_class.shape):
         return
     stride, padding, dilation, groups = step_class.attrs
@@ -247,7 +238,7 @@ def _gather_into_linear(
 
 
 def padding_of(gather: GatherMap, source: Shape, result: Shape) -> Pairs | None:
-    """Return the zeros (before, after) along each axis if a gather only pads its source; None if it does something else."""
+    """Return the numbers of zeros (before, after) along each axis if a gather only pads its source; else None."""
     if gather.fill is not None and gather.fill.any():
         return None
     source = aligned(source, len(result))
@@ -272,8 +263,13 @@ def aligned(shape: Shape, rank: int) -> Shape:
 
 
 def broadcast_out(step: RecoveredStep) -> RecoveredStep:
-    """Return the step with explicit expansions in place of broadcasting by elementwise operations."""
-    found = [(c, k) for c in step.live() if step.is_elementwise(c) for k, o in enumerate(step.classes[c].operands) if _repeats(step, c, o)]
+    """Return the step with explicit expansions where elementwise operations broadcast operands other than constants."""
+    found = [
+        (c, k)
+        for c in step.live()
+        for k, o in enumerate(step.classes[c].operands)
+        if step.is_elementwise(c) and not isinstance(o, Const) and step.operand_sample(o) != step.samples[c]
+    ]
     if not found:
         return step
     classes = [c.copied() for c in step.classes]
@@ -281,14 +277,6 @@ def broadcast_out(step: RecoveredStep) -> RecoveredStep:
     for cls, k in found:
         operand, shape = classes[cls].operands[k], classes[cls].shape
         if (operand, shape) not in expanded:
-            expanded[operand, shape] = len(classes)
-            classes.append(StepClass(len(classes), "expand", (), shape, {}, [operand]))
+            expanded[operand, shape] = _new(classes, "expand", (), shape, [operand])
         classes[cls].operands[k] = Ref(expanded[operand, shape])
     return step.changed(classes)
-
-
-def _repeats(step: RecoveredStep, cls: int, operand: Operand) -> bool:
-    """Return whether an elementwise class broadcasts an operand that is not constant."""
-    if isinstance(operand, Const):
-        return False
-    return step.operand_sample(operand) != step.samples[cls]

@@ -1,18 +1,16 @@
 """Shift the classes of a step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`) in time, until no delay is negative.
 
 The roll-up may assign a class to the step after its own: a reset, for example, reads the spike of the previous step. Shifting a class
-changes the delays around it, but not its values.
+changes the delays with which it reads and is read, but not its values.
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
-from copy import copy
+from collections import defaultdict
 from dataclasses import replace
 
 from snnc.frontends.onnx.errors import TimeMixingError
-from snnc.frontends.onnx.flattening.node import Node
 from snnc.frontends.onnx.reroll.roll import InputRef, Operand, Ref, StepClass, delayed
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
@@ -25,7 +23,7 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
     classes, results
         The rolled-up classes, and the operands of the results.
     aligned
-        Whether the first step of each class in the file becomes step 0, unless a delay would become negative.
+        Whether the first step at which the file computes a class becomes step 0, unless a delay would become negative.
 
     Raises
     ------
@@ -54,13 +52,13 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
 
 
 def _first(step_class: StepClass) -> int:
-    """Return the first step at which the file computes a class, limited to the smallest delay of the inputs that the class reads."""
+    """Return the first step at which the file computes a class, at most the smallest delay of the inputs that the class reads."""
     shown = 0 if step_class.static else max(0, min([*step_class.nodes, *step_class.forced]))
     return min([shown, *(o.delay for o in step_class.operands if isinstance(o, InputRef))])
 
 
 def _pull(lead: list[int], operand: Operand, reader_lead: int) -> bool:
-    """Raise the lead of the class read as `operand` until the delay is not negative; return whether it changed."""
+    """Raise the lead of the class read as `operand` until its delay is not negative; return whether the lead changed."""
     if isinstance(operand, Ref) and operand.delay + reader_lead - lead[operand.cls] < 0:
         lead[operand.cls] = operand.delay + reader_lead
         return True
@@ -76,11 +74,9 @@ def _moved(operand: Operand, lead: list[int], reader_lead: int) -> Operand:
 
 def shift(step_class: StepClass, lead: int) -> None:
     """Renumber the steps of a class by adding `lead`."""
-    known: dict[int, list[Node]] = {t: [n] for t, n in step_class.nodes.items()}
-    for early in (step_class.forced, step_class.initial):
-        for t, nodes in early.items():
-            known.setdefault(t, []).extend(nodes)
-    moved = {t + lead: nodes for t, nodes in known.items()}
+    moved = defaultdict(list, {t + lead: [n] for t, n in step_class.nodes.items()})
+    for t, nodes in (*step_class.forced.items(), *step_class.initial.items()):
+        moved[t + lead] += nodes
     step_class.initial = {t: nodes for t, nodes in moved.items() if t < 0}
     step_class.nodes = {t + lead: n for t, n in step_class.nodes.items() if t + lead >= 0}
     others = ((t, [n for n in nodes if n is not step_class.nodes.get(t)]) for t, nodes in moved.items() if t >= 0)
@@ -88,11 +84,11 @@ def shift(step_class: StepClass, lead: int) -> None:
 
 
 def delay_products(step: RecoveredStep) -> RecoveredStep | None:
-    """Move to the next step those matrix products whose results only later steps read; return None if there are none.
+    """Move matrix products and convolutions to the next step if only later steps read their results; return None if there are none.
 
     For example, compartments that are coupled after they fire (``v = v + G v``) read their own population in the same step, through the
-    product. If only the next step reads the result, the product and everything computed from it can move to the start of the next
-    step. The cycle then has a delay.
+    product. If only the next step reads the result, the product and everything computed from it in the same step can move to the start of
+    the next step. The cycle then has a delay.
     """
     users = _users(step)
     slack = _slack(step, users)
@@ -104,13 +100,9 @@ def delay_products(step: RecoveredStep) -> RecoveredStep | None:
     def shifted(operand: Operand, later: bool) -> Operand:
         return delayed(operand, later - (isinstance(operand, Ref) and operand.cls in moved))
 
-    classes: list[StepClass] = []
-    for old in step.classes:
-        step_class = copy(old)
-        step_class.operands = [shifted(o, step_class.id in moved) for o in old.operands]
-        if step_class.id in moved:
-            shift(step_class, 1)
-        classes.append(step_class)
+    classes = [replace(c, operands=[shifted(o, c.id in moved) for o in c.operands]) for c in step.classes]
+    for cls in moved:
+        shift(classes[cls], 1)
     results = [replace(r, value=shifted(r.value, False)) for r in step.results]
     return step.changed(classes, results)
 
@@ -126,28 +118,25 @@ def _users(step: RecoveredStep) -> dict[int, list[tuple[int, int]]]:
 
 
 def _slack(step: RecoveredStep, users: dict[int, list[tuple[int, int]]]) -> list[float]:
-    """Return the number of steps until each class's value is first used."""
+    """Return the number of steps until the value of each class first affects a result; infinity if it affects none."""
     slack = [math.inf] * len(step.classes)
     for result in step.results:
         if isinstance(result.value, Ref):
             slack[result.value.cls] = min(slack[result.value.cls], result.value.delay)
-    changed = True
-    while changed:
-        changed = False
-        for cls, uses in users.items():
-            least = min(delay + slack[user] for user, delay in uses)
-            if least < slack[cls]:
-                slack[cls], changed = least, True
-    return slack
+    while True:
+        least = {cls: min(delay + slack[user] for user, delay in uses) for cls, uses in users.items()}
+        shorter = {cls: value for cls, value in least.items() if value < slack[cls]}
+        if not shorter:
+            return slack
+        for cls, value in shorter.items():
+            slack[cls] = value
 
 
 def _following(products: list[int], users: dict[int, list[tuple[int, int]]]) -> set[int]:
     """Return the products, and all classes that depend on them in the same step."""
-    found = set(products)
-    queue = deque(products)
-    while queue:
-        for user, delay in users.get(queue.popleft(), ()):
-            if delay == 0 and user not in found:
-                found.add(user)
-                queue.append(user)
+    found, stack = set(products), list(products)
+    while stack:
+        new = {user for user, delay in users.get(stack.pop(), ()) if delay == 0} - found
+        found |= new
+        stack.extend(new)
     return found

@@ -1,8 +1,8 @@
 """Undo the unrolling in time: group the nodes of all steps into classes, one class for each value that a step computes.
 
-A *tuple* contains one node per time step. Tuples are analysed from the outputs towards the inputs, as in a bisimulation: equal constants
-are a parameter; a tuple that equals a known class shifted by d steps is a use of it with delay d; any other tuple is a new class, whose
-operands are tuples again. Names and the order of nodes do not matter.
+A *tuple* contains one node per time step. Tuples are analysed from the outputs towards the inputs: equal constants are a parameter; a
+tuple that equals a known class shifted by d steps reads it with delay d; any other tuple is a new class, whose operands are tuples
+again. Names and the order of nodes do not matter.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Steps: TypeAlias = dict[int, Node]
 Reading: TypeAlias = Literal["early", "aligned", "late"]
 READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
 """Rules that assign values to steps; see :class:`Roller`."""
-HEAD_STEPS: Final = 4
-"""Number of first steps that may differ in structure, because exporters fold them; they are checked by value."""
+_HEAD_STEPS: Final = 4
+"""Number of first steps whose operations may differ from those of later steps, because exporters fold them; their values are compared."""
 
 _COMMUTATIVE: Final = frozenset({"add", "mul", "min", "max"})
 
@@ -63,10 +63,28 @@ def delayed(operand: Operand, steps: int) -> Operand:
 
 @dataclass(eq=False)
 class StepClass:
-    """One value of the step: its operation, its operands, and its node at each step.
+    """One value of the step.
 
-    ``forced`` are nodes of early steps with a different structure that the value must equal; ``initial`` are its nodes
-    before step 0; ``static`` means that the value is the same at all steps; ``swapped`` are early steps whose two operands are exchanged.
+    Attributes
+    ----------
+    id
+        Index in the list of classes.
+    op, attrs, shape
+        As in :class:`~snnc.frontends.onnx.flattening.node.Node`.
+    nodes
+        Node by step.
+    operands
+        Values that the operation reads.
+    forced
+        Nodes of early steps that must have the class's value, but compute it with other operations.
+    initial
+        Nodes of the value before step 0.
+    static
+        Whether the value is the same at all steps.
+    swapped
+        Early steps whose two operands are exchanged.
+    detached_operands
+        Indices of operands through which gradients do not flow; see :mod:`snnc.frontends.onnx.recovery.detaching`.
     """
 
     id: int
@@ -80,11 +98,10 @@ class StepClass:
     static: bool = False
     swapped: set[int] = field(default_factory=set)
     detached_operands: frozenset[int] = frozenset()
-    """Indices of operands through which gradients do not flow; see :mod:`snnc.frontends.onnx.recovery.detaching`."""
 
     @property
     def signature(self) -> tuple[Hashable, ...]:
-        """Properties shared by all nodes of the class."""
+        """What all nodes of the class have in common."""
         return next(iter(self.nodes.values())).signature
 
     def copied(self) -> StepClass:
@@ -105,9 +122,9 @@ class Roller:
     timeline
         Times of the nodes of the flattened graph.
     reading
-        Rule for the step of a value: "early", the step of the latest input that it depends on; "late", the step that reads it;
-        "aligned", like "late", but counted from the first step in the file (see :mod:`snnc.frontends.onnx.reroll.retime`). All rules
-        result in the same network after the first steps, but differ in the values before step 0.
+        Rule for the step of a value. "early": the step of the latest input that it depends on. "late": the step that reads it.
+        "aligned": like "late", but counted from the first step at which the file computes it. All rules result in the same network after
+        the first steps, but in different values before step 0.
     """
 
     def __init__(self, timeline: GraphTimeline, reading: Reading = "early") -> None:
@@ -121,7 +138,7 @@ class Roller:
         self._open: deque[tuple[int, int]] = deque()
         """Class and index of each operand that is not yet resolved."""
         self._checks: deque[tuple[Operand, int, Node]] = deque()
-        """Triples (operand, step, node) to be checked: the node must be the value of the operand at the step."""
+        """Triples (operand, step, node) to be checked: at the step, the operand must have the value of the node."""
 
     def roll(self, steps: Steps) -> Operand:
         """Roll up a tuple and everything that it depends on.
@@ -168,7 +185,7 @@ class Roller:
                 raise TimeMixingError(f"step {last_time} reads step {read[1]} of the input '{read[0]}'; snnc reads causal models only.")
             return InputRef(read[0], last_time - read[1], last.shape)
         if len(steps) == 1:
-            if self.timeline.timed and self.timeline.latest[last.id] < 0:
+            if self.timeline.timed and self.timeline.latest(last) < 0:
                 return self._static(last)
             if last.id not in self._where:
                 steps = trace_back(self.timeline, last_time, last)
@@ -180,9 +197,9 @@ class Roller:
         return self._new(steps, last_time, last)
 
     def _shared(self, known: tuple[int, int], t: int, live: Steps) -> bool:
-        """Return whether a tuple matches a class only in an early step, in which two states still have the same value."""
+        """Return whether a tuple matches a class only in an early step, at which two states still have the same value."""
         step_class, last = self.classes[known[0]], max(live)
-        if step_class.static or t >= HEAD_STEPS or t == last:
+        if step_class.static or t >= _HEAD_STEPS or t == last:
             return False
         later = step_class.nodes.get(last - t + known[1])
         return later is not None and later is not live[last]
@@ -197,17 +214,16 @@ class Roller:
                     f"a parameter of shape {list(value.shape) if value is not None else []} differs between the steps {t} and {times[-1]}; "
                     "snnc compiles one step that repeats. Use the same parameters at every step."
                 )
-        if value is None:
-            raise AssertionError
+        assert value is not None, "the caller checks that all steps are constant"
         return Const(value, steps[times[-1]])
 
     def _static(self, node: Node) -> Operand:
         """Return the operand for a value that all steps share."""
         if node.op == "input":
             return InputRef(str(node.attrs[0]), 0, node.shape)
-        if self.timeline.latest[node.id] >= 0:
+        if self.timeline.latest(node) >= 0:
             raise TimeMixingError(
-                f"every step reads the same value of step {self.timeline.latest[node.id]}; snnc reads models that run step by step."
+                f"every step reads the same value of step {self.timeline.latest(node)}; snnc reads models that run step by step."
             )
         known = self._where.get(node.id)
         if known is not None:
@@ -218,41 +234,35 @@ class Roller:
 
     def _known(self, known: tuple[int, int], t: int, steps: Steps) -> Ref:
         cls, known_step = known
-        delay = 0 if self.classes[cls].static else t - known_step
-        ref = Ref(cls, delay)
-        for time, node in steps.items():
-            self._checks.append((ref, time, node))
+        ref = Ref(cls, 0 if self.classes[cls].static else t - known_step)
+        self._checks.extend((ref, time, node) for time, node in steps.items())
         return ref
 
     def _new(self, steps: Steps, last_time: int, last: Node) -> Ref:
-        """Register a tuple as a new class, and return a reference to it."""
+        """Add a tuple as a new class, and return a reference to it."""
         delay = 0
-        latest = self.timeline.latest
-        if self.reading == "early" and self.timeline.timed and latest[last.id] >= 0:
-            delay = last_time - latest[last.id]
+        latest = self.timeline.latest(last)
+        if self.reading == "early" and self.timeline.timed and latest >= 0:
+            delay = last_time - latest
             if delay < 0:
-                raise TimeMixingError(f"step {last_time} depends on step {latest[last.id]} of the input; snnc reads causal models only.")
+                raise TimeMixingError(f"step {last_time} depends on step {latest} of the input; snnc reads causal models only.")
             if all(t in steps and steps[t].signature == last.signature for t in range(delay)):
                 delay = 0
         self.moved |= delay > 0
         moved_steps = {t - delay: n for t, n in steps.items()}
         start = last_time - delay
-        signature = last.signature
-        while start - 1 in moved_steps and start > 0 and moved_steps[start - 1].signature == signature:
-            if start <= HEAD_STEPS and not _fits(moved_steps[start - 1], moved_steps[start]):
+        while start - 1 in moved_steps and start > 0 and moved_steps[start - 1].signature == last.signature:
+            if start <= _HEAD_STEPS and not _fits(moved_steps[start - 1], moved_steps[start]):
                 break
             start -= 1
         step_class = self._register({t: n for t, n in moved_steps.items() if start <= t <= last_time - delay})
-        evidence = len(step_class.nodes)
-        if evidence < 2 and len(steps) > 1:
+        if len(step_class.nodes) < 2 and len(steps) > 1:
             raise TimeVaryingError(
                 f"no two consecutive steps compute '{last.op}' in the same way (step {last_time} of {self.timeline.steps}); "
                 "the model changes from step to step."
             )
         ref = Ref(step_class.id, delay)
-        for time, node in steps.items():
-            if time - delay not in step_class.nodes:
-                self._checks.append((ref, time, node))
+        self._checks.extend((ref, time, node) for time, node in steps.items() if time - delay not in step_class.nodes)
         return ref
 
     def _register(self, nodes: Steps) -> StepClass:
@@ -269,7 +279,7 @@ class Roller:
 
     def _align(self, step_class: StepClass, t: int) -> None:
         """Exchange the operands of an early commutative operation if they then match the operands of the next step better."""
-        if t >= HEAD_STEPS or step_class.op not in _COMMUTATIVE or len(step_class.nodes[t].inputs) != 2 or t + 1 not in step_class.nodes:
+        if t >= _HEAD_STEPS or step_class.op not in _COMMUTATIVE or len(step_class.nodes[t].inputs) != 2 or t + 1 not in step_class.nodes:
             return
         (a, b), (c, d) = step_class.nodes[t].inputs, step_class.inputs(t + 1)
         if _similarity(a, d) + _similarity(b, c) > _similarity(a, c) + _similarity(b, d):
@@ -302,20 +312,20 @@ class Roller:
     def _unify_class(self, step_class: StepClass, t: int, node: Node) -> None:
         """Require that `node` computes a class at step `t`.
 
-        Before step 0, and in early steps with another structure, the node is only recorded; its value is compared later.
+        Before step 0, and in early steps with other operations, the node is only recorded; its value is compared later.
         """
         if t < 0 and not step_class.static:
             known = step_class.initial.setdefault(t, [])
             if node not in known:
                 known.append(node)
-                if node.signature == step_class.signature and self.timeline.latest[node.id] < 0:
+                if node.signature == step_class.signature and self.timeline.latest(node) < 0:
                     self._checks.extend((o, t, node.inputs[k]) for k, o in enumerate(step_class.operands) if isinstance(o, Ref))
             return
         current = step_class.nodes.get(t)
         if current is node or node in step_class.forced.get(t, ()):
             return
         later = step_class.nodes.get(t + 1)
-        fits = later is None or t >= HEAD_STEPS or _fits(node, later)
+        fits = later is None or t >= _HEAD_STEPS or _fits(node, later)
         if current is None and fits and node.signature == step_class.signature and (later or t - 1 in step_class.nodes):
             step_class.nodes[t] = node
             self._align(step_class, t)
@@ -328,7 +338,7 @@ class Roller:
             exchanged = node.op in _COMMUTATIVE and node.inputs[0].signature != a.signature and node.inputs[-1].signature == a.signature
             inputs = node.inputs[::-1] if exchanged else node.inputs
             self._checks.extend((o, t, inputs[k]) for k, o in enumerate(step_class.operands))
-        if t >= HEAD_STEPS:
+        if t >= _HEAD_STEPS:
             raise TimeVaryingError(
                 f"step {t} computes '{node.op}' of shape {list(node.shape)}, but the steps around it compute "
                 f"'{step_class.op}' of shape {list(step_class.shape)}; "
@@ -352,7 +362,7 @@ def _fits(node: Node, later: Node) -> bool:
 def _holds_spike(node: Node) -> bool:
     """Return whether a value is a comparison, or a multiple of one.
 
-    The operands of two such values must be compared, too, because different comparisons may have equal results on all samples.
+    For two such values, the operands must be compared, too, because different comparisons may have equal results on all samples.
     """
     return node.op in ("gt", "ge") or (node.op == "mul" and any(n.op in ("gt", "ge") for n in node.inputs))
 
@@ -366,7 +376,7 @@ def _same_with_operands(a: Node, b: Node) -> bool:
 
 
 def _similarity(a: Node, b: Node) -> int:
-    """Return how similar two nodes are: their operation, and each operand's constant or operation."""
+    """Return how similar two nodes are: 1 for the same operation, plus 1 for each operand that is the same or has the same operation."""
     if a.signature != b.signature:
         return 0
     return 1 + sum(

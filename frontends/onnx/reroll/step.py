@@ -17,23 +17,38 @@ from snnc.frontends.onnx.flattening.node import Array, GatherMap, Node, Shape
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass, delayed
 
 _LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat", "gather")
+_UNKNOWN: Final = -1
+"""Batch axis that has not been derived yet."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """An output of the file: a value of the step, and its readout."""
+    """An output of the file.
+
+    Attributes
+    ----------
+    name
+        Name of the output.
+    value, readout
+        The value of the step that it records, and its readout.
+    time_axis
+        Axis along which it stacks steps.
+    shape
+        Shape of one step, or of the reduction, in the file's layout: all axes except time.
+    rows
+        The file's values at all steps, if the output stacks them.
+    start, stop
+        Range of steps, ``start <= t < stop``; without `stop`, to the end.
+    """
 
     name: str
     value: Operand
     readout: Readout
     time_axis: int | None
     shape: Shape
-    """Shape of one step, or of the reduction, in the file's layout: all axes except time."""
     rows: tuple[Node, ...] = ()
-    """The file's values at all steps, if the output stacks them."""
     start: int = 0
     stop: int | None = None
-    """Range of steps, ``start <= t < stop``; None: to the end."""
 
 
 class RecoveredStep:
@@ -64,13 +79,11 @@ class RecoveredStep:
         return RecoveredStep(classes, self.axes, results or self.results, self.batched)
 
     def input_batch(self, ref: InputRef) -> int | None:
-        """Return the batch axis of an input at one step, whose time axis has size 1."""
+        """Return the batch axis of an input at one step; its time axis, if any, has size 1."""
         axis = self.axes.get(ref.name)
-        if not self.batched:
+        if not self.batched or len(ref.shape) < (2 if axis is None else 3):
             return None
-        if axis is None:
-            return 0 if len(ref.shape) >= 2 else None
-        return (0 if axis else 1) if len(ref.shape) >= 3 else None
+        return 1 if axis == 0 else 0
 
     def sample(self, shape: Shape, batch: int | None) -> Shape:
         """Return the shape of one sample, without axes of size 1."""
@@ -95,7 +108,7 @@ class RecoveredStep:
     def graph_shape(self, cls: int) -> Shape:
         """Return the shape of a class's values in the graph: the axes after the batch axis.
 
-        Without a batch axis, or with larger axes before it, it is the shape of a sample without axes of size 1.
+        Without a batch axis, or with larger axes before it, this is the shape of a sample without axes of size 1.
         """
         shape, batch = self.classes[cls].shape, self.batch[cls]
         if batch is None or math.prod(shape[:batch]) != 1:
@@ -144,35 +157,28 @@ class RecoveredStep:
 
     def through_layout(self, operand: Operand) -> Operand:
         """Follow an operand through classes that only change the layout."""
-        delay = 0
         while isinstance(operand, Ref) and self.is_layout(operand.cls):
-            delay += operand.delay
-            operand = self.classes[operand.cls].operands[0]
-        return delayed(operand, delay)
+            operand = delayed(self.classes[operand.cls].operands[0], operand.delay)
+        return operand
 
     def is_layout(self, cls: int) -> bool:
         """Return whether a class only moves the batch axis and axes of size 1."""
         step_class = self.classes[cls]
-        if step_class.op not in ("reshape", "transpose", "expand"):
+        if step_class.op not in ("reshape", "transpose", "expand") or isinstance(operand := step_class.operands[0], Const):
             return False
-        operand = step_class.operands[0]
-        if isinstance(operand, Const):
-            return False
-        if step_class.op == "transpose" and self._permutes(step_class, operand):
-            return False
+        if step_class.op == "transpose":
+            shape, batch = self.shape_and_batch(operand)
+            remaining = [k for k in step_class.attrs if k != batch and shape[k] != 1]
+            if remaining != sorted(remaining):
+                return False
         return self.operand_sample(operand) == self.samples[cls]
-
-    def _permutes(self, step_class: StepClass, operand: Operand) -> bool:
-        shape, batch = self.shape_and_batch(operand)
-        remaining = [k for k in step_class.attrs if k != batch and shape[k] != 1]
-        return remaining != sorted(remaining)
 
     def is_elementwise(self, cls: int) -> bool:
         """Return whether a class is an elementwise operation."""
         return self.classes[cls].op in ELEMENTWISE
 
     def live(self, layout: bool = False) -> list[int]:
-        """Return the classes that results depend on, including those that only change the layout if `layout`."""
+        """Return the classes that results depend on; those that only change the layout are included if `layout`."""
         look: Callable[[Operand], Operand] = (lambda operand: operand) if layout else self.through_layout
         seen: set[int] = set()
         stack = [o.cls for r in self.results if isinstance(o := look(r.value), Ref)]
@@ -202,7 +208,7 @@ class RecoveredStep:
             raise StepGraphError("the recovered step has a cycle without delay; the model cannot be ordered.") from None
 
     def constant(self, value: Array, cls: int) -> Array:
-        """Return a constant operand of a class as a scalar, or as an array of the class's sample shape.
+        """Return a constant operand of a class as a scalar, or as an array with the shape of the class's samples.
 
         Raises
         ------
@@ -226,22 +232,19 @@ class RecoveredStep:
 
 
 def _batches(step: RecoveredStep) -> list[int | None]:
-    """Return the batch axis of each class."""
-    unknown = -1
-    found: list[int | None] = [unknown] * len(step.classes)
+    found: list[int | None] = [_UNKNOWN] * len(step.classes)
     changed = True
     while changed:
         changed = False
         for step_class in step.classes:
             new = _batch(step, step_class, found)
-            if new != unknown and found[step_class.id] == unknown:
-                found[step_class.id] = new
-                changed = True
-    return [None if b == unknown else b for b in found]
+            if new != _UNKNOWN and found[step_class.id] == _UNKNOWN:
+                found[step_class.id], changed = new, True
+    return [None if b == _UNKNOWN else b for b in found]
 
 
 def _batch(step: RecoveredStep, step_class: StepClass, found: list[int | None]) -> int | None:
-    """Return the batch axis of a class, derived from those of its operands in `found`; -1 if they are not known yet."""
+    """Return the batch axis of a class, derived from those of its operands in `found`; `_UNKNOWN` if these are not known yet."""
     if step_class.op == "gather":
         gather: GatherMap = step_class.attrs[0]
         return gather.batch
@@ -249,11 +252,11 @@ def _batch(step: RecoveredStep, step_class: StepClass, found: list[int | None]) 
     for operand in step_class.operands:
         if isinstance(operand, InputRef):
             known.append((step.input_batch(operand), operand.shape))
-        elif isinstance(operand, Ref) and found[operand.cls] != -1:
+        elif isinstance(operand, Ref) and found[operand.cls] != _UNKNOWN:
             known.append((found[operand.cls], step.classes[operand.cls].shape))
     known.sort(key=lambda pair: pair[0] is None)
     if not known:
-        return -1
+        return _UNKNOWN
     batch, shape = known[0]
     if batch is None:
         return None
@@ -288,7 +291,7 @@ def _batch(step: RecoveredStep, step_class: StepClass, found: list[int | None]) 
 
 
 def check_operations(step: RecoveredStep) -> None:
-    """Refuse operations without a counterpart in the graph.
+    """Refuse operations that the graph does not have.
 
     Raises
     ------

@@ -1,11 +1,11 @@
-"""Find time in a flattened graph: the time axes, the number of steps, and for a value its latest input step and its earlier nodes."""
+"""Find time in a flattened graph: time axes, the number of steps, and for each value its latest input step and its earlier values."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
@@ -18,23 +18,36 @@ _MAX_DEPTH: Final = 100
 """Maximum number of operations through which an axis is followed back."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GraphTimeline:
     """The time steps of one flattened graph.
 
     Parameters
     ----------
+    pool
+        The nodes of the graph.
     steps
         Number of steps.
     axes
         Time axis of each input that has one.
-    latest
-        Latest input step that each node, by id, depends on; -1 if none.
     """
 
+    pool: NodePool
     steps: int
     axes: Mapping[str, int]
-    latest: list[int]
+    _latest: list[int] = field(default_factory=list)
+
+    def latest(self, node: Node) -> int:
+        """Return the latest input step on which a node depends; -1 if there is none."""
+        for new in self.pool.nodes[len(self._latest) : node.id + 1]:
+            step = self.input_step(new)
+            if step is not None:
+                self._latest.append(step[1])
+            elif new.op == "input":
+                self._latest.append(self.steps - 1 if new.attrs[0] in self.axes else -1)
+            else:
+                self._latest.append(max((self._latest[n.id] for n in new.inputs), default=-1))
+        return self._latest[node.id]
 
     @property
     def timed(self) -> bool:
@@ -42,47 +55,40 @@ class GraphTimeline:
         return bool(self.axes)
 
     def input_step(self, node: Node) -> tuple[str, int] | None:
-        """Return (input, step) if `node` is one step of an input; else None."""
+        """Return the name of an input and a step if `node` is that step of the input; else None."""
         if node.op != "slice" or node.inputs[0].op != "input":
             return None
-        name = str(node.inputs[0].attrs[0])
-        axis, start = node.attrs
-        if self.axes.get(name) != axis or node.shape[self.axes[name]] != 1:
-            return None
-        return name, start
+        name, (axis, start) = str(node.inputs[0].attrs[0]), node.attrs
+        return (name, start) if self.axes.get(name) == axis and node.shape[axis] == 1 else None
 
 
 def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
     """Return the time axis of each input that `outputs` depend on.
 
-    This is the first axis whose entries are all read one by one. Without such an axis, it is the first axis of which several entries are
-    read one by one.
+    This is the first axis whose entries are all read one by one; if there is none, the first axis of which several entries are read one by
+    one.
     """
-    starts_read: dict[str, dict[int, set[int]]] = {}
-    sizes: dict[tuple[str, int], int] = {}
+    starts: dict[Node, dict[int, set[int]]] = {}
     for _, node in sorted(ancestors(outputs).items()):
-        if node.op == "slice" and node.inputs[0].op == "input":
+        if node.op == "slice" and node.inputs[0].op == "input" and node.shape[node.attrs[0]] == 1:
             axis, start = node.attrs
-            if node.shape[axis] == 1:
-                name = str(node.inputs[0].attrs[0])
-                starts_read.setdefault(name, {}).setdefault(axis, set()).add(start)
-                sizes[name, axis] = node.inputs[0].shape[axis]
+            starts.setdefault(node.inputs[0], {}).setdefault(axis, set()).add(start)
     time_axes: dict[str, int] = {}
-    for name, axes in starts_read.items():
-        full = [a for a, starts in sorted(axes.items()) if len(starts) == sizes[name, a] > 1]
-        partial = [a for a, starts in sorted(axes.items()) if len(starts) > 1]
-        if full or partial:
-            time_axes[name] = (full or partial)[0]
+    for node, read in starts.items():
+        several = [axis for axis, found in sorted(read.items()) if len(found) > 1]
+        complete = [axis for axis in several if len(read[axis]) == node.shape[axis]]
+        if several:
+            time_axes[str(node.attrs[0])] = (complete or several)[0]
     return time_axes
 
 
 def check_extent(shapes: Mapping[str, Shape], axes: Mapping[str, int]) -> None:
-    """Refuse inputs with too many steps to unroll, or with steps too large to compare.
+    """Refuse inputs with too many steps to unroll, or with too many values in a step.
 
     Raises
     ------
     OnnxLimitError
-        There are too many steps, or too many values in a step.
+        A limit is exceeded.
     """
     for name, shape in shapes.items():
         axis = axes.get(name)
@@ -107,7 +113,7 @@ def ancestors(outputs: Iterable[Node]) -> dict[int, Node]:
 
 
 def input_timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeline:
-    """Return a timeline with the latest input step that each node depends on; without timed inputs, it has `steps` steps.
+    """Return the timeline of the nodes in a pool; without inputs that have a time axis, it has `steps` steps.
 
     Raises
     ------
@@ -118,22 +124,7 @@ def input_timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> Graph
     if len(lengths) > 1:
         raise TimeMixingError(f"the inputs have different numbers of time steps: {sorted(lengths)}.")
     total = lengths.pop() if lengths else steps
-    timeline = GraphTimeline(total, axes, [])
-    extend(timeline, pool)
-    return timeline
-
-
-def extend(timeline: GraphTimeline, pool: NodePool) -> None:
-    """Add to the timeline the nodes created in the pool since the last call."""
-    latest = timeline.latest
-    for node in pool.nodes[len(latest) :]:
-        step = timeline.input_step(node)
-        if step is not None:
-            latest.append(step[1])
-        elif node.op == "input":
-            latest.append(timeline.steps - 1 if node.attrs[0] in timeline.axes else -1)
-        else:
-            latest.append(max((latest[n.id] for n in node.inputs), default=-1))
+    return GraphTimeline(pool, total, axes)
 
 
 @dataclass(frozen=True)
@@ -144,23 +135,21 @@ class StepWindow:
     rows: tuple[Node, ...]
 
 
-def stacked(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -> list[Node] | None:
+def stacked(timeline: GraphTimeline, output: Node, axis: int) -> list[Node] | None:
     """Return the values of all steps if `axis` of `output` is time; else None.
 
-    With timed inputs, `axis` is time if no entry depends on an input step after its own, and if the latest input step increases by one
-    from entry to entry in the second half. Without timed inputs, it is time if the depth of the entries in the graph increases from the
-    second entry on.
+    If an input has a time axis, `axis` is time if no entry depends on an input step after its own, and if the latest input step increases
+    by one from entry to entry in the second half. Otherwise, it is time if the depth of the entries in the graph increases from the second
+    entry on.
     """
     if output.shape[axis] != timeline.steps or output.value is not None:
         return None
-    first = shaping.at_index(pool, output, axis, 0)
-    extend(timeline, pool)
-    if timeline.latest[first.id] > 0:
+    first = shaping.at_index(timeline.pool, output, axis, 0)
+    if timeline.latest(first) > 0:
         return None
-    rows = [shaping.at_index(pool, output, axis, t) for t in range(timeline.steps)]
-    extend(timeline, pool)
+    rows = [shaping.at_index(timeline.pool, output, axis, t) for t in range(timeline.steps)]
     if timeline.timed:
-        latest = [timeline.latest[n.id] for n in rows]
+        latest = [timeline.latest(n) for n in rows]
         if any(step > t for t, step in enumerate(latest)) or latest[-1] < 0:
             return None
         consecutive = all(b - a == 1 for a, b in pairwise(latest[timeline.steps // 2 :]))
@@ -169,29 +158,28 @@ def stacked(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) ->
     return rows if all(b > a for a, b in pairwise(depths[1:])) and timeline.steps > 2 else None
 
 
-def windowed(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -> StepWindow | None:
+def windowed(timeline: GraphTimeline, output: Node, axis: int) -> StepWindow | None:
     """Return the steps along `axis` of `output`, which may be a range of consecutive steps; None if `axis` is not time."""
-    rows = stacked(pool, timeline, output, axis)
+    rows = stacked(timeline, output, axis)
     if rows is not None:
         return StepWindow(0, tuple(rows))
     count = output.shape[axis]
-    if not 1 < count < timeline.steps or not timeline.timed or output.value is not None or not _comes_from_stack(timeline, output, axis):
+    if not 1 < count < timeline.steps or not timeline.timed or not _comes_from_stack(timeline, output, axis):
         return None
-    entries = tuple(shaping.at_index(pool, output, axis, t) for t in range(count))
-    extend(timeline, pool)
-    latest = [timeline.latest[n.id] for n in entries]
+    entries = tuple(shaping.at_index(timeline.pool, output, axis, t) for t in range(count))
+    latest = [timeline.latest(n) for n in entries]
     if latest[0] < 0 or any(b - a != 1 for a, b in pairwise(latest)):
         return None
     return StepWindow(latest[0], entries)
 
 
 def _comes_from_stack(timeline: GraphTimeline, node: Node, axis: int) -> bool:
-    """Return whether `axis` comes from a concatenation of values of different steps; adds no nodes to the pool."""
+    """Return whether `axis` comes from a concatenation of values of different steps, without adding nodes to the pool."""
     for _ in range(_MAX_DEPTH):
         if node.value is not None:
             return False
         if node.op == "concat" and node.attrs[0] == axis:
-            return timeline.latest[node.inputs[0].id] < timeline.latest[node.inputs[-1].id]
+            return timeline.latest(node.inputs[0]) < timeline.latest(node.inputs[-1])
         source = _source_axis(node, axis)
         if source is None:
             return False
@@ -200,7 +188,7 @@ def _comes_from_stack(timeline: GraphTimeline, node: Node, axis: int) -> bool:
 
 
 def _source_axis(node: Node, axis: int) -> tuple[Node, int] | None:
-    """Return the operand that `axis` comes from, and its position there; None if there is none."""
+    """Return the operand that `axis` comes from, and the position of the axis there; None if there is none."""
     source = next((n for n in node.inputs if n.value is None), None)
     if node.op in ELEMENTWISE:
         positions = {n: axis - (len(node.shape) - len(n.shape)) for n in node.inputs if n.value is None}
@@ -225,7 +213,7 @@ def _source_axis(node: Node, axis: int) -> tuple[Node, int] | None:
 
 
 def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimeline:
-    """Find the steps of a graph without timed inputs from an output that stacks or sums the values of all steps.
+    """Find the steps of a graph whose inputs have no time axis, from an output that stacks or sums the values of all steps.
 
     Raises
     ------
@@ -241,11 +229,10 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
                 if size < 2:
                     continue
                 timeline = input_timeline(pool, {}, size)
-                if stacked(pool, timeline, value, axis) is not None:
+                if stacked(timeline, value, axis) is not None:
                     return timeline
     for node in outputs.values():
-        parts = summands(node)[0]
-        if parts:
+        if parts := summands(node)[0]:
             return input_timeline(pool, {}, len(parts))
     if any(n.op in ("gt", "ge") and n.value is None for n in ancestors(outputs.values()).values()):
         raise StateLossError(
@@ -274,7 +261,7 @@ def summands(output: Node) -> tuple[list[Node], float]:
 
 
 def _without_zero_start(node: Node) -> Node:
-    """Return the first term of a sum, skipping a constant zero to which it may be added."""
+    """Return the first term of a sum, without a constant zero to which it may be added."""
     if node.op == "add":
         for start, rest in (node.inputs, node.inputs[::-1]):
             if start.value is not None and not start.value.any() and rest.value is None:
@@ -283,7 +270,7 @@ def _without_zero_start(node: Node) -> Node:
 
 
 def unscaled(node: Node) -> tuple[Node, float]:
-    """Return the value of which `node` is a constant multiple, and the factor; `node` and 1 otherwise."""
+    """Return the value of which `node` is a constant multiple, and the factor; else `node` and 1."""
     if node.op in ("div", "mul"):
         a, b = node.inputs
         if b.value is not None and b.value.size == 1:
@@ -295,7 +282,7 @@ def unscaled(node: Node) -> tuple[Node, float]:
 
 
 _MAX_SEARCH: Final = 2000
-"""Maximum number of ancestors searched for candidates."""
+"""Maximum number of nodes that are searched for candidates (see :func:`trace_back`)."""
 _MAX_CANDIDATES: Final = 20
 """Number of candidates after which the search stops."""
 
@@ -303,8 +290,8 @@ _MAX_CANDIDATES: Final = 20
 def trace_back(timeline: GraphTimeline, time: int, node: Node) -> dict[int, Node]:
     """Return the values of `node` in the steps up to `time`, by step; only `node` itself if no earlier values are found.
 
-    Candidates are ancestors with the same operation and shape whose latest input step is one earlier, nearest first. The path of operands
-    to a candidate is followed back as far as possible, and the longest chain wins.
+    Candidates for the previous value are the nodes on which `node` depends that have the same operation and shape, and whose latest input
+    step is one earlier. The path of operands to a candidate is followed back as far as possible. The longest chain is returned.
     """
     best = {time: node}
     for k, path in enumerate(_candidates(timeline, node)):
@@ -317,7 +304,7 @@ def trace_back(timeline: GraphTimeline, time: int, node: Node) -> dict[int, Node
 
 
 def _candidates(timeline: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]]:
-    """Yield the paths of operand positions from `node` to nodes that may be the same value one step earlier."""
+    """Yield the paths of operand numbers from `node` to nodes that may be the same value one step earlier, nearest first."""
     seen = {node.id}
     queue: deque[tuple[Node, tuple[int, ...]]] = deque([(node, ())])
     while queue and len(seen) < _MAX_SEARCH:
@@ -326,7 +313,7 @@ def _candidates(timeline: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]
             if operand.id in seen or operand.value is not None:
                 continue
             seen.add(operand.id)
-            if _is_same_value(operand, node) and timeline.latest[operand.id] == timeline.latest[node.id] - 1:
+            if _is_same_value(operand, node) and timeline.latest(operand) == timeline.latest(node) - 1:
                 yield (*path, k)
             queue.append((operand, (*path, k)))
 
@@ -341,7 +328,7 @@ def _follow(timeline: GraphTimeline, time: int, node: Node, path: tuple[int, ...
             if k >= len(earlier.inputs):
                 return chain
             earlier = earlier.inputs[k]
-        if earlier.value is None and (timeline.latest[earlier.id] != timeline.latest[current.id] - 1 or _constants_differ(earlier, node)):
+        if earlier.value is None and (timeline.latest(earlier) != timeline.latest(current) - 1 or _constants_differ(earlier, node)):
             return chain
         time -= 1
         chain[time] = earlier
@@ -360,7 +347,7 @@ def _is_same_value(earlier: Node, node: Node) -> bool:
 
 
 def _constants_differ(earlier: Node, node: Node) -> bool:
-    """Return whether two nodes with the same operation have different constant operands; False for different operations."""
-    if earlier.signature != node.signature:
-        return False
-    return any(a.value is not None and b.value is not None and a is not b for a, b in zip(earlier.inputs, node.inputs, strict=True))
+    """Return whether two nodes have the same operation but different constant operands."""
+    return earlier.signature == node.signature and any(
+        a.value is not None and b.value is not None and a is not b for a, b in zip(earlier.inputs, node.inputs, strict=True)
+    )

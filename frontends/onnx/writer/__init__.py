@@ -1,1 +1,1 @@
-"""Write graphs as ONNX files: one ``Scan`` over the time steps, with only ONNX's own operators."""
+"""Write graphs as ONNX files, run files in ONNX Runtime, and compare the results."""

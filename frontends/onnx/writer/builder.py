@@ -13,14 +13,14 @@ from onnx import NodeProto, helper
 from snnc.compiler.ir.graph import Array, Shape
 
 _SHARED = 64
-"""Size in bytes up to which constants are compared, and stored once if equal."""
+"""Size in bytes up to which equal constants are stored once."""
 
 
 @dataclass(frozen=True)
 class StepTensor:
     """A tensor of the step: [B, *shape], or [*shape] if not `batched` (parameters and values computed from them).
 
-    For the result of a comparison, `truth` is the name of the boolean tensor with the same values.
+    `truth` is the name of a boolean tensor with the same values, if the tensor is the result of a comparison.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Constants:
         return self._add(np.asarray(value, dtype=np.int64), hint)
 
     def field_array(self, value: npt.ArrayLike, node: str, field: str) -> str:
-        """Add a field of a graph node as float32, without sharing, and return its name."""
+        """Add a field of a graph node as float32, without sharing it, and return its name."""
         name = self._names.fresh(f"{node}.{field.rpartition('.')[2]}")
         self.arrays[name] = np.asarray(value, dtype=np.float32)
         self.fields[node, field] = name
@@ -79,8 +79,8 @@ class Constants:
     def _add(self, array: Array, hint: str) -> str:
         key = (array.dtype.str, array.shape, array.tobytes()) if array.nbytes <= _SHARED else (hint, len(self.arrays))
         if key not in self._known:
-            self._known[key] = self._names.fresh(hint)
-            self.arrays[self._known[key]] = array
+            self._known[key] = name = self._names.fresh(hint)
+            self.arrays[name] = array
         return self._known[key]
 
 

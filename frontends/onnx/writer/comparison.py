@@ -1,4 +1,4 @@
-"""Compare two runs of one network, and draw random arrays for them."""
+"""Compare two runs of one network, and draw random inputs for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.frontends.onnx.writer.hidden import Observed
 
 @dataclass(frozen=True)
 class Comparison:
-    """Differences in one output between snnc and another implementation, called `theirs`.
+    """Differences between one output in snnc and in another implementation.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Comparison:
 
 
 def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance: float) -> Comparison:
-    """Compare the values of one output in snnc, `ours`, and in the other implementation, `theirs`; both have the file's layout."""
+    """Compare one output in snnc, `ours`, and in the other implementation, `theirs`; both have the file's layout."""
     shapes = (tuple(ours.shape), tuple(theirs.shape))
     if shapes[0] != shapes[1]:
         return Comparison(name, False, max(ours.size, theirs.size, 1), theirs.size, None, None, None, shapes)
@@ -64,7 +64,6 @@ def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance:
 
 
 def _first(operation: Output, wrong: Array) -> tuple[int | None, int | None]:
-    """Return the step and sample of the first mismatch."""
     if not wrong.any():
         return None, None
     time, batch = operation.layout.time_axis, operation.layout.batch_axis
@@ -81,7 +80,7 @@ def _first(operation: Output, wrong: Array) -> tuple[int | None, int | None]:
 
 @dataclass(frozen=True)
 class PortComparison:
-    """Differences in one spike output or state of a population.
+    """Differences between one spike output or state of a population in snnc and in another implementation.
 
     Attributes
     ----------
@@ -90,18 +89,18 @@ class PortComparison:
     fires
         Whether its values are spikes, which must be equal.
     values, mismatches
-        Number of compared values, and of those that differ (spikes: at all; others: by more than the tolerance).
+        As in :class:`Comparison`.
     by_step
-        Number of mismatching spikes, or largest difference (None if not finite), for each step; 0 for a step that is not in
-        `compared`.
+        For each step, the number of spikes that differ, or the largest difference (None if not finite); 0 for steps that are not
+        in `compared`.
     compared
         Steps that both implementations compute.
     largest
         Largest difference of all steps; None if a value is not finite.
     first
-        First step with a difference, or None.
+        First step with a mismatch, or None.
     fired
-        Number of nonzero values of the other implementation.
+        Number of nonzero values in the other implementation.
     """
 
     port: str
@@ -127,7 +126,7 @@ class PortComparison:
 
 
 def compare_port(theirs: Observed, ours: Array, tolerance: float) -> PortComparison:
-    """Compare observed values of a port with `ours` [steps, batch, *neurons]."""
+    """Compare a port's values in another implementation, `theirs`, with `ours` [steps, batch, *neurons]."""
     steps = sorted(t for t in theirs.by_step if t < len(ours))
     scale = max([1.0, *(largest(theirs.by_step[t]) for t in steps)])
     allowed = 0.0 if theirs.fires else tolerance * scale
@@ -141,9 +140,8 @@ def compare_port(theirs: Observed, ours: Array, tolerance: float) -> PortCompari
         by_step[t] = float(wrong) if theirs.fires else largest_gap if math.isfinite(largest_gap) else None
         values, mismatches, fired = values + gap.size, mismatches + wrong, fired + int(np.count_nonzero(theirs.by_step[t]))
         first = t if wrong and first is None else first
-    known = [by_step[t] for t in steps if by_step[t] is not None]
-    total = None if len(known) < len(steps) else max((d for d in known if d is not None), default=0.0)
-    total = float(mismatches > 0) if theirs.fires else total
+    known = [d for t in steps if (d := by_step[t]) is not None]
+    total = float(mismatches > 0) if theirs.fires else max(known, default=0.0) if len(known) == len(steps) else None
     return PortComparison(theirs.port, theirs.fires, values, mismatches, tuple(by_step), tuple(steps), total, first, fired)
 
 
@@ -157,7 +155,7 @@ def random_arrays(
 ) -> dict[str, Array]:
     """Draw inputs: 0 and 1 in even samples, normally distributed values in odd ones, with standard deviations 1 and 3 in turn.
 
-    A single sample alternates between the two from step to step.
+    A single sample alternates in the same way from step to step.
 
     Parameters
     ----------
@@ -170,7 +168,7 @@ def random_arrays(
     fixed
         Returns the size that the model fixes for an axis of an input, in the graph's layout, or None.
     check
-        Refuses (steps, samples) that would exceed the memory, before anything is drawn.
+        Called with (steps, samples) before anything is drawn; refuses numbers that would exceed the memory.
 
     Raises
     ------

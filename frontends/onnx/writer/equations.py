@@ -56,28 +56,20 @@ def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[
             return scope[name]
         case Call("detach", (operand,)):
             return print_expression(places, operand, scope, shape, hint)
-        case Call("spike" | "spike_ge" as function, (operand,)):
-            given = [
-                print_expression(places, operand, scope, shape, f"{hint}_above"),
-                StepTensor(places.main.constants.floats(0.0, "number"), (), False),
-            ]
-            return _comparison(places.of(given), function, given, shape, hint)
-        case Call(function, args):
-            given = [print_expression(places, a, scope, shape, hint) for a in args]
-            if function in _COMPARISONS:
-                return _comparison(places.of(given), function, given, shape, hint)
-            to, batched = places.of(given), any(v.batched for v in given)
-            if function == "where":
-                names = [_truth(to, given[0]), given[1].name, given[2].name]
-                return StepTensor(to.node("Where", *names, hint=hint), shape, batched)
-            return StepTensor(to.node(_OPERATORS[function], *(v.name for v in given), hint=hint), shape, batched)
-    raise TypeError(expression)
-
-
-def _comparison(to: Builder, function: str, given: list[StepTensor], shape: Shape, hint: str) -> StepTensor:
-    truth = to.node(_COMPARISONS[function], *(v.name for v in given), hint=f"{hint}_fires")
-    number = to.node("Cast", truth, hint=hint, to=TensorProto.FLOAT)
-    return StepTensor(number, shape, any(v.batched for v in given), truth)
+        case Call("spike" | "spike_ge", (operand,)):
+            args, inner_hint = (operand, Number(0.0)), f"{hint}_above"
+        case Call(_, args):
+            inner_hint = hint
+        case _:
+            raise TypeError(expression)
+    given = [print_expression(places, a, scope, shape, inner_hint) for a in args]
+    to, function, names, batched = places.of(given), expression.function, [v.name for v in given], any(v.batched for v in given)
+    if function in _COMPARISONS:
+        truth = to.node(_COMPARISONS[function], *names, hint=f"{hint}_fires")
+        return StepTensor(to.node("Cast", truth, hint=hint, to=TensorProto.FLOAT), shape, batched, truth)
+    if function == "where":
+        names[0] = _truth(to, given[0])
+    return StepTensor(to.node(_OPERATORS[function], *names, hint=hint), shape, batched)
 
 
 def _truth(to: Builder, value: StepTensor) -> str:
@@ -97,7 +89,7 @@ DOMAIN_VERSION: Final = 1
 class NeuronFunction:
     """A neuron model as an ONNX function.
 
-    Parameters
+    Attributes
     ----------
     name
         Operator type of its nodes.
@@ -106,7 +98,7 @@ class NeuronFunction:
     narrow
         Results that only depend on parameters and constants, and therefore have no batch axis.
     proto
-        The ONNX function. Its inputs are the model's input ports, states and parameters.
+        The ONNX function; its inputs are the model's input ports, states and parameters.
     """
 
     name: str
@@ -122,8 +114,7 @@ def neuron_functions(graph: Graph, opset: int) -> list[tuple[NeuronModel, Neuron
     for edge in graph.edges:
         read.setdefault(edge.source, set()).add(edge.source_port)
     populations = dict(graph.of_type(Population))
-    for population in populations.values():
-        model = population.model
+    for model in [p.model for p in populations.values()]:
         if all(model != known for known, _ in found):
             ports = {port for name, p in populations.items() if p.model == model for port in read.get(name, ())}
             found.append((model, _function(model, ports, names.fresh(_identifier(model.name)), opset)))
@@ -154,13 +145,10 @@ def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> Neur
     return NeuronFunction(name, results, frozenset(r for r in results if not scope[r].batched), proto)
 
 
-def _name_results(body: Builder, results: Mapping[str, str]) -> None:
-    """Rename values of `body` to the names of the outputs; inputs, constants and repeated values need an Identity."""
+def _name_results(body: Builder, results: dict[str, str]) -> None:
+    """Rename values of `body` to the names of the outputs, by an Identity if they are inputs, constants or also other outputs."""
     computed = {output for node in body.nodes for output in node.output}
-    renamed: dict[str, str] = {}
-    for output, value in results.items():
-        if value in computed and value not in renamed:
-            renamed[value] = output
+    renamed = {value: output for output, value in reversed(results.items()) if value in computed}
     for node in body.nodes:
         for names in (node.input, node.output):
             names[:] = [renamed.get(name, name) for name in names]

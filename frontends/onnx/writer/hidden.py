@@ -1,4 +1,4 @@
-"""Hidden values of a network in another implementation, and the tensors of a file that contain them."""
+"""Values of populations in another implementation of a network, and the tensors of a file that contain them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from snnc.frontends.onnx.writer.errors import RuntimeRefusesError
 from snnc.frontends.onnx.writer.runtime import RuntimeModel, key_of
 
 RUNTIME: Final = "ONNX Runtime"
-OWN: Final = "snnc's own evaluation of the file's operations"
-"""Source of values that ONNX Runtime cannot return."""
+_OWN: Final = "snnc's own evaluation of the file's operations"
+"""Implementations that compute the values of populations; the second one, if ONNX Runtime cannot return them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """One port of a population, observed in the other implementation.
+    """One port of a population in another implementation.
 
     Attributes
     ----------
@@ -62,14 +62,14 @@ class HiddenOfFile:
     def __init__(self, imported: Imported, steps: int) -> None:
         self._imported = imported
         self._steps = steps
-        locator = Locator(imported.pool, steps)
-        self._places: dict[tuple[int, int], TensorPlace | None] = {}
+        locator = _Locator(imported.pool, steps)
+        self._places: dict[tuple[int, int], _TensorPlace | None] = {}
         for node, t in self._values():
             if (node.id, t) not in self._places and node.value is None:
                 self._places[node.id, t] = locator.find(node, t)
 
     def open(self, path: Path, graph: Graph) -> RuntimeModel:
-        """Load the file in ONNX Runtime with hidden values as outputs; snnc evaluates values that ONNX Runtime cannot return.
+        """Load the file in ONNX Runtime with hidden values as outputs, if ONNX Runtime accepts these.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class HiddenOfFile:
     def observe(self, runtime: RuntimeModel, found: Mapping[str, Array], arrays: Mapping[str, Array]) -> list[Observed]:
         """Return the values of the populations in a run of ONNX Runtime on `arrays` with the results `found`.
 
-        For values that ONNX Runtime cannot return, snnc evaluates the file's own operations; `sources` reports this.
+        For values that ONNX Runtime cannot return, snnc evaluates the file's own operations.
         """
         lost = {id_ for (id_, _), place in self._places.items() if place is None}
         roots = [n for n, _ in self._values() if n.id in lost]
@@ -96,11 +96,9 @@ class HiddenOfFile:
         return [self._observed(trace, runtime, found, replay) for trace in self._imported.traces]
 
     def _observed(self, trace: Trace, runtime: RuntimeModel, found: Mapping[str, Array], replay: FileReplay) -> Observed:
-        """Return the values of one port of a population."""
         values: dict[int, Array] = {}
         sources: set[str] = set()
-        for t in sorted(t for t in trace.nodes if 0 <= t < self._steps):
-            node = trace.nodes[t]
+        for t, node in sorted((t, n) for t, n in trace.nodes.items() if 0 <= t < self._steps):
             place = self._places.get((node.id, t))
             if node.value is not None:
                 value = node.value
@@ -109,31 +107,31 @@ class HiddenOfFile:
                 sources.add(RUNTIME)
             else:
                 value = replay.value(node)
-                sources.add(OWN)
+                sources.add(_OWN)
             value = np.asarray(value, np.float64)
             values[t] = trace.arrange(value.reshape(node.shape) if value.size == np.prod(node.shape, dtype=int) else value)
         return Observed(trace.population, trace.port, trace.fires, values, frozenset(sources))
 
 
 def of_arrays(population: str, port: str, fires: bool, values: Array, source: str) -> Observed:
-    """Return an observation from values [steps, batch, *neurons]."""
+    """Return the observation of a port from its values [steps, batch, *neurons]."""
     return Observed(population, port, fires, dict(enumerate(values)), frozenset({source}))
 
 
 def source_of(observed: Sequence[Observed]) -> str:
-    """Return the implementations that computed the ports of one population, as text."""
+    """Return, as text, the implementations that computed the ports of one population."""
     return " and ".join(sorted({source for o in observed for source in o.sources}))
 
 
 _TRIES: Final = 20_000
 """Maximum number of slices of whole-sequence tensors that are tried, for all values together."""
 _MOVES: Final = (0, 1, -1)
-"""Numbers of steps by which the recovered step may have moved a value in time."""
+"""Offsets in time that are tried: step t of the graph may be step t, t + 1 or t - 1 of a tensor of the file."""
 
 
 @dataclass(frozen=True)
-class TensorPlace:
-    """A tensor of the file, or the slice `part` of `parts` equal slices along `axis`."""
+class _TensorPlace:
+    """A tensor of the file, or its slice number `part` of `parts` equal slices along `axis`."""
 
     tensor: Tensor
     axis: int = 0
@@ -141,9 +139,10 @@ class TensorPlace:
     parts: int = 1
 
     def extract(self, value: Array, stepwise: bool) -> Array:
-        """Return the value at this place from a run's result for the tensor, `value`.
+        """Return the value at this place from `value`, a run's result for the tensor.
 
-        The first axes of `value` are the steps of a single-step file, and the iterations of enclosing loops.
+        The first axes of `value` are the steps, if the file computes one step and was run once per step, then the iterations of enclosing
+        loops.
         """
         tensor = self.tensor
         if stepwise:
@@ -157,7 +156,7 @@ class TensorPlace:
         return value[(slice(None),) * self.axis + (slice(self.part * size, (self.part + 1) * size),)]
 
 
-class Locator:
+class _Locator:
     """Finds the tensors of a file that contain given values: a tensor of one step, else a slice of a tensor over the whole sequence."""
 
     def __init__(self, pool: NodePool, steps: int) -> None:
@@ -177,11 +176,11 @@ class Locator:
         """Slice found last, which is tried first: node, tensor, axis, and steps by which values are moved."""
         self._tries = _TRIES
 
-    def find(self, node: Node, t: int) -> TensorPlace | None:
+    def find(self, node: Node, t: int) -> _TensorPlace | None:
         """Return the place of `node`, the value of step `t`, in the file; None if it has none."""
         tensor = self._tensors.get(_plain(node).id)
         if tensor is not None:
-            return TensorPlace(tensor)
+            return _TensorPlace(tensor)
         last = [] if self._last is None else [self._last]
         stacked = (
             (n, at, axis, d)
@@ -196,7 +195,7 @@ class Locator:
             fits = source.shape[axis] % self._steps == 0 and 0 <= t + moved < self._steps
             if fits and self._is_piece(source, axis, t + moved, node):
                 self._last = (source, at, axis, moved)
-                return TensorPlace(at, axis, t + moved, self._steps)
+                return _TensorPlace(at, axis, t + moved, self._steps)
         return None
 
     def _is_piece(self, source: Node, axis: int, t: int, node: Node) -> bool:

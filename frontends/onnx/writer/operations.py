@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +29,6 @@ from snnc.compiler.ir.shapes import reduced_axes, sliced_axis
 from snnc.frontends.onnx.writer.builder import Builder, StepTensor
 from snnc.frontends.onnx.writer.errors import NoOnnxFormError
 
-_REDUCTIONS: Final[Mapping[str, str]] = {"sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin"}
-
 
 def print_operation(to: Builder, name: str, operation: Operation, given: list[StepTensor], shape: Shape) -> StepTensor:
     """Add the nodes of one operation, and return its result.
@@ -54,14 +51,15 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
     """
     first = given[0]
     match operation:
-        case Linear():
-            result = _linear(to, name, operation, to.shaped(first, operation.weight.shape[1:]))
-        case Sparse():
-            result = _linear(to, name, to_linear(operation), to.shaped(first, operation.shape[1:]))
+        case Linear() | Sparse():
+            dense = to_linear(operation) if isinstance(operation, Sparse) else operation
+            inner = to.shaped(first, dense.weight.shape[1:])
+            result = to.node("Gemm", inner.name, *_weights(to, name, dense), hint=name, transB=1)
         case Conv():
-            result = print_conv(to, name, operation, first)
+            windows = windows_of(name, operation, first.shape)
+            result = _convolution(to, name, first.name, windows, _weights(to, name, operation), operation.groups)
         case Pool():
-            result = print_pool(to, name, operation, first)
+            result = _pooling(to, name, operation, first)
         case Scale(weight=weight, bias=bias):
             result = to.node("Mul", first.name, to.constants.field_array(weight, name, "weight"), hint=name)
             if bias is not None:
@@ -95,29 +93,23 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
 
 def reduction(to: Builder, kind: str, value: str, axes: list[int], keepdims: bool, hint: str) -> str:
     """Add a sum, mean, maximum or minimum over `axes`, and return its name."""
+    operator = f"Reduce{kind.capitalize()}"
     if kind == "sum":
-        return to.node(_REDUCTIONS[kind], value, to.constants.integers(axes), hint=hint, keepdims=int(keepdims))
-    return to.node(_REDUCTIONS[kind], value, hint=hint, axes=axes, keepdims=int(keepdims))
+        return to.node(operator, value, to.constants.integers(axes), hint=hint, keepdims=int(keepdims))
+    return to.node(operator, value, hint=hint, axes=axes, keepdims=int(keepdims))
 
 
-def _linear(to: Builder, name: str, operation: Linear, value: StepTensor) -> str:
-    arrays = [to.constants.field_array(operation.weight, name, "weight")]
-    if operation.bias is not None:
-        arrays.append(to.constants.field_array(operation.bias, name, "bias"))
-    return to.node("Gemm", value.name, *arrays, hint=name, transB=1)
+def _weights(to: Builder, name: str, operation: Linear | Conv) -> list[str]:
+    """Add the weight and, if there is one, the bias of a layer; return their names."""
+    arrays = {"weight": operation.weight} | ({} if operation.bias is None else {"bias": operation.bias})
+    return [to.constants.field_array(array, name, field) for field, array in arrays.items()]
 
 
-def print_conv(to: Builder, name: str, operation: Conv, value: StepTensor) -> str:
-    """Add a convolution, and return its name."""
-    windows = windows_of(name, operation, value.shape)
-    arrays = [to.constants.field_array(operation.weight, name, "weight")]
-    if operation.bias is not None:
-        arrays.append(to.constants.field_array(operation.bias, name, "bias"))
-    attributes = _window_attributes(windows)
-    return to.node("Conv", value.name, *arrays, hint=name, group=operation.groups, dilations=windows.dilation, **attributes)
+def _convolution(to: Builder, name: str, value: str, windows: Windows, weights: list[str], groups: int) -> str:
+    return to.node("Conv", value, *weights, hint=name, group=groups, dilations=windows.dilation, **_window_attributes(windows))
 
 
-def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> str:
+def _pooling(to: Builder, name: str, operation: Pool, value: StepTensor) -> str:
     """Add a pooling; sums, and averages with dilation or overhanging windows, become a convolution with ones."""
     windows = windows_of(name, operation, value.shape)
     if operation.kind == "max":
@@ -126,7 +118,7 @@ def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> st
     if operation.kind == "average" and plain:
         return to.node("AveragePool", value.name, hint=name, count_include_pad=int(operation.count_padding), **_window_attributes(windows))
     ones = to.constants.floats(np.ones((windows.channels, 1, *windows.kernel)), f"{name}.window")
-    result = to.node("Conv", value.name, ones, hint=name, group=windows.channels, dilations=windows.dilation, **_window_attributes(windows))
+    result = _convolution(to, name, value.name, windows, [ones], windows.channels)
     if operation.kind == "sum":
         return result
     counts = windows.taps_inside(operation.count_padding)
@@ -135,11 +127,11 @@ def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> st
 
 
 def _print_max(to: Builder, name: str, windows: Windows, value: str) -> str:
-    """Add a max pooling; overhang becomes padding, because ONNX counts overhanging windows differently from PyTorch."""
+    """Add a max pooling. Overhang becomes padding, because ONNX and PyTorch count overhanging windows differently."""
     attributes = _window_attributes(windows)
     pads = attributes["pads"]
     if any(pad >= k for pad, k in zip(pads, windows.kernel * 2, strict=True)):
-        around = np.array([0, 0, *pads[: len(pads) // 2], 0, 0, *pads[len(pads) // 2 :]], np.int64)
+        around = [0, 0, *pads[: len(pads) // 2], 0, 0, *pads[len(pads) // 2 :]]
         lowest = to.constants.floats(np.finfo(np.float32).min, f"{name}.lowest")
         value = to.node("Pad", value, to.constants.integers(around, f"{name}.around"), lowest, hint=f"{name}.padded")
         attributes["pads"] = [0] * len(pads)

@@ -12,7 +12,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 from snnc.compiler.errors import ToolMissingError
 from snnc.compiler.ir.graph import Array, Graph, Input
 from snnc.frontends.onnx.flattening.node import Tensor
-from snnc.frontends.onnx.reading.reader import read_outline
+from snnc.frontends.onnx.reading.reader import graphs, read_outline
 from snnc.frontends.onnx.writer.errors import RuntimeInputError, RuntimeRefusesError
 
 _EXTERNAL: Final = "session.model_external_initializers_file_folder_path"
@@ -27,9 +27,9 @@ class RuntimeModel:
     path
         The file.
     graph
-        Graph that snnc read from the file; it determines which inputs are data, and which axes are time.
+        Graph that snnc read from the file; it defines which inputs are data, and which axes are time.
     tensors
-        Hidden tensors to return besides the outputs, under the names in :attr:`exposed`.
+        Hidden tensors to return in addition to the outputs.
     carried
         For a single step: the output with the new value of each state, by state input.
 
@@ -52,7 +52,7 @@ class RuntimeModel:
         # Fused operators round differently from the file's separate ones.
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         self.exposed: Mapping[Key, str] = {}
-        """Output of each hidden tensor, by its key."""
+        """Name of the output that contains a hidden tensor, by the tensor's key."""
         try:
             source: str | bytes = str(path)
             original: set[str] | None = None
@@ -64,8 +64,7 @@ class RuntimeModel:
             raise RuntimeRefusesError(f"ONNX Runtime does not load {str(path)!r}: {_first_line(error)}") from None
         self.shapes: dict[str, list[int | str | None]] = {i.name: list(i.shape) for i in self._session.get_inputs()}
         self._fetched: list[str] = [o.name for o in self._session.get_outputs()]
-        hidden = set() if original is None else set(self._fetched) - original
-        self.outputs: list[str] = [name for name in self._fetched if name not in hidden]
+        self.outputs: list[str] = [name for name in self._fetched if original is None or name in original]
         self.data: dict[str, Input] = dict(graph.of_type(Input))
         self.states = [name for name in self.shapes if name not in self.data]
         self._carried = carried or {}
@@ -81,8 +80,12 @@ class RuntimeModel:
     def run(self, arrays: Mapping[str, Array], batch: int) -> dict[str, Array]:
         """Run sequences in the layout of the graph; states that are not in `arrays` start at zero.
 
-        The result contains outputs and exposed tensors by name. A single step runs once per step, with its new states fed back, and its
-        results are stacked along the first axis.
+        A single step runs once per step, with its new states fed back; its results are stacked along the first axis.
+
+        Returns
+        -------
+        dict
+            Outputs and hidden tensors by name.
 
         Raises
         ------
@@ -93,7 +96,8 @@ class RuntimeModel:
         """
         check_names(self.data, arrays)
         feeds = {name: np.asarray(arrays[name], np.float32) for name in self.data}
-        states = {name: np.asarray(arrays.get(name, np.zeros(self._state_shape(name, batch))), np.float32) for name in self.states}
+        zeros = {name: np.zeros([size if isinstance(size, int) else batch for size in self.shapes[name]]) for name in self.states}
+        states = {name: np.asarray(arrays.get(name, zeros[name]), np.float32) for name in self.states}
         if not self.stepwise:
             return self._call({**feeds, **states})
         times = {name: self.data[name].layout.time_axis for name in feeds}
@@ -111,11 +115,7 @@ class RuntimeModel:
             rows.append(found)
         return {name: np.stack([row[name] for row in rows]) for name in self._fetched}
 
-    def _state_shape(self, name: str, batch: int) -> list[int]:
-        return [size if isinstance(size, int) else batch for size in self.shapes[name]]
-
     def _call(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """Run the file once."""
         for name, array in feeds.items():
             declared = self.shapes.get(name)
             if declared is None:
@@ -132,7 +132,7 @@ class RuntimeModel:
 
 
 def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
-    """Check that each input has an array.
+    """Check that each of `inputs` has an array.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | 
 
 
 def _with_outputs(path: Path, tensors: Sequence[Tensor]) -> tuple[bytes, set[str], dict[Key, str]]:
-    """Return the file with the tensors as additional outputs, the names of its original outputs, and the name of each tensor."""
+    """Return the file with the tensors as additional outputs, the names of its own outputs, and the name of each tensor's output."""
     model = read_outline(path)
     original = {o.name for o in model.graph.output}
     exposed = expose(model, tensors)
@@ -168,9 +168,9 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
-GraphPath: TypeAlias = tuple[tuple[str, str], ...]
+_GraphPath: TypeAlias = tuple[tuple[str, str], ...]
 """Path to a nested graph: for each level, an output of the node that contains the graph, and the node's attribute."""
-Key: TypeAlias = tuple[str, GraphPath]
+Key: TypeAlias = tuple[str, _GraphPath]
 """A tensor at all steps: its name, and the path to the graph that computes it."""
 _OTHER_BRANCH: Final = {"then_branch": "else_branch", "else_branch": "then_branch"}
 
@@ -195,7 +195,7 @@ class _Exposer:
     def __init__(self, graph: GraphProto) -> None:
         self._graph = graph
         self._outputs = {o.name for o in graph.output}
-        self._makers: dict[GraphPath, Mapping[str, NodeProto]] = {}
+        self._makers: dict[_GraphPath, Mapping[str, NodeProto]] = {}
         self._count = 0
         self._prefix = "hidden"
         while any(name.startswith(self._prefix) for name in _names(graph)):
@@ -209,7 +209,7 @@ class _Exposer:
             self._graph.output.append(ValueInfoProto(name=name))
         return name
 
-    def _lift(self, graph: GraphProto, name: str, path: GraphPath, above: GraphPath) -> str:
+    def _lift(self, graph: GraphProto, name: str, path: _GraphPath, above: _GraphPath) -> str:
         """Return the name in `graph` of the tensor, or of its values stacked over iterations."""
         if not path:
             return name
@@ -233,7 +233,7 @@ class _Exposer:
         body.node.append(node)
         body.output.append(helper.make_tensor_value_info(node.output[0], TensorProto.FLOAT, None))
 
-    def _node(self, graph: GraphProto, output: str, at: GraphPath) -> NodeProto:
+    def _node(self, graph: GraphProto, output: str, at: _GraphPath) -> NodeProto:
         if at not in self._makers:
             self._makers[at] = {name: node for node in graph.node for name in node.output if name}
         return self._makers[at][output]
@@ -249,10 +249,6 @@ def _graph_of(node: NodeProto, attribute: str) -> GraphProto:
 
 
 def _names(graph: GraphProto) -> Iterable[str]:
-    yield from (i.name for i in graph.input)
-    yield from (t.name for t in graph.initializer)
-    for node in graph.node:
-        yield from node.output
-        for a in node.attribute:
-            if a.type == AttributeProto.GRAPH:
-                yield from _names(a.g)
+    for inner in graphs(graph):
+        yield from (i.name for i in (*inner.input, *inner.initializer))
+        yield from (name for node in inner.node for name in node.output)

@@ -1,4 +1,7 @@
-"""Body of the loop: one time step of a graph, with its states and delay lines as loop variables."""
+"""Body of the loop: one time step of a graph, with its states and delay lines as loop variables.
+
+A *delay line* contains the values of a port in previous steps.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ from snnc.frontends.onnx.writer.operations import print_operation
 
 
 @dataclass(frozen=True)
-class LoopVariable:
+class _LoopVariable:
     """A value that the loop carries from step to step.
 
-    Parameters
+    Attributes
     ----------
     name
         Name, in the body, of the value from the previous step.
@@ -39,9 +42,14 @@ class LoopVariable:
     shape: Shape
 
 
+def full_shape(main: Builder, batch: str, shape: Shape) -> str:
+    """Return the name in the main graph of the vector [B, *shape]; `batch` is the name of the vector [B]."""
+    return main.node("Concat", batch, main.constants.integers(shape, "shape"), hint="full_shape", axis=0) if shape else batch
+
+
 @dataclass
 class ScanBody:
-    """One time step under construction; :meth:`write` sets `values`, `carried`, `results` and `lines`.
+    """One time step under construction.
 
     Parameters
     ----------
@@ -69,13 +77,14 @@ class ScanBody:
     neurons: list[tuple[NeuronModel, NeuronFunction]] = field(default_factory=list)
     values: dict[tuple[str, str], StepTensor] = field(default_factory=dict)
     """Value at this step of each port, by (node, port)."""
-    carried: list[LoopVariable] = field(default_factory=list)
+    carried: list[_LoopVariable] = field(default_factory=list)
     results: dict[str, StepTensor] = field(default_factory=dict)
+    """Value that each Output records at this step."""
     lines: dict[tuple[str, str], list[StepTensor]] = field(default_factory=dict)
     """Values of a port 1, 2, … steps ago, by (node, port)."""
 
     def write(self) -> None:
-        """Add all nodes of the step, and set `carried` to its loop variables and `results` to the values recorded by Outputs."""
+        """Add all nodes of the step; set `values`, `carried`, `results` and `lines`."""
         self.lines.update(self._delay_lines())
         for name in step_order(self.graph):
             operation = self.graph.operation(name)
@@ -92,19 +101,13 @@ class ScanBody:
                     self.values[name, "out"] = print_operation(self.body, name, operation, given, self.ports[name, "out"].shape)
         self._close_lines()
 
-    def full_shape(self, shape: Shape) -> str:
-        """Return the name in the main graph of the vector [B, *shape]."""
-        if not shape:
-            return self.batch
-        return self.main.node("Concat", self.batch, self.main.constants.integers(shape, "shape"), hint="full_shape", axis=0)
-
     def _read(self, edge: Edge) -> StepTensor:
         if edge.delay == 0:
             return self.values[edge.source, edge.source_port]
         return self.lines[edge.source, edge.source_port][edge.delay - 1]
 
     def _delay_lines(self) -> Iterator[tuple[tuple[str, str], list[StepTensor]]]:
-        """Yield the names of loop variables for a port's values 1, 2, … steps ago."""
+        """Yield each port with its loop variables, which contain its values 1, 2, … steps ago."""
         longest: dict[tuple[str, str], int] = {}
         for edge in self.graph.edges:
             key = (edge.source, edge.source_port)
@@ -114,7 +117,7 @@ class ScanBody:
             yield (name, port), [StepTensor(self.body.names.fresh(f"{name}.{port}.{d}_ago"), shape) for d in range(1, delay + 1)]
 
     def _close_lines(self) -> None:
-        """Shift every delay line by one step, and register its loop variables."""
+        """Shift every delay line by one step, and add its loop variables."""
         for key, line in self.lines.items():
             if line:
                 operation = self.graph.operation(key[0])
@@ -123,18 +126,17 @@ class ScanBody:
             source = self.values[key]
             for delayed in line:
                 result = self.body.node("Identity", source.name, hint=f"{delayed.name}_next")
-                self.carried.append(LoopVariable(delayed.name, start, result, delayed.shape))
+                self.carried.append(_LoopVariable(delayed.name, start, result, delayed.shape))
                 source = delayed
 
     def _expanded(self, value: Array, shape: Shape, hint: str, field: tuple[str, str] | None = None) -> str:
-        """Repeat `value` for every sample in the main graph, and return the name; `field` is the field of the graph that contains it."""
+        """Repeat `value` for every sample in the main graph, and return its name; `field` is the field of the graph that contains it."""
         number = self.main.constants.floats(value, "number")
         if field is not None:
             self.main.constants.fields[field] = number
-        return self.main.node("Expand", number, self.full_shape(shape), hint=hint)
+        return self.main.node("Expand", number, full_shape(self.main, self.batch, shape), hint=hint)
 
     def _population(self, name: str, population: Population) -> None:
-        """Add the nodes of one population, and its states as loop variables."""
         model, shape = population.model, population.shape
         states = {state: StepTensor(self.body.names.fresh(f"{name}.{state}"), shape) for state in model.states}
         scope = {**states, **self._parameters(name, population)}
@@ -149,7 +151,7 @@ class ScanBody:
             first = population.before(state)
             start = self.starts.get((name, state)) or self._expanded(first, shape, f"{name}.{state}.start", (name, f"initial.{state}"))
             result = self.body.node("Identity", self.values[name, state].name, hint=f"{name}.{state}_next")
-            self.carried.append(LoopVariable(states[state].name, start, result, shape))
+            self.carried.append(_LoopVariable(states[state].name, start, result, shape))
 
     def _parameters(self, name: str, population: Population) -> dict[str, StepTensor]:
         found = {}
@@ -159,7 +161,6 @@ class ScanBody:
         return found
 
     def _equations(self, name: str, population: Population, scope: dict[str, StepTensor]) -> dict[str, StepTensor]:
-        """Add the equations as operators, and return the values that they assign."""
         model = population.model
         for assignment in model.equations:
             hint = f"{name}.{assignment.target}"
@@ -167,7 +168,6 @@ class ScanBody:
         return {target: scope[target] for target in dict.fromkeys([*model.states, *(a.target for a in model.equations)])}
 
     def _call(self, name: str, neuron: NeuronFunction, population: Population, scope: dict[str, StepTensor]) -> dict[str, StepTensor]:
-        """Add one node that calls the neuron's function, and return its results."""
         results = {result: self.body.names.fresh(f"{name}.{result}") for result in neuron.results}
         given = [scope[n].name for n in neuron.proto.input]
         self.body.nodes.append(helper.make_node(neuron.name, given, list(results.values()), name=name, domain=DOMAIN))
@@ -175,5 +175,5 @@ class ScanBody:
 
     def _spread(self, value: StepTensor, shape: Shape) -> StepTensor:
         """Repeat a value without batch axis for every sample."""
-        spread = self.body.node("Expand", value.name, self.full_shape(shape), hint=f"{value.name}_spread")
+        spread = self.body.node("Expand", value.name, full_shape(self.main, self.batch, shape), hint=f"{value.name}_spread")
         return replace(value, name=spread, shape=shape, batched=True, truth=None)

@@ -1,36 +1,50 @@
-"""Write a graph as an ONNX file."""
+"""Write a graph as an ONNX file, completely or not at all, with large weights in a second file."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
-from onnx import ModelProto, TensorProto, ValueInfoProto, helper
+from onnx import ModelProto, StringStringEntryProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
-from snnc.compiler.ir.graph import FileLayout, Graph, Input, Output, Population, Shape, StateRef
+from snnc.compiler.files.temporary import temporary_folder
+from snnc.compiler.ir.graph import Array, FileLayout, Graph, Input, Output, Population, Shape, StateRef
 from snnc.compiler.ir.verify import verify
 from snnc.frontends.common.notes import KEY, describe
 from snnc.frontends.onnx.reading.reader import structure
 from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, StepTensor
 from snnc.frontends.onnx.writer.equations import DOMAIN, DOMAIN_VERSION, neuron_functions
-from snnc.frontends.onnx.writer.errors import NameClashError, OpenTimeError, UnknownFormError
-from snnc.frontends.onnx.writer.files import INSIDE, save
+from snnc.frontends.onnx.writer.errors import (
+    CheckerError,
+    NameClashError,
+    OnnxFileError,
+    OpenTimeError,
+    UnknownFormError,
+    WeightsTooLargeError,
+)
 from snnc.frontends.onnx.writer.operations import reduction
-from snnc.frontends.onnx.writer.step import ScanBody
+from snnc.frontends.onnx.writer.step import ScanBody, full_shape
 
 OPSET: Final = 17
 IR_VERSION: Final = 8
 """Versions of ONNX's operators and of its file format that snnc writes."""
 Form: TypeAlias = Literal["plain", "functions"]
+_INSIDE: Final = (1 << 31) - (1 << 24)
+"""Maximum size in bytes of weights inside the model file; protobuf is limited to 2 GiB."""
+_SMALL: Final = 1024
+"""Size in bytes up to which arrays, such as shapes and indices, always stay in the model file."""
 
 
-def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: bool = False, inside: int = INSIDE) -> list[Path]:
+def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: bool = False, inside: int = _INSIDE) -> list[Path]:
     """Write `graph` as an ONNX model: one ``Scan`` over the time steps.
 
-    Inputs and outputs keep their names and layouts; the batch size is open, and so is the number of steps if the graph leaves it open.
+    Inputs and outputs keep their names and layouts. The batch size is open if an input has a batch axis; the number of steps is open unless
+    the graph fixes it.
     Properties that ONNX cannot express (surrogates, ``detach``, learnable parameters, names) are stored in a description in the metadata,
-    so that :func:`snnc.frontends.onnx.load.load_onnx` returns the same graph.
+    from which :func:`snnc.frontends.onnx.load.load_onnx` restores the same graph.
 
     Parameters
     ----------
@@ -67,7 +81,7 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
         refs = [StateRef(name, state) for name, p in graph.of_type(Population) for state in p.model.states]
         graph.state_inputs |= {f"{ref.node}.{ref.name}": ref for ref in refs if ref not in known}
     writer = _ModelWriter(graph, form)
-    return save(writer.model(), writer.constants.arrays, Path(path), inside)
+    return _save(writer.model(), writer.constants.arrays, Path(path), inside)
 
 
 @dataclass(frozen=True)
@@ -148,18 +162,14 @@ class _ModelWriter:
         return self.constants.integers([1], "batch")
 
     def _input(self, name: str, now: str | None, batch: str) -> StepTensor:
-        """Return the values of an input at one step [B, *shape], in the loop's body, or in the main graph if it has no time axis."""
+        """Return the values of an input at one step [B, *shape]: in the loop's body, or in the main graph if the input has no time axis."""
         operation, layout = self.inputs[name], self.inputs[name].layout
         to, value = (self.main, name) if now is None else (self.body, now)
         if layout.batch_axis is None:
             value = to.node("Unsqueeze", value, self.constants.integers([0]), hint=f"{name}.batched")
             if self.batched:
-                shape = self.constants.integers(operation.shape, "shape")
-                full = self.main.node("Concat", batch, shape, hint="full_shape", axis=0) if operation.shape else batch
-                value = to.node("Expand", value, full, hint=f"{name}.batched")
-            return StepTensor(value, operation.shape)
-        at = _batch_place(layout)
-        if at:
+                value = to.node("Expand", value, full_shape(self.main, batch, operation.shape), hint=f"{name}.batched")
+        elif at := _batch_place(layout):
             order = [at, *(axis for axis in range(len(operation.shape) + 1) if axis != at)]
             value = to.node("Transpose", value, hint=f"{name}.batch_first", perm=order)
         return StepTensor(value, operation.shape)
@@ -172,8 +182,8 @@ class _ModelWriter:
         return found
 
     def _state_inputs(self) -> list[ValueInfoProto]:
-        shapes = {name: self.ports[ref.node, ref.name].shape for name, ref in self.graph.state_inputs.items()}
-        return [_tensor(name, [*(["batch"] if self.batched else []), *shape]) for name, shape in shapes.items()]
+        batch = ["batch"] if self.batched else []
+        return [_tensor(name, [*batch, *self.ports[ref.node, ref.name].shape]) for name, ref in self.graph.state_inputs.items()]
 
     # ---- outputs ----------------------------------------------------------------------------------------------
 
@@ -267,18 +277,14 @@ class _ModelWriter:
 
     def _dims(self, shape: Shape, layout: FileLayout, step: bool = False) -> list[int | str]:
         dims: list[int | str] = list(shape)
-        places: list[tuple[int | None, int | str]] = [(layout.batch_axis, self.batch_dim)]
-        if step:
-            places = [] if layout.batch_axis is None else [(_batch_place(layout), self.batch_dim)]
-        else:
-            places.append((layout.time_axis, self.time_dim))
-        for axis, size in sorted(((a, d) for a, d in places if a is not None), key=lambda place: place[0]):
-            dims.insert(axis, size)
+        if layout.batch_axis is not None:
+            dims.insert(_batch_place(layout), self.batch_dim)
+        if layout.time_axis is not None and not step:
+            dims.insert(layout.time_axis, self.time_dim)
         return dims
 
 
 def _batch_place(layout: FileLayout) -> int:
-    """Return the position of the batch axis in one step of an array that has one."""
     assert layout.batch_axis is not None
     return layout.batch_axis - (layout.time_axis is not None and layout.time_axis < layout.batch_axis)
 
@@ -289,3 +295,59 @@ def _tensor(name: str, dims: list[int | str]) -> ValueInfoProto:
 
 def _identifier(text: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in text)
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+def _save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int) -> list[Path]:
+    """Write `model` with `arrays` as its initializers, and return the written files."""
+    outside = sum(a.nbytes for a in arrays.values()) > inside
+    data = path.name + ".data"
+    try:
+        with temporary_folder(f".{path.name}.", path.parent) as folder:
+            if outside:
+                _write_arrays(model, arrays, folder / data)
+            else:
+                model.graph.initializer.extend(numpy_helper.from_array(a, name) for name, a in arrays.items())
+            (folder / path.name).write_bytes(_serialised(model, path))
+            _check(folder / path.name)
+            written = [path.parent / data, path] if outside else [path]
+            for file in written:
+                os.replace(folder / file.name, file)
+    except OSError as error:
+        raise OnnxFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
+    return written
+
+
+def _write_arrays(model: ModelProto, arrays: Mapping[str, Array], file: Path) -> None:
+    with file.open("wb") as stream:
+        for name, array in arrays.items():
+            if array.nbytes <= _SMALL:
+                model.graph.initializer.append(numpy_helper.from_array(array, name))
+                continue
+            tensor = TensorProto(name=name, dims=array.shape, data_type=helper.np_dtype_to_tensor_dtype(array.dtype))
+            tensor.data_location = TensorProto.EXTERNAL
+            places = {"location": file.name, "offset": stream.tell(), "length": array.nbytes}
+            tensor.external_data.extend(StringStringEntryProto(key=key, value=str(value)) for key, value in places.items())
+            model.graph.initializer.append(tensor)
+            array.tofile(stream)
+
+
+def _serialised(model: ModelProto, path: Path) -> bytes:
+    try:
+        found: bytes = model.SerializeToString()
+    except ValueError as error:
+        raise WeightsTooLargeError(
+            f"{str(path)!r} would exceed the 2 GiB of an ONNX file even with its weights in a second file ({error}); split the network."
+        ) from None
+    return found
+
+
+def _check(file: Path) -> None:
+    try:
+        checker.check_model(str(file), full_check=False)
+    except (checker.ValidationError, ValueError) as error:
+        raise CheckerError(
+            f"ONNX's checker refuses the written model; this is a bug in snnc, please report it: {str(error)[:300]}"
+        ) from None

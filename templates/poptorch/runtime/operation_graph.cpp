@@ -69,7 +69,8 @@ void OperationGraph::parameter_of_blocks(const std::string &name, const std::vec
 void OperationGraph::half_state(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device,
                                 const Order &order) {
   const poplar::Tensor flat = on_device.flatten(), rounded = this->rounded(name);
-  const poplar::Tensor all = rounded.expand({0}).broadcast(static_cast<unsigned>(shape[0]), 0).flatten();
+  const std::size_t copies = shape[0] * shape[1] / rounded.numElements();
+  const poplar::Tensor all = rounded.expand({0}).broadcast(static_cast<unsigned>(copies), 0).flatten();
   for (const Patch &p : patches_of(order))
     given_values.add(patch_of(all, p), flat.slice(p.place, p.place + p.rows * p.columns));
   for (std::size_t i = 0; i < order.size(); ++i)

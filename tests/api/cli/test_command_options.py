@@ -155,8 +155,8 @@ PASSED: dict[str, dict[str, To]] = {
         "seed": To("5", RUN, "seed", 5, ("--target", "gc200")),
         "inputs": To("x.npz", "snnc.data.arrays:read_arrays", "path", "x.npz"),
         "outputs": To("z.npz", "snnc.data.arrays:write_arrays", "path", "z.npz"),
-        "record": To("2", "snnc.cli.commands.run:check_recordable", "record", 2),
-        "trust": To("", "snnc.cli.commands.run:permitted", "trust", True),
+        "record": To("2", "snnc.cli.common:check_recordable", "record", 2),
+        "trust": To("", "snnc.cli.common:permitted", "trust", True),
     },
     "train": {
         "data": To("x.npz", "snnc.data.arrays:read_arrays", "path", "x.npz"),

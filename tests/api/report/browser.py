@@ -88,9 +88,7 @@ def closed_browser() -> Iterator[None]:
 def opened(file: Path, *, dark: bool = False, width: int = 1300) -> Iterator[Opened]:
     """Open a file without a network."""
     _, browser = launched(chromium())
-    with browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", offline=True
-    ) as context:
+    with browser.new_context(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", offline=True) as context:
         context.set_default_timeout(8000)
         found = Opened(context.new_page())
         found.page.goto(file.as_uri())

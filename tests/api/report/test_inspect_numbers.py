@@ -16,11 +16,10 @@ from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.compiler.tiles.exchange.places import FREE, RELAYED, locate
 from snnc.report import Subject
 from snnc.report.limits import amount
-from snnc.report.pictures.occupancy import over_time
 from snnc.report.pictures.timeline import parts, whole_step
 from snnc.report.profile import read_profile
 from snnc.report.render import write
-from snnc.report.view import build_view, ranges
+from snnc.report.view import build_view, memory_over_time, ranges
 
 STEPS, BATCH = 10, 4
 LINKS = Links(bytes_per_second=1e10, chips_per_machine=2, inside=((0, 1, 2),))
@@ -163,15 +162,15 @@ def test_memory_over_time_is_that_of_the_plan_beside_what_was_emulated() -> None
         MemoryPhase("forward: neurons", "forward", {"weights": 1000, "gradients": 0}, {"weights": 5000, "gradients": 0}),
         MemoryPhase("backward: neurons", "backward", {"weights": 1000, "gradients": 9000}, {"weights": 5000, "gradients": 9000}),
     )
-    forward, backward = over_time(replace(hand(), memory_over_time=phases), {"backward: neurons": 10_100})
-    assert (forward.tile, forward.bytes, forward.total, forward.all_tiles) == (1, {"weights": 1000, "gradients": 0}, 1000, 5000)
-    assert forward.emulated is None
-    assert (backward.total, backward.all_tiles, backward.emulated) == (10_000, 14_000, 10_100)
+    forward, backward = memory_over_time(replace(hand(), memory_over_time=phases), {"backward: neurons": 10_100})
+    own = {"weights": 1000, "gradients": 0}
+    assert forward == {"phase": "forward: neurons", "tile": 1, "bytes": own, "total": 1000, "all_tiles": 5000, "emulated": None}
+    assert (backward["total"], backward["all_tiles"], backward["emulated"]) == (10_000, 14_000, 10_100)
 
 
 def test_a_plan_without_memory_over_time_shows_its_peak() -> None:
-    (moment,) = over_time(hand())
-    assert (moment.phase, moment.tile, moment.total) == ("peak", 1, max(hand().tile_memory))
+    (moment,) = memory_over_time(hand(), {})
+    assert (moment["phase"], moment["tile"], moment["total"]) == ("peak", 1, max(hand().tile_memory))
 
 
 def test_emulated_memory_is_read_by_superstep_of_the_last_program() -> None:

@@ -79,24 +79,24 @@ def test_activity_is_compared_with_the_plan() -> None:
     plan = made_plan()
     recording, spikes = recorded(density=0.2)
     fired = activity(plan, recording)[0]
-    assert fired.measured == pytest.approx(spikes.mean())
-    assert fired.assumed == plan.activity["p0_o0"] == 0.05
-    assert "fires" in fired.warning
-    assert "the plan assumes 5 %" in fired.warning
-    assert fired.peak == spikes.sum(axis=2).max()
-    assert fired.silent == (~spikes.any(axis=(0, 1))).sum()
-    np.testing.assert_allclose(fired.over_time, spikes.mean(axis=(1, 2)), atol=1e-5)
+    assert fired["measured"] == pytest.approx(spikes.mean())
+    assert fired["assumed"] == plan.activity["p0_o0"] == 0.05
+    assert "fires" in fired["warning"]
+    assert "the plan assumes 5 %" in fired["warning"]
+    assert fired["peak"] == spikes.sum(axis=2).max()
+    assert fired["silent"] == (~spikes.any(axis=(0, 1))).sum()
+    np.testing.assert_allclose(fired["over_time"], spikes.mean(axis=(1, 2)), atol=1e-5)
 
 
 def test_activity_as_assumed_gives_no_warning_and_small_windows_do() -> None:
     recording, spikes = recorded(density=0.2)
     plan = made_plan()
     calm = replace(plan, activity={"p0_o0": float(spikes.mean())})
-    assert activity(calm, recording)[0].warning == ""
+    assert activity(calm, recording)[0]["warning"] == ""
     small = replace(calm, buses=tuple(replace(b, capacity=3) for b in plan.buses))
-    assert "but a window has room for 3: further windows follow" in activity(small, recording)[0].warning
+    assert "but a window has room for 3: further windows follow" in activity(small, recording)[0]["warning"]
     lossy = replace(calm, buses=tuple(replace(b, capacity=3, mode="drop") for b in plan.buses))
-    assert "the rest is dropped" in activity(lossy, recording)[0].warning
+    assert "the rest is dropped" in activity(lossy, recording)[0]["warning"]
 
 
 def test_rasters_hold_every_spike_of_the_sample_at_its_place() -> None:

@@ -5,7 +5,7 @@ import math
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_checkpoints_change_no_bit(make):
 def test_the_longest_segment_that_fits_is_taken(history, checkpoint, steps, batch, threads, shares, spare):
     rows = {"number": 16, "steps": 4, "segment": history, "block": 100}
     needs = Needs(1000, rows, checkpoint, 500, (ListNeeds("p0_o0", 10, 1, 0.08),), (("p0_o0", 4),), True, shares)
-    description = {"name": "drawn", "memory": needs.to_data()}
+    description = {"name": "drawn", "memory": asdict(needs)}
     needed = {n: predicted_bytes(description, steps, batch, n, threads) for n in range(1, steps + 1)}
     most = min(needed.values()) + spare
     chosen = segment_for(description, steps, batch, most, threads)
@@ -74,7 +74,7 @@ def test_the_longest_segment_that_fits_is_taken(history, checkpoint, steps, batc
 
 
 def test_a_project_of_another_version_is_refused_where_memory_is_bounded():
-    data = Needs(1000, {"number": 16, "steps": 4, "segment": 8, "block": 1}).to_data()
+    data = asdict(Needs(1000, {"number": 16, "steps": 4, "segment": 8, "block": 1}))
     older = {name: value for name, value in data.items() if name != "spared"}
     for memory in ({"fixed": 1, "history": 1}, older, data | {"block_rows": 512}):
         with pytest.raises(NativeLibraryError, match="emit the project again"):

@@ -67,7 +67,7 @@ def test_feedbacks_are_predicted_within_half_of_what_they_took(work, steps, micr
 
 def test_launches_of_a_project_are_those_of_its_program(tmp_path):
     description = json.loads((emit_cuda(program_of("recurrent"), tmp_path / "project") / "project.json").read_text())
-    launches = [Launch.from_data(one) for one in description["launches"]]
+    launches = [Launch(**one) for one in description["launches"]]
     kinds = [(one.kind, one.way) for one in launches]
     assert {("core", "forward"), ("core", "backward"), ("product", "gradient"), ("update", "once")} <= set(kinds)
     assert kinds.index(("core", "forward")) < kinds.index(("core", "backward")) < kinds.index(("update", "once"))

@@ -134,7 +134,7 @@ def test_what_older_compilers_took_and_programs_have_from_boost_builds(cases, tm
     host = tmp_path / "older.cpp"
     host.write_text(OLDER)
     # The stand-ins are found first, whether or not Boost is there.
-    program = build_program([host], include=[build.fallback_dir()], flags=["-lboost_program_options"])
+    program = build_program([host], include=[build.FALLBACK], flags=["-lboost_program_options"])
 
     def run(*arguments):
         return subprocess.run([program.path, *arguments], capture_output=True, text=True, check=True).stdout
@@ -344,9 +344,7 @@ def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys)
 @pytest.mark.skipif(compilers.is_clang(popc.codelet_compiler()), reason="GCC's flags")
 def test_functions_in_c_compile(cases, tmp_path):
     source = tmp_path / "made.c"
-    source.write_text(
-        "#include <stdlib.h>\nint *made(int n) {\n  int *found = malloc(n * sizeof(int));\n  return found;\n}\n"
-    )
+    source.write_text("#include <stdlib.h>\nint *made(int n) {\n  int *found = malloc(n * sizeof(int));\n  return found;\n}\n")
     assert popc.main([str(source), "-o", str(tmp_path / "made.gp")]) == 0
 
 
@@ -495,7 +493,7 @@ def test_operands_of_assembly_may_be_constants_of_an_ipu(cases, tmp_path):
 
 def test_errors_besides_assembly_are_reported(cases, tmp_path, capsys):
     (tmp_path / "wrong.cpp").write_text(
-        "#include <poplar/Vertex.hpp>\nstruct V : poplar::Vertex { void compute() { asm(\"sync 0x1\"); } };\nint f() { return missing; }\n"
+        '#include <poplar/Vertex.hpp>\nstruct V : poplar::Vertex { void compute() { asm("sync 0x1"); } };\nint f() { return missing; }\n'
     )
     assert popc.main([str(tmp_path / "wrong.cpp")]) == BuildError.exit_code
     assert "missing" in capsys.readouterr().err

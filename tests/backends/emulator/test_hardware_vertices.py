@@ -78,3 +78,11 @@ def test_a_file_whose_variant_for_the_hardware_does_not_compile_keeps_its_other_
     source.write_text(CODELETS.replace("if (worker == 0)", "if (unknown_register())"))
     assert popc.main([str(source), "-o", str(tmp_path / "codelets.gp")]) == 0
     assert popc._names(tmp_path / "codelets.gp") == {"Scaled"}
+
+
+def test_a_variant_for_the_hardware_that_does_not_compile_is_tried_once(cases, tmp_path, monkeypatch):
+    source = tmp_path / "codelets.cpp"
+    source.write_text(CODELETS.replace("if (worker == 0)", "if (unknown_register())"))
+    assert popc.main([str(source)]) == 0
+    monkeypatch.setattr(popc, "compile_adapted", None)
+    assert popc.main([str(source)]) == 0

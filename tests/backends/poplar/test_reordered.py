@@ -21,7 +21,7 @@ from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.neurons.library import LIF
-from snnc.compiler.tiles.blocks.cut import Cut
+from snnc.compiler.tiles.blocks.grouping import Cut
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.compiler.tiles.partition.reorder import movable, orders, reorder
 from snnc.compiler.tiles.placement.choices import choices

@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 import cpu_projects
 import cuda_projects
 import numpy as np
-from nets import learnable, recurrent
+from nets import join, learnable, linear, recurrent
 
 from snnc.backends.session import BackendSession
+from snnc.backends.training.updates.masks import masks_of
+from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.loss_scale import LossScale
 from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, LIF, Dropout
 
 SAMPLES, BATCH = 21, 10
 """Two processes take 5 and 5 samples, twice, then 1 and none."""
@@ -32,10 +35,26 @@ class Case:
         return lower(graph, loss=parse_loss(self.loss), optimizer=optimizer or self.optimizer, loss_output="y")
 
 
+def dropping(random):
+    """A dropout layer between the hidden layer and the readout, another after the input."""
+    graph = Graph("dropping")
+    graph.add("x", Input((6,), "values"))
+    populations = {"first": (Dropout(0.25, seed=3), 6), "hidden": (LIF(0.9), 8), "second": (Dropout(0.5), 8), "readout": (LI(0.9), 4)}
+    for name, (model, width) in populations.items():
+        graph.add(name, Population(model, (width,)))
+    graph.add("y", Output())
+    for source, target in (("x", "first"), ("hidden", "second"), ("readout", "y")):
+        graph.connect(source, target)
+    join(graph, "fc1", linear(random, 8, 6, bias=True, gain=3), "first", "hidden")
+    join(graph, "fc2", linear(random, 4, 8, bias=True, gain=3), "second", "readout")
+    return graph
+
+
 CASES = {
     "learned neurons": Case(learnable, Adam(1e-2)),
     "in parts": Case(recurrent, SGD(1e-2, 0.9), "mse_count:0.8,0.1", fit={"accumulate": 2, "batch": 7}),
     "scaled loss": Case(recurrent, SGD(1e-2, 0.9, loss_scale=LossScale(2.0**10, interval=2))),
+    "dropout": Case(dropping, SGD(1e-2, 0.9), fit={"accumulate": 2}),
     "on a device": Case(recurrent, Adam(1e-2), target="cuda"),
 }
 
@@ -47,6 +66,7 @@ def session_of(name, program=None):
     program = program or case.program()
     opened = cuda_projects.opened(program) if case.target == "cuda" else cpu_projects.opened(program, threads=1)
     with opened as engine:
+        engine.drop_by(masks_of(program))
         yield BackendSession(engine, program)
 
 

@@ -1,13 +1,14 @@
 """Dropout: one mask per sequence, the same on every target, and gradients compared with PyTorch's for that mask."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
-from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
-from snnc.backends.runtime.errors import UnsharedTargetError
-from snnc.backends.training.updates.masks import check_alone, masks_of, uniform
+from snnc.backends.training.updates.masks import masks_of, uniform
+from snnc.backends.training.updates.updates import Updates
 from snnc.compiler.errors import NeuronDefinitionError
 
 STEPS, BATCH, INPUTS, HIDDEN, CLASSES = 6, 4, 5, 16, 3
@@ -180,11 +181,24 @@ def test_a_module_of_pytorch_drops_in_the_mode_train_only(target):
     assert not torch.equal(first, again)
 
 
-def test_a_package_for_poptorch_with_dropout_is_refused():
-    with pytest.raises(UnsupportedOnPopTorchError, match="SNNC-E430: 'dropout' drops neurons"):
-        compiled("poptorch")
+def test_processes_that_share_a_batch_have_the_masks_of_their_samples():
+    """Two ranks of which each sums its share of the gradients; the second has two of five samples."""
+    x, y = data(5)
+    with compiled("cpu") as session:
+        shares = [[({"x0": x[part].swapaxes(0, 1).copy()}, y[part])] for part in (slice(0, 3), slice(3, 5), slice(0, 5))]
+        losses, gradients = [], np.zeros((3, session.engine.gradient_elements), np.float32)
+        for rank, (parts, flat) in enumerate(zip(shares, gradients, strict=True)):
+            share = SimpleNamespace(
+                engine=session.engine, share=lambda samples, r=rank: np.array_split(samples, 2)[r] if r < 2 else samples
+            )
 
+            def keep(loss, some, rate, stop, flat=flat):
+                session.engine.gradients_to(flat.ctypes.data)
+                losses.append(loss)
+                return loss, stop
 
-def test_processes_that_share_batches_refuse_dropout():
-    with compiled() as session, pytest.raises(UnsharedTargetError, match="the same masks of the dropout layer 'dropout'"):
-        check_alone(session.program)
+            share.update = keep
+            Updates(session.engine, ranks=share).make(SimpleNamespace(count=5, part=lambda mine, p=parts[0]: p), lambda: None, 0.0)
+    assert losses[0] + losses[1] == pytest.approx(losses[2], rel=1e-5)
+    np.testing.assert_allclose(gradients[0] + gradients[1], gradients[2], atol=1e-6, rtol=1e-4)
+    assert np.abs(gradients).max() > 0.01

@@ -171,15 +171,24 @@ def test_what_has_no_effect_is_refused_with_a_code(tmp_path, monkeypatch, given,
         session.fit(*samples(), **given)
 
 
-def test_tensorboard_has_every_update_once_although_the_training_was_interrupted(tmp_path):
+class Batches:
+    """A stream that does not say how many batches it has."""
+
+    def __iter__(self):
+        x, y = samples()
+        return ((x[at : at + BATCH], y[at : at + BATCH]) for at in range(0, len(x), BATCH))
+
+
+@pytest.mark.parametrize("data", [samples(), (Batches(),)], ids=["arrays", "stream"])
+def test_tensorboard_has_every_update_once_although_the_training_was_interrupted(tmp_path, data):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     call = {"epochs": 3, "validation": HELD, "tensorboard": tmp_path / "tb"}
     with compiled() as session, pytest.raises(Ended):
-        session.fit(*samples(), **call, callback=ended_at(8), checkpoints=Checkpoints(tmp_path / "kept", every="none"))
+        session.fit(*data, **call, callback=ended_at(8), checkpoints=Checkpoints(tmp_path / "kept", every="none"))
     with compiled() as session:
-        session.fit(*samples(), **call, checkpoints=Checkpoints(tmp_path / "kept", resume=True))
+        session.fit(*data, **call, checkpoints=Checkpoints(tmp_path / "kept", resume=True))
     found = EventAccumulator(str(tmp_path / "tb")).Reload()
     assert [event.step for event in found.Scalars("training/loss")] == list(range(15))
     assert [event.step for event in found.Scalars("validation/accuracy")] == [4, 9, 14]

@@ -11,7 +11,7 @@ import snnc
 from snnc.compiler.ir.graph import FileLayout, Graph, Input, Linear, Output, Population, Reduce, Scale
 from snnc.compiler.ir.shapes import port_map
 from snnc.frontends.ann2snn.conversion import convert_file
-from snnc.frontends.ann2snn.convert import convert
+from snnc.frontends.ann2snn.convert import convert, spiking
 from snnc.frontends.ann2snn.errors import (
     AlreadySpikingError,
     BatchAxisError,
@@ -25,7 +25,6 @@ from snnc.frontends.ann2snn.errors import (
 )
 from snnc.frontends.ann2snn.measuring import scales
 from snnc.frontends.ann2snn.read import read_relu_network, recognise
-from snnc.frontends.ann2snn.rectifiers import spiking
 from snnc.frontends.ann2snn.samples import check_samples, split
 from snnc.frontends.onnx.errors import MalformedGraphError, OnnxLimitError
 

@@ -147,6 +147,13 @@ def test_a_check_that_would_take_too_long_covers_the_first_steps(monkeypatch, tm
     assert "first 10 steps only" in " ".join(graph.assumptions)
 
 
+@pytest.mark.parametrize("steps", [3, 7, 8])
+def test_a_short_file_is_compared_whole_however_long_it_takes(monkeypatch, tmp_path, steps):
+    monkeypatch.setattr("snnc.frontends.onnx.proof.verify.MAX_WORK", 24)
+    graph = importer.load_onnx(network(tmp_path, steps=steps))
+    assert "steps only" not in " ".join(graph.assumptions)
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])
 def test_outputs_with_an_axis_of_size_one_keep_it(axis, tmp_path):
     ort = pytest.importorskip("onnxruntime")

@@ -35,7 +35,7 @@ from snnc.compiler.neurons.library import LI, LIBRARY, LIF, CubaLIF
 from snnc.compiler.neurons.neuron import neuron
 from snnc.frontends.common.recognise import recognise
 from snnc.frontends.load import load
-from snnc.frontends.onnx.writer import files
+from snnc.frontends.onnx.writer import write
 from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, StepTensor
 from snnc.frontends.onnx.writer.errors import (
     CheckerError,
@@ -362,7 +362,7 @@ def test_what_the_checker_refuses_is_not_written(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise onnx.checker.ValidationError("no")
 
-    monkeypatch.setattr(files.checker, "check_model", refuse)
+    monkeypatch.setattr(write.checker, "check_model", refuse)
     with pytest.raises(CheckerError, match="SNNC-E235"):
         write_onnx(nets.dense(np.random.default_rng(0)), tmp_path / "m.onnx")
     assert list(tmp_path.iterdir()) == []
@@ -373,8 +373,8 @@ def test_a_model_that_protobuf_cannot_hold_is_refused(tmp_path, monkeypatch):
         def SerializeToString(self):
             raise ValueError("exceeds 2 GiB")
 
-    serialised = files._serialised
-    monkeypatch.setattr(files, "_serialised", lambda model, path: serialised(Large(), path))
+    serialised = write._serialised
+    monkeypatch.setattr(write, "_serialised", lambda model, path: serialised(Large(), path))
     with pytest.raises(WeightsTooLargeError, match=r"SNNC-E236.*2 GiB"):
         write_onnx(nets.dense(np.random.default_rng(0)), tmp_path / "m.onnx")
     assert list(tmp_path.iterdir()) == []

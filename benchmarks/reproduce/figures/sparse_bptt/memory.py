@@ -1,23 +1,23 @@
-"""Figure: memory of all tiles of an IPU by category of data."""
+"""Figures: memory of all tiles of an IPU by category of data, and a map of its tiles."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
 from snnc.benchmarks.reproduce.figures.plans import plan_row
 
 NETS: Final = ("logged-h2-a1", "logged-h2-a5", "logged-h2-a10", "shd-n2-b3-a5", "shd-n8-b3-a5", "shd-n32-b3-a5")
 QUICK: Final = ("logged-h2-a1", "shd-n2-b3-a5", "shd-n8-b3-a5")
+MAPPED: Final = "nmnist-h3-a5"
+MAP_ROW: Final = Row("tile map", {"name": MAPPED})
 
 
-def rows(quick: bool) -> tuple[Row, ...]:
-    """Return a row for each network; each network fills one IPU."""
+def _memory_rows(quick: bool) -> tuple[Row, ...]:
     return tuple(plan_row(net) for net in (QUICK if quick else NETS))
 
 
-def points(results: Results) -> tuple[Point, ...]:
-    """Return the points of one series per category of data, in MiB."""
+def _memory_points(results: Results) -> tuple[Point, ...]:
     found = []
     for net in NETS:
         result = results.get(plan_row(net).key, {})
@@ -26,15 +26,49 @@ def points(results: Results) -> tuple[Point, ...]:
     return tuple(found)
 
 
-FIGURE: Final = Figure(
+def _tile_points(results: Results) -> tuple[Point, ...]:
+    """Return the number of tiles of each layer; the note has their mean and largest memory."""
+    result = results.get(MAP_ROW.key)
+    if result is None:
+        return ()
+    if "layers" not in result:
+        return (Point("tiles (predicted)", "predicted", MAPPED, None, why_missing(result)),)
+    found = []
+    for layer in result["layers"]:
+        note = (
+            f"{layer['neurons']:,} neurons on {layer['tiles']:,} tiles; {layer['mean_bytes'] / 2**10:,.0f} KiB per tile on average, "
+            f"{layer['largest_bytes'] / 2**10:,.0f} KiB on the fullest"
+        )
+        found.append(Point("tiles (predicted)", "predicted", layer["layer"], float(layer["tiles"]), note))
+    return tuple(found)
+
+
+def _drawing(results: Results) -> str:
+    return str(results.get(MAP_ROW.key, {}).get("svg", ""))
+
+
+MEMORY: Final = Figure(
     "memory",
     "2311.04386",
     "Memory of one IPU by category",
     "Bytes of snnc's program, summed over all tiles (predicted). An IPU (GC200) has 897 MiB.",
     "network",
     "MiB",
-    rows,
-    points,
+    _memory_rows,
+    _memory_points,
     log_y=False,
     stacked=True,
+)
+TILE_MAP: Final = Figure(
+    "tile-map",
+    "2311.04386",
+    "Tile map of one IPU",
+    "Three hidden layers of 978 neurons and the readout on the 1,472 tiles of a GC200 (N-MNIST inputs, capacity 5 %, T = 100, batch 48): "
+    "a colour for each layer, darker with more memory (predicted). Hover over a tile to see its number, neurons and bytes.",
+    "layer",
+    "tiles",
+    lambda _: (MAP_ROW,),
+    _tile_points,
+    log_y=False,
+    picture=_drawing,
 )

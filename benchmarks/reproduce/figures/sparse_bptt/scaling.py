@@ -1,7 +1,8 @@
-"""Figure: weak scaling, with networks that grow with the number of IPUs, up to 64 IPUs."""
+"""Figures: weak scaling (networks that grow with the number of IPUs), strong scaling (networks of a fixed size), and their efficiency."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
@@ -12,29 +13,86 @@ PODS: Final = (32, 64)
 """Numbers of IPUs of a POD64; the paper used up to 16."""
 QUICK: Final = (1, 4, 16)
 SIZES: Final = (2, 4, 8)
+"""Numbers of neurons per tile."""
 QUICK_SIZES: Final = (2, 8)
 POD_SIZE: Final = 2
 NET: Final = "shd-x{}-n{}-a5"
+PROGRAMS: Final = {SNNC: ("snnc's program", "(predicted)"), PUBLISHED: ("the paper's program", "(predicted by a model of it)")}
+"""Program and note in the label of a line, by strategy."""
+FIXED: Final = {"shd-n8-b3-a5": (1, 2, 4, 8, 16), "shd-x4-n8-a5": (4, 8, 16, 32, 64)}
+"""Numbers of IPUs for each network of a fixed size; the first is that of the network in the paper's grid."""
+QUICK_FIXED: Final = {"shd-n8-b3-a5": (1, 4, 16)}
 
 
-def rows(quick: bool) -> tuple[Row, ...]:
-    """Return a row for each program, number of IPUs and number of neurons per tile; 32 and 64 IPUs have two neurons per tile only."""
+def _weak_rows(quick: bool) -> tuple[Row, ...]:
     ipus, sizes = (QUICK, QUICK_SIZES) if quick else (IPUS, SIZES)
     chosen = [(x, n) for x in ipus for n in sizes] + [(x, POD_SIZE) for x in (PODS[1:] if quick else PODS)]
-    return tuple(plan_row(NET.format(x, n), strategy) for x, n in chosen for strategy in (SNNC, PUBLISHED))
+    return tuple(plan_row(NET.format(x, n), strategy) for x, n in chosen for strategy in PROGRAMS)
 
 
-def points(results: Results) -> tuple[Point, ...]:
-    """Return the points of one line per program and number of neurons per tile; x is the number of IPUs."""
+def _weak_points(results: Results) -> tuple[Point, ...]:
     found: list[Point] = []
     for n in SIZES:
         places = [(float(x), NET.format(x, n)) for x in (*IPUS, *PODS)]
-        found += throughput(results, places, SNNC, f"snnc's program, {n} neurons per tile (predicted)")
-        found += throughput(results, places, PUBLISHED, f"the paper's program, {n} neurons per tile (predicted by a model of it)")
+        for strategy, (program, note) in PROGRAMS.items():
+            found += throughput(results, places, strategy, f"{program}, {n} neurons per tile {note}")
     return tuple(found)
 
 
-FIGURE: Final = Figure(
+def strong_row(net: str, ipus: int) -> Row:
+    """Return the row of a network on a number of IPUs; on the network's own number, other figures use the same row."""
+    return plan_row(net, SNNC, None if ipus == FIXED[net][0] else ipus)
+
+
+def _strong_rows(quick: bool) -> tuple[Row, ...]:
+    return tuple(strong_row(net, x) for net, ipus in (QUICK_FIXED if quick else FIXED).items() for x in ipus)
+
+
+def _strong_points(results: Results) -> tuple[Point, ...]:
+    """Return the points of one line per network, and of a line of perfect scaling from its first point."""
+    found: list[Point] = []
+    for net, ipus in FIXED.items():
+        own: list[Point] = []
+        for x in ipus:
+            own += throughput(results, [(float(x), net)], SNNC, f"snnc's program, {_named(net)} (predicted)", None if x == ipus[0] else x)
+        found += own
+        if len(own) > 1 and own[0].y is not None and own[0].x == float(ipus[0]):
+            perfect = f"perfect scaling from the first point of {_named(net).removesuffix(' of about 980')} (predicted)"
+            found += [Point(perfect, "predicted", float(x), own[0].y * x / ipus[0]) for x in (ipus[0], ipus[-1])]
+    return tuple(found)
+
+
+def _named(net: str) -> str:
+    return f"{48 if '-x4-' in net else 12} hidden layers of about 980"
+
+
+def _efficiency_rows(quick: bool) -> tuple[Row, ...]:
+    return (*_weak_rows(quick), *_strong_rows(quick))
+
+
+def _efficiency_points(results: Results) -> tuple[Point, ...]:
+    found: list[Point] = []
+    for n in SIZES:
+        for strategy, who in ((SNNC, "snnc's program"), (PUBLISHED, "the paper's program, by a model of it")):
+            steps = ((x, results.get(plan_row(NET.format(x, n), strategy).key)) for x in (*IPUS, *PODS))
+            found += _efficiencies(f"weak, {n} neurons per tile, {who} (predicted)", steps, strong=False)
+    for net, ipus in FIXED.items():
+        steps = ((x, results.get(strong_row(net, x).key)) for x in ipus)
+        found += _efficiencies(f"strong, snnc's program, {_named(net)} (predicted)", steps, strong=True)
+    return tuple(found)
+
+
+def _efficiencies(series: str, steps: Iterable[tuple[int, object]], *, strong: bool) -> list[Point]:
+    """Return the first step time divided by each step time, in %; for strong scaling, also divided by the ratio of the numbers of IPUs."""
+    known = [(x, float(step["step_ms"])) for x, step in steps if isinstance(step, dict) and step.get("fits")]
+    if len(known) < 2:
+        return []
+    first, ms = known[0]
+    percents = [100 * ms / own * (first / x if strong else 1.0) for x, own in known]
+    return [Point(series, "predicted", float(x), y, f"{own:.3g} ms per step") for (x, own), y in zip(known, percents, strict=True)]
+
+
+WEAK: Final = Figure(
     "scaling",
     "2311.04386",
     "Weak scaling over 1 to 64 IPUs",
@@ -44,7 +102,33 @@ FIGURE: Final = Figure(
     "of IPUs.",
     "IPUs",
     "samples/s",
-    rows,
-    points,
+    _weak_rows,
+    _weak_points,
     log_x=True,
+)
+STRONG: Final = Figure(
+    "strong-scaling",
+    "2311.04386",
+    "Strong scaling over 1 to 64 IPUs",
+    "SHD inputs, T = 100, batch 24, SGD, capacity 5 %: the network that fills one IPU with 8 neurons per tile, and the one that fills "
+    "four, each on that number of IPUs or more. If IPUs wait for each other's spikes, more IPUs do not help.",
+    "IPUs",
+    "samples/s",
+    _strong_rows,
+    _strong_points,
+    log_x=True,
+)
+EFFICIENCY: Final = Figure(
+    "efficiency",
+    "2311.04386",
+    "Scaling efficiency",
+    "For the two figures above; the smallest number of IPUs with a prediction has 100 %. Weak: the step time on that number divided by "
+    "the step time of the larger network on more IPUs. Strong: the same ratio for one network, divided by the ratio of the numbers of "
+    "IPUs.",
+    "IPUs",
+    "efficiency, %",
+    _efficiency_rows,
+    _efficiency_points,
+    log_x=True,
+    log_y=False,
 )

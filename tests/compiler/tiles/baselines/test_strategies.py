@@ -16,8 +16,7 @@ from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.baselines import Assignment, check_strategy, partition
-from snnc.compiler.tiles.baselines.assignment import at_random, each_layer, one_after_the_other, runs_at_random
-from snnc.compiler.tiles.baselines.partition import NeuronFlow
+from snnc.compiler.tiles.baselines.partition import NeuronFlow, at_random, each_layer, one_after_the_other, runs_at_random
 from snnc.compiler.tiles.errors import BaselineTooBigError, NoPartitionerError, StrategyError
 from snnc.compiler.tiles.exchange.traffic import deltas_to_sources, windows_to_blocks
 from snnc.compiler.tiles.prediction.training_step import supersteps

@@ -22,8 +22,8 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.cycles.indexed_cycles import expected_halvings
 from snnc.compiler.tiles.errors import CapacityError, MappingOptionError
-from snnc.compiler.tiles.indexed.halvings import expected_halvings
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnc.compiler.tiles.blocks.cut import Cut
+from snnc.compiler.tiles.blocks.grouping import Cut
 from snnc.compiler.tiles.placement.balance import Balance
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from snnc.compiler.tiles.blocks.cut import Cut
+from snnc.compiler.tiles.blocks.grouping import Cut
 from snnc.compiler.tiles.placement.choices import Choice
 from snnc.compiler.tiles.placement.sharing import POWERS, _allocations, _Costs, _Descent, _LoadedAllocation
 

@@ -15,7 +15,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines import load_target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.blocks.blocks import different_rows
-from snnc.compiler.tiles.blocks.cut import Cuts
+from snnc.compiler.tiles.blocks.grouping import Cuts
 from snnc.compiler.tiles.cycles.block_cycles import step_cycles
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.mapped.network import describe

@@ -1,30 +1,25 @@
-"""Softmax cross entropies of a recorded output: each defines scores of a sequence, and spreads their gradient over the steps."""
+"""Losses with their own name and emitted code: softmax cross entropies of a recorded output, and the squared error of spike counts.
+
+Each defines scores of a sequence and, except ``ce_rate``, distributes the gradient of the scores over the steps.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
-from snnc.compiler.losses.base import Classes, LossPort, Reals
+from snnc.compiler.errors import UnknownLossError
+from snnc.compiler.losses.base import Classes, Loss, LossPort, Reals
 
 
 def cross_entropy(scores: Reals, target: Classes) -> tuple[Reals, Reals]:
-    """Return the cross entropy of each row and its gradient with respect to `scores`.
+    """Return the cross entropy of each row, [..., B], and its gradient with respect to `scores`, [..., B, classes]; not averaged.
 
-    Parameters
-    ----------
-    scores
-        [..., B, classes].
-    target
-        [B]: class indices.
-
-    Returns
-    -------
-    array, array
-        [..., B] and [..., B, classes]; not averaged.
+    `target` contains class indices, [B].
     """
     shifted = scores - scores.max(axis=-1, keepdims=True)
     log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
@@ -34,12 +29,12 @@ def cross_entropy(scores: Reals, target: Classes) -> tuple[Reals, Reals]:
     return -log_p[..., rows, target], gradient
 
 
-class _CrossEntropyOfScores(ABC):
-    """Softmax cross entropy of the scores of a sequence."""
+class _CrossEntropyOfScores:
+    """Softmax cross entropy of the scores of a sequence, by default the sums over time."""
 
-    @abstractmethod
     def scores(self, output: Reals) -> Reals:
         """See :class:`~snnc.compiler.losses.base.Loss`."""
+        return np.asarray(output.sum(axis=0))
 
     def value_and_gradient(self, output: Reals, target: Classes) -> tuple[float, Reals]:
         """See :class:`~snnc.compiler.losses.base.Loss`."""
@@ -61,10 +56,6 @@ class CrossEntropyCount(_CrossEntropyOfScores):
 
     name: ClassVar[str] = "ce_count"
     port: ClassVar[LossPort] = "spikes"
-
-    def scores(self, output: Reals) -> Reals:
-        """Return the counts."""
-        return np.asarray(output.sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -103,7 +94,7 @@ class CrossEntropyMaxMembrane(_CrossEntropyOfScores):
 
 
 @dataclass(frozen=True)
-class CrossEntropyRate:
+class CrossEntropyRate(_CrossEntropyOfScores):
     """Softmax cross entropy of the outputs of every step, averaged over the steps: ``snntorch.functional.ce_rate_loss``."""
 
     name: ClassVar[str] = "ce_rate"
@@ -115,6 +106,43 @@ class CrossEntropyRate:
         gradient /= output.dtype.type(output.shape[0] * output.shape[1])
         return float(loss.mean()), gradient
 
+
+@dataclass(frozen=True)
+class MeanSquaredCount:
+    """snnTorch's ``mse_count_loss``: ``mean((count - wanted)**2) / T`` with ``wanted = int(T * rate)``, over the batch and the classes.
+
+    A rate outside 0 … 1 raises an UnknownLossError.
+    """
+
+    correct_rate: float = 1.0  # share of the steps at which the neuron of the right class should fire
+    incorrect_rate: float = 0.0  # share of the steps at which the neuron of a wrong class should fire
+    name: ClassVar[str] = "mse_count"
+    port: ClassVar[LossPort] = "spikes"
+
+    def __post_init__(self) -> None:
+        for rate in (self.correct_rate, self.incorrect_rate):
+            if not (math.isfinite(rate) and 0 <= rate <= 1):
+                raise UnknownLossError(f"a rate of the loss 'mse_count' is {rate:g}; it must be between 0 and 1.")
+
+    def value_and_gradient(self, output: Reals, target: Classes) -> tuple[float, Reals]:
+        """See :class:`~snnc.compiler.losses.base.Loss`."""
+        steps, batch, classes = output.shape
+        error = self.scores(output) - int(steps * self.incorrect_rate)
+        error[np.arange(batch), target] += int(steps * self.incorrect_rate) - int(steps * self.correct_rate)
+        gradient = error * output.dtype.type(2 / (batch * classes * steps))
+        return float((error * error).mean()) / steps, np.broadcast_to(gradient, output.shape).copy()
+
     def scores(self, output: Reals) -> Reals:
-        """Return the sums over time."""
+        """Return the counts."""
         return np.asarray(output.sum(axis=0))
+
+
+CROSS_ENTROPIES: Final[Mapping[str, type[Loss]]] = {
+    "count": CrossEntropyCount,
+    "steps": CrossEntropyRate,
+    "mean": CrossEntropyMeanMembrane,
+    "max": CrossEntropyMaxMembrane,
+}
+"""Cross entropies by the statistic of an equivalent :class:`~snnc.compiler.losses.term.Term`."""
+LOSSES: Final[tuple[type[Loss], ...]] = (*CROSS_ENTROPIES.values(), MeanSquaredCount)
+"""Losses with their own name; each can be created without arguments."""
