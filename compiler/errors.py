@@ -48,7 +48,7 @@ class BuildError(SnncError, code="SNNC-E401"):
 
 
 class GraphError(SnncError, code="SNNC-E001"):
-    """Base of the errors of a network: its nodes, connections, shapes, values and loss."""
+    """Any error in a network (its nodes, connections, shapes, values or loss); an error has the code of a more specific class."""
 
 
 class UnknownNodeError(GraphError, code="SNNC-E002"):

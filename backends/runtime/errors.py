@@ -6,7 +6,7 @@ from snnc.compiler.errors import SnncError
 
 
 class SessionError(SnncError, code="SNNC-E501"):
-    """Base of the errors of :class:`snnc.backends.session.BackendSession`."""
+    """Any error in running or training a session; an error has the code of a more specific class."""
 
 
 class UnknownNameError(SessionError, code="SNNC-E502"):
@@ -102,7 +102,7 @@ class OptimizerValuesError(SessionError, code="SNNC-E546"):
 
 
 class UnsharedTargetError(SessionError, code="SNNC-E547"):
-    """Several processes were started to train together, but the target cannot sum gradients over processes."""
+    """Several processes were started to train together, but the target or the data do not support it."""
 
 
 class ShareError(SessionError, code="SNNC-E548"):
