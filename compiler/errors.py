@@ -48,7 +48,7 @@ class BuildError(SnncError, code="SNNC-E401"):
 
 
 class GraphError(SnncError, code="SNNC-E001"):
-    """Any error in a network (its nodes, connections, shapes, values or loss); an error has the code of a more specific class."""
+    """Any error in a network (its nodes, connections, shapes, values or loss)."""
 
 
 class UnknownNodeError(GraphError, code="SNNC-E002"):

@@ -6,7 +6,7 @@ from snnc.compiler.errors import SnncError
 
 
 class SessionError(SnncError, code="SNNC-E501"):
-    """Any error in running or training a session; an error has the code of a more specific class."""
+    """Any error in running or training a session."""
 
 
 class UnknownNameError(SessionError, code="SNNC-E502"):

@@ -36,7 +36,7 @@ Every error that a user can fix has its own class and a code that never changes.
 `error: SNNC-E111: …`, and exits with 2 (with 3 if a tool or a GPU is missing from the machine). Programs catch `snnc.SnncError` or one of its
 subclasses. The message says what is wrong, where, with which numbers, and what to do. `SNNC_DEBUG=1` adds a traceback.
 
-A class described as "Base of …" exists to catch a group of errors; the error itself always has the code of a subclass.
+A class described as "Any error …" exists to catch a group of errors; the error itself always has the code of a subclass.
 
 See [terms](terms.md) for words such as *graph*, *port* and *plan*. This page is written by `make_reference.py` from the error classes.
 """

@@ -6,7 +6,7 @@ from snnc.compiler.errors import SnncError
 
 
 class Ann2SnnError(SnncError, code="SNNC-E250"):
-    """Any error in the conversion of a ReLU network; an error has the code of a more specific class."""
+    """Any error in the conversion of a ReLU network."""
 
 
 class NoSpikingFormError(Ann2SnnError, code="SNNC-E251"):

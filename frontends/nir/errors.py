@@ -6,7 +6,7 @@ from snnc.compiler.errors import SnncError
 
 
 class NirError(SnncError, code="SNNC-E700"):
-    """Any error in reading a NIR file; an error has the code of a more specific class."""
+    """Any error in reading a NIR file."""
 
 
 class UnreadableNirError(NirError, code="SNNC-E701"):

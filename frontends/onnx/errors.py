@@ -6,7 +6,7 @@ from snnc.compiler.errors import SnncError
 
 
 class OnnxError(SnncError, code="SNNC-E200"):
-    """Any error in reading an ONNX file; an error has the code of a more specific class."""
+    """Any error in reading an ONNX file."""
 
 
 class UnreadableFileError(OnnxError, code="SNNC-E201"):

@@ -6,7 +6,7 @@ from snnc.compiler.errors import SnncError
 
 
 class OnnxWriteError(SnncError, code="SNNC-E230"):
-    """Any error in writing an ONNX file; an error has the code of a more specific class."""
+    """Any error in writing an ONNX file."""
 
 
 class OnnxFileError(OnnxWriteError, code="SNNC-E231"):
