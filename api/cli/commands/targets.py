@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def targets(
-    name: Annotated[str | None, typer.Argument(help="A machine or a TOML file, to be checked and printed.", metavar="[TARGET]")] = None,
+    name: Annotated[str | None, typer.Argument(help="A machine or a TOML file, to be checked and printed.", metavar="TARGET")] = None,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """List the targets; with the name of a machine, print its TOML file: the numbers that describe the machine, and where they come from.
