@@ -264,7 +264,7 @@ class BackendSession:
         warn_of_differences(self.program)
         order = Order(epochs, first_epoch, self._batch_of_fit(x, y, batch), accumulate, shuffle, self._seed_of_fit(seed, shuffle))
         data = training_data(self.inputs, x, y, order)
-        ranks = sharing(data, self.program, self.engine, distributed)
+        ranks = sharing(data, self.engine, distributed)
         measured = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
         skipped = self.engine.counters().get(SKIPPED, 0)
         stopping, file = Stopping(monitor, patience, min_delta), None if best is None else Path(best)

@@ -195,8 +195,8 @@ def requests_effect(name: str, value: Any, default: Any) -> bool:
 def check_support(target: str, training: bool, given: Mapping[str, Any]) -> None:
     """Refuse options that would have no effect on `target`; `given` contains the values for which :func:`requests_effect` is true.
 
-    Raise OptionTargetError if the target does not accept an option, OptionNeedsLossError if an option only affects training, but there
-    is no loss.
+    Raise OptionTargetError if the target does not accept an option, OptionNeedsLossError if an option only affects training and no
+    loss is given.
     """
     backend = backend_of(target)
     for name, value in given.items():

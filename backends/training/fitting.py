@@ -72,7 +72,7 @@ class FitArguments:
         return Position(self.recipe, plan.first_epoch + plan.epochs, batches, plan.first_epoch, updates=plan.first_epoch * batches)
 
 
-def sharing(data: TrainingData, program: StepProgram, engine: Engine, distributed: bool) -> Ranks | None:
+def sharing(data: TrainingData, engine: Engine, distributed: bool) -> Ranks | None:
     """Return the processes that train together; None if this one trains alone.
 
     Raises
@@ -80,7 +80,6 @@ def sharing(data: TrainingData, program: StepProgram, engine: Engine, distribute
     UnsharedTargetError, ShareError
         The data, the target or the batch cannot be shared by processes.
     """
-    del program
     if not distributed or processes() == 1:
         return None
     if not data.samples:

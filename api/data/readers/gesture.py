@@ -98,7 +98,7 @@ def dvs_gesture(path: str | Path, trials: str | Path | None = None) -> DataSet:
     Raises
     ------
     DataFileError
-        There is no such folder, it has no such files, or a recording has no file of labels.
+        The folder, the list of recordings or a recording does not exist, or a recording has no file of labels.
     DataFormatError
         A file of labels is damaged.
     """

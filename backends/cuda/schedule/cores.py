@@ -105,8 +105,8 @@ class _BlockWork:
 def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
     """Return the predicted seconds of a core with a given shape; see :func:`core_seconds`.
 
-    The code calls the blocks that process the same samples a *cluster*, even if they exchange data through global memory and are no CUDA
-    cluster. If not all clusters of a batch fit on the device, they run in several rounds.
+    The code calls the blocks that process the same samples a *cluster*, even if they are not a CUDA cluster and exchange data through
+    global memory. If not all clusters of a batch fit on the device, they run in several rounds.
     """
     chunks, samples = _chunks(shape, neurons), 8 * shape.groups or 1
     block = _on_tensor_cores(shape, neurons, back, parts) if shape.groups else _in_float32(shape, neurons, back)

@@ -70,7 +70,7 @@ class PoplarExecutor:
                 buffers[name] = now[name].clone()
 
     def destroy(self) -> None:
-        """Do nothing: there is no device to free."""
+        """Do nothing, because the emulator holds no device."""
 
     def _split(self, tensor: torch.Tensor, number: int) -> tuple[torch.Tensor, ...]:
         if tensor.ndim == 0 or tensor.shape[0] % number:
