@@ -375,3 +375,19 @@ def test_a_machine_trains_a_network_in_parts(norm):
             found.append(session.state_dict())
     for name, value in found[0].items():
         np.testing.assert_allclose(found[1][name], value, atol=1e-5, rtol=1e-4, err_msg=name)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_a_small_batch_after_a_large_one_trains_as_on_the_reference(target, monkeypatch):
+    """The vectors of the last layers are longer than its neurons; what lies in the rest must not count."""
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    parts = [snnc.Dense(8), snnc.BatchNorm(), snnc.LIF(0.9), snnc.Dense(4), snnc.BatchNorm(), snnc.LI(0.9)]
+    random = np.random.default_rng(1)
+    x, y = random.random((11, 9, 6)) < 0.4, random.integers(0, 4, 11)
+    found = []
+    for on in (target, "reference"):
+        with snnc.compile(snnc.Sequential(6, *parts, seed=3), on, loss="ce_mean_membrane", optimizer="sgd:0.1") as session:
+            session.fit(x, y, batch=10, shuffle=False)
+            found.append(session.state_dict())
+    for name, value in found[1].items():
+        np.testing.assert_allclose(found[0][name], value, atol=1e-5, err_msg=name)
