@@ -11,6 +11,7 @@ are summed, and each part updates the running statistics. Processes that share a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -138,19 +139,20 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
 
     def _gather(self, batch: NormalisedBatch, target: Array, running: dict[str, Array], first: int, count: int) -> float:
         """Compute the gradients of one part of an update, with its own statistics; return its share of the mean loss of `count` samples."""
-        assert batch.inputs is not None
+        assert batch.inputs is not None, "this process has samples"
+        inputs, engine = batch.inputs, self.engine
         update = self.get_optimizer().updates
         masks = self._masks.of(batch.values.__getitem__, update, first, len(target)) if self._masks.layers else {}
         self._passes.measure(batch, running, masks)
 
         def gather() -> float:
-            assert batch.inputs is not None
-            return self.engine.gather_parts([(batch.inputs, target)], count, first)
+            return engine.gather_parts([(inputs, target)], count, first)
 
         loss = gather()
-        engine = self.engine
-        repeat = isinstance(engine, RepeatingEngine) and self._passes.repeats
-        self._passes.set_sums(batch, (lambda: engine.gather_again(count)) if repeat else gather)
+        if isinstance(engine, RepeatingEngine) and self._passes.repeats:
+            self._passes.set_sums(batch, partial(engine.gather_again, count))
+        else:
+            self._passes.set_sums(batch, gather)
         return loss
 
     def _parameters(self) -> dict[str, Array]:
