@@ -18,13 +18,7 @@ _RUNNING: Final = (MEAN, VARIANCE)
 
 
 class ModuleNorms:
-    """Runs the passes of a batch (:mod:`snnc.backends.training.updates.norm_passes`) on the engine of a module.
-
-    Raises
-    ------
-    NormalisationError
-        A gain or bias is not learned.
-    """
+    """Runs the passes of a batch (:mod:`snnc.backends.training.updates.norm_passes`) on the engine of a module."""
 
     def __init__(self, engine: SequenceEngine, program: StepProgram) -> None:
         self._engine = engine

@@ -4,8 +4,8 @@ Normalisations of one *level* do not depend on each other; each one of a later l
 
 1. For each level, from the first: run forward with the statistics of earlier levels, and compute the statistics of this level.
 2. Run forward with all statistics. For each level, from the last: run backward. The gradients of gain and bias are the two sums that
-   the gradient through the statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`). If each step has its own statistics,
-   compute these sums from the adjoints of the normalised values, which the target stores.
+   the gradient through the statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`). If each step has its own statistics, or
+   gain or bias is not trained, compute these sums from the adjoints of the normalised values, which the target stores.
 3. Run backward again with all sums.
 
 With L levels, these are L + 1 forward and L + 1 backward passes.
@@ -56,9 +56,9 @@ class NormalisedBatch:
 
     def __post_init__(self) -> None:
         self.normalised: dict[str, Array] = {}
-        """Output -> values normalised with the statistics of the batch, [T, B, *shape]; only for statistics of each step."""
+        """Output -> values normalised with the statistics of the batch, [T, B, *shape]; only if adjoints are summed."""
         self.deviation: dict[str, Array] = {}
-        """Output -> the divisor, the square root of variance + eps; only for statistics of each step."""
+        """Output -> the divisor, the square root of variance + eps; only if adjoints are summed."""
         self.counts: dict[str, int] = {}
         """Output -> number of values in a mean."""
 
@@ -135,7 +135,7 @@ class NormPasses:
                 for measured in of_steps[:, 0]:
                     now = (1 - momentum) * now + momentum * np.broadcast_to(measured, layer.shape).reshape(now.shape)
                 running[layer.parameters[name]] = now.astype(np.float32)
-            if layer.inputs:
+            if layer.summed:
                 batch.deviation[layer.output] = np.sqrt(variance + eps)
                 batch.normalised[layer.output] = (x - mean) / batch.deviation[layer.output]
             self._set_for_update(layer, batch, dict(zip((MEAN, VARIANCE), (mean, variance), strict=True)))
@@ -167,7 +167,7 @@ class NormPasses:
 
     def _set_adjoint_sums(self, layer: NormLayer, batch: NormalisedBatch) -> None:
         """Set the sums needed for the gradient through the statistics of a layer, divided by minus the number of values in a mean."""
-        if layer.inputs:
+        if layer.summed:
             assert layer.adjoint is not None
             x = batch.normalised[layer.output]
             stored = np.zeros_like(x) if batch.inputs is None else self.engine.adjoint_of(layer.adjoint)

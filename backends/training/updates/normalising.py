@@ -44,7 +44,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
     Raises
     ------
     NormalisationError
-        A gain or bias is not trained, or the engine cannot separate gradients from updates.
+        The engine cannot separate gradients from updates.
     """
 
     def __init__(self, engine: Engine, program: StepProgram) -> None:

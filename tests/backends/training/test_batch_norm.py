@@ -1,6 +1,7 @@
 """Batch normalisation over samples, steps and space, with training compared with PyTorch's autograd."""
 
 from dataclasses import replace
+from fnmatch import fnmatch
 
 import numpy as np
 import pytest
@@ -159,12 +160,31 @@ def test_one_value_of_a_channel_has_no_statistics():
         session.fit(np.ones((1, 1, 4)), [0])
 
 
-def test_frozen_gains_and_modules_on_machines_are_refused():
+@pytest.mark.parametrize("frozen", ["*batchnorm.weight", "lif_to_lif2_batchnorm.*", "input_to_lif*"])
+@pytest.mark.parametrize("target", ["reference", "cpu", "cuda", "gc200"])
+def test_gain_and_bias_may_be_frozen(target, frozen, monkeypatch):
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    x, y = data()
+    options = {**TRAINING, "optimizer": snnc.SGD(0.5, groups=(snnc.Group(frozen, frozen=True),))}
+    with snnc.compile(network(), target, steps=STEPS, batch=BATCH, **options) as session:
+        theirs = Theirs(session.state_dict())
+        for name, ours in PLACES.items():
+            theirs.get_parameter(name).requires_grad_(not fnmatch(ours, frozen))
+        optimizer = torch.optim.SGD(theirs.parameters(), 0.5)
+        for _ in range(3):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(theirs(torch.tensor(x.swapaxes(0, 1).copy())), torch.tensor(y)).backward()
+            optimizer.step()
+        session.fit(x, y, epochs=3, batch=BATCH, shuffle=False)
+        found = session.state_dict()
+    for name, ours in PLACES.items():
+        wanted = theirs.state_dict()[name].numpy()
+        np.testing.assert_allclose(found[ours].reshape(wanted.shape), wanted, atol=1e-4, rtol=1e-4, err_msg=name)
+
+
+def test_modules_on_machines_are_refused():
     from snnc.torch import Module
 
-    frozen = snnc.SGD(0.1, groups=(snnc.Group("*batchnorm.weight", frozen=True),))
-    with pytest.raises(NormalisationError, match="must both be trained"):
-        snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=frozen)
     with pytest.raises(NormalisationError, match="module on a machine"):
         Module(network(), target="gc200", steps=STEPS)
 
