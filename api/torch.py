@@ -20,24 +20,27 @@ from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import PROCESSOR
 from snnc.backends.runtime.errors import TorchTensorError, UnknownNameError
 from snnc.backends.runtime.events import Events
+from snnc.backends.training.updates.norm_layers import trains_normalised
 from snnc.backends.training.updates.run_values import GradientWindow
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.graph_text import headline
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.statistics import visible
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.driver.learnable import with_learnable
 from snnc.driver.loading import Model, as_graph
 from snnc.errors import OptionTargetError
 from snnc.options.compile_options import options as make_options
 from snnc.torch_machine import MachineRun
+from snnc.torch_norms import ModuleNorms, put
 from snnc.torch_program import Adjoined, ModuleRecipe, adjoined, chosen_outputs, opened
 
 Input: TypeAlias = "torch.Tensor | Events"
 """Types of an input with the shape [T, B, *shape]."""
 
 
-_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_window")
+_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_norms", "_window")
 """Attributes with the program and its engine; copies and pickles omit them and build them again."""
 
 
@@ -49,6 +52,9 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     forward pass first. On a GPU, the module's parameters, inputs and outputs are tensors on the device; the program reads and writes them
     in place, in torch's current stream and without blocking the host. If a spike input on a GPU contains a value other than 0 or 1, the
     output is NaN, and a later forward pass raises an error.
+
+    In ``train()`` mode, dropout layers draw masks, and batch normalisations use the statistics of the batch and update the running
+    statistics, which are buffers; in ``eval()`` mode, nothing is dropped and the running statistics apply.
 
     Modules can be copied, pickled and passed to other processes: a copy builds its program when it first runs.
 
@@ -221,8 +227,11 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     def _open(self) -> None:
         engine, self._folder = opened(self._recipe.graph, self.program, self._recipe.options, self._device.index)
         self._machine: MachineRun | None = None
+        self._norms: ModuleNorms | None = None
         if isinstance(engine, SequenceEngine):
             self._engine = engine
+            if trains_normalised(self.program):
+                self._norms = ModuleNorms(engine, self.program)
         else:
             self._machine = MachineRun(engine, self._adjoined)
         self._window = GradientWindow(self.program, engine)
@@ -232,7 +241,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._process = os.getpid()
 
     def _given(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
-        infos = self.program.inputs
+        infos = visible(self.program).inputs
         by_name = inputs if isinstance(inputs, Mapping) else {infos[0].label: inputs}
         if set(by_name) != {i.label for i in infos}:
             raise UnknownNameError(
@@ -264,10 +273,11 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             else:
                 home.register_buffer(last, value)
 
-    def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
-        """Run forward with these parameters and the dropout masks of draw number `masks` (None: no dropout).
+    def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None, first: bool) -> torch.Tensor:
+        """Run forward with these parameters, in ``train()`` mode with the dropout masks of draw number `masks`; None: ``eval()`` mode.
 
-        The next :meth:`_go_back` is the backward pass of this run.
+        The next :meth:`_go_back` is the backward pass of this run. If it is the `first` run of a batch in ``train()`` mode, update the
+        running statistics of batch normalisations.
         """
         if self._machine is not None:
             found = self._machine.run(given, values, masks)
@@ -275,7 +285,16 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             return found
         for name, value in values.items():
             self._give(name, value)
-        self._engine.run_forward({name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()}, masks)
+        inputs = {name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()}
+        if self._norms is not None and masks is None:
+            inputs = self._norms.in_eval(inputs)
+        elif self._norms is not None and masks is not None:
+            inputs, running = self._norms.in_train(inputs, masks)
+            for name, value in running.items() if first else ():
+                home, last = self._places[name]
+                put(getattr(home, last), value)
+        self._masks = masks
+        self._engine.run_forward(inputs, masks)
         self._runs += 1
         steps, batch = next(iter(given.values())).shape[:2]
         return self._take(self._adjoined.output.record, (steps, batch, *self._adjoined.output.shape))
@@ -287,9 +306,17 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             return self._machine.go_back(adjoint, [name for name in self._places if name in learned])
         self._give(f"d_{self._adjoined.output.record}", adjoint)
         self._engine.run_backward()
+        if self._norms is not None:
+            self._norms.go_back(lambda inputs: self._run_again(inputs, adjoint))
         gradients = {name: self._take(f"d_{name}", self.program.parameters[name].value.shape) for name in self._places if name in learned}
         shapes = {i.id: (steps, batch, *i.shape) for i in self.program.inputs}
         return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._adjoined.input_adjoints.items()}
+
+    def _run_again(self, inputs: Mapping[str, Any], adjoint: torch.Tensor) -> None:
+        """Run forward and backward again after a change of parameters in the engine."""
+        self._engine.run_forward(inputs, self._masks)
+        self._give(f"d_{self._adjoined.output.record}", adjoint)
+        self._engine.run_backward()
 
     def _give(self, name: str, value: torch.Tensor) -> None:
         """Let the program read a tensor, in place if it is contiguous, float32 and on the device of the program, otherwise as a copy.
@@ -337,11 +364,14 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
     def forward(ctx: Any, module: Module, given: dict[str, Input], *tensors: torch.Tensor | None) -> torch.Tensor:
         ctx.module, ctx.names = module, list(given)
         ctx.events = {name: value for name, value in given.items() if isinstance(value, Events)}
-        ctx.save_for_backward(*tensors)
         with module._in_torch_stream():
             ctx.masks = module._drawn if module.training else None
             module._drawn += module.training
-            found = module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
+            values = dict(zip(module._places, tensors[len(given) :], strict=True))
+            # In train() mode, running statistics change after each forward pass, and the backward pass does not read them.
+            unread = module._norms.running if module._norms is not None and module.training else frozenset()
+            ctx.save_for_backward(*tensors[: len(given)], *(None if name in unread else value for name, value in values.items()))
+            found = module._run(given, values, ctx.masks, first=True)
             ctx.run = module._runs
         return found
 
@@ -352,7 +382,8 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         given = {name: ctx.events.get(name, tensor) for name, tensor in zip(ctx.names, tensors[: len(ctx.names)], strict=True)}
         with module._in_torch_stream():
             if module._runs != ctx.run:
-                module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
+                values = dict(zip(module._places, tensors[len(given) :], strict=True))
+                module._run(given, {name: value for name, value in values.items() if value is not None}, ctx.masks, first=False)
             gradients, of_inputs = module._go_back(adjoint, adjoint.shape[0], adjoint.shape[1])
         inputs = (of_inputs.get(name) if needed else None for name, needed in zip(given, ctx.needs_input_grad[2:], strict=False))
         return (None, None, *inputs, *(gradients.get(name) for name in module._places))

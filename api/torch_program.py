@@ -90,10 +90,10 @@ def chosen_outputs(graph: Graph, wanted: str | Sequence[str] | None) -> tuple[st
 def adjoined(recipe: ModuleRecipe) -> Adjoined:
     """Lower the network of a module to a program with an external loss."""
     graph, names, options = recipe.graph, recipe.outputs, recipe.options
-    if normalised(graph):
+    if normalised(graph) and not options.backend.native:
         raise NormalisationError(
-            f"{normalised(graph)[0]!r} normalises over a batch, but a module of PyTorch would not do so in training; train in "
-            "snnc.compile(...), or use torch.nn normalisation between two modules."
+            f"{normalised(graph)[0]!r} normalises over a batch, but the program of a module on a machine runs each batch only once; use "
+            "the targets 'cpu' or 'cuda', train in snnc.compile(...), or use torch.nn normalisation between two modules."
         )
     ports = port_map(graph)
     shapes = tuple(ports[name, "in"].shape for name in names)

@@ -9,7 +9,7 @@ from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.neurons import SHORT
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.cpu.statements import BlockStatement, CollapsedReadout, earlier_step, gradient_of, to_earlier_step
-from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
+from snnc.backends.native.row_buffers import LINE, ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
 from snnc.backends.native.windows import windows_expression
@@ -239,6 +239,8 @@ class Statements:
                 arguments.append(f"{parameter}.gradient(w.index)")
         self.start += [f"d_{s}.clear(w, 0);" for s in op.states]
         self.backward.append(f"{op.population}_backward({', '.join(('rows', *arguments))});")
+        # At the zeros of the padding an adjoint may be nonzero or not finite, but sums over outputs read whole lines.
+        self.backward += [f"d_{i}.clear_padding(w, t);" for i in op.currents if self.storage.size(i) % LINE]
         self.backward += [f"d_{o}.clear(w, t);" for o in op.outputs]
         if self._info(op).label in watched(self.storage.program):
             self._show_adjoint(f"d_{op.population}", op.currents[0])

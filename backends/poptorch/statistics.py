@@ -56,13 +56,7 @@ class PackagedNorm:
 
 
 def packaged_norms(program: StepProgram) -> tuple[PackagedNorm, ...]:
-    """Return the normalisations of a program with a loss.
-
-    Raises
-    ------
-    NormalisationError
-        A gain or bias is not trained.
-    """
+    """Return the normalisations of a program with a loss."""
     outputs = {output.id: output for output in program.outputs}
     return tuple(PackagedNorm(layer, outputs[layer.output]) for layer in norm_layers(program))
 
@@ -83,6 +77,11 @@ def check_packaged(program: StepProgram, samples: int) -> None:
                 f"{layer.label!r} has statistics of each step, which a package for PopTorch cannot train: they are inputs of the network, "
                 "[steps, batch, neurons], which the host computes between passes, but PopTorch calls the operation only once. Use "
                 "statistics over all steps (each_step=False), or compile for the machine itself."
+            )
+        if layer.summed:
+            raise NormalisationError(
+                f"the gain or the bias after {layer.label!r} is not trained, but in a package their gradients are the sums for the "
+                "gradient through the statistics. Remove them from the frozen groups of the optimiser, or compile for the machine itself."
             )
         if samples:  # the sizes are known
             layer.require_two_values(layer.values_per_channel(samples))

@@ -11,6 +11,7 @@ import networkx as nx
 from snnc.compiler.errors import StatisticsCycleError
 from snnc.compiler.ir.connections import PopulationLink, recurrent
 from snnc.compiler.ir.graph import Graph, Input, Output, Population
+from snnc.compiler.ir.step_operations import NeuronAdjoint
 from snnc.compiler.ir.step_program import OutputInfo, StepProgram
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.neurons.library.batch_norm import PORTS, is_batch_norm, normalises_each_step, with_ports
@@ -68,10 +69,11 @@ def statistics_outputs(program: StepProgram) -> dict[str, OutputInfo]:
 def measured_outputs(program: StepProgram) -> dict[str, OutputInfo]:
     """Return the outputs of :func:`statistics_outputs` whose statistics are computed over all steps together.
 
-    A program can compute these statistics without sending every value to the host.
+    A program can compute these statistics without sending every value to the host, unless sums over the values follow
+    (:func:`summed_adjoints`).
     """
-    given = statistics_inputs(program)
-    return {id_: output for id_, output in statistics_outputs(program).items() if id_ not in given}
+    summed = summed_adjoints(program)
+    return {id_: output for id_, output in statistics_outputs(program).items() if id_ not in summed}
 
 
 def statistics_inputs(program: StepProgram) -> dict[str, tuple[str, ...]]:
@@ -79,6 +81,18 @@ def statistics_inputs(program: StepProgram) -> dict[str, tuple[str, ...]]:
     norms = {p.id: p for p in program.populations if normalises_each_step(p.model) and len(p.ports) > 1}
     into = {(c.target, c.port): c.source for c in program.connections}
     return {id_: tuple(into[id_, port] for port in range(1, len(p.ports))) for id_, p in norms.items()}
+
+
+def summed_adjoints(program: StepProgram) -> frozenset[str]:
+    """Return the normalisations for whose gradients adjoints are summed, because no gradients of gain and bias are these sums.
+
+    Each step has its own statistics, or the gain or the bias after the normalisation is not trained.
+    """
+    learned = {op.parameter for op in program.update}
+    after = [c for c in program.connections if c.source in statistics_outputs(program)]
+    frozen = {c.source for c in after if not {c.weight, c.bias} <= learned}
+    passed = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
+    return frozenset(statistics_inputs(program)) | (frozen & passed)
 
 
 def levels_of(program: StepProgram) -> Mapping[str, int]:
@@ -106,8 +120,8 @@ def passes_of(program: StepProgram) -> int:
 def watched(program: StepProgram) -> frozenset[str]:
     """Return the labels of populations for which the adjoints of currents are stored at every step, as ``d_<id>``."""
     relays = program.loss.relays if isinstance(program.loss, ExternalLoss) else ()
-    inputs = statistics_inputs(program)
-    return frozenset(relays) | {p.label for p in program.populations if p.id in inputs}
+    summed = summed_adjoints(program)
+    return frozenset(relays) | {p.label for p in program.populations if p.id in summed}
 
 
 def visible(program: StepProgram) -> StepProgram:

@@ -10,7 +10,7 @@ from snnc.backends.runtime.errors import NormalisationError
 from snnc.compiler.ir.graph import Shape
 from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.lowering.statistics import levels_of, statistics_inputs, statistics_outputs
+from snnc.compiler.lowering.statistics import levels_of, statistics_inputs, statistics_outputs, summed_adjoints
 from snnc.compiler.neurons.library.batch_norm import is_batch_norm
 
 
@@ -36,6 +36,8 @@ class NormLayer:
         Ids of the inputs with the statistics of each step, in the order of the ports; empty if all steps share one set of statistics.
     adjoint
         Tensor with the adjoint of the current; None if no gradient passes the layer.
+    summed
+        Whether adjoints are summed for the gradient through the statistics; otherwise the gradients of gain and bias are these sums.
     """
 
     label: str
@@ -49,6 +51,7 @@ class NormLayer:
     axes: tuple[int, ...]
     inputs: tuple[str, ...]
     adjoint: str | None
+    summed: bool
 
     @property
     def shared(self) -> tuple[int, ...]:
@@ -79,28 +82,16 @@ def trains_normalised(program: StepProgram) -> bool:
 
 
 def norm_layers(program: StepProgram) -> tuple[NormLayer, ...]:
-    """Return the normalisations of a program with a loss.
-
-    Raises
-    ------
-    NormalisationError
-        A gain or bias is not trained.
-    """
+    """Return the normalisations of a program with a loss."""
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
     outputs, inputs, levels = statistics_outputs(program), statistics_inputs(program), levels_of(program)
     passed = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
-    learned = {op.parameter for op in program.update}
+    summed = summed_adjoints(program)
     found = []
     for info in program.populations:
         if not is_batch_norm(info.model):
             continue
-        after = [c for c in program.connections if c.source == info.id]
-        if len(after) != 1 or not {after[0].weight, after[0].bias} <= learned:
-            raise NormalisationError(
-                f"the gain and the bias after {info.label!r} must both be trained: the gradient through its statistics needs theirs. "
-                "Remove them from the frozen groups of the optimiser."
-            )
-        (scaled,) = after
+        (scaled,) = (c for c in program.connections if c.source == info.id)
         assert scaled.weight is not None
         assert scaled.bias is not None
         kernel = info.kernel
@@ -111,5 +102,6 @@ def norm_layers(program: StepProgram) -> tuple[NormLayer, ...]:
         axes = (*(() if given else (0,)), 1, *(axis + 2 for axis in shared))
         adjoint = f"d_{info.id}" if info.id in passed else None
         gain, bias = scaled.weight, scaled.bias
-        found.append(NormLayer(info.label, info.id, info.shape, levels[info.id], output, names, gain, bias, axes, given, adjoint))
+        ids = info.label, info.id, info.shape
+        found.append(NormLayer(*ids, levels[info.id], output, names, gain, bias, axes, given, adjoint, info.id in summed))
     return tuple(found)

@@ -6,7 +6,7 @@ import atexit
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import numpy as np
 from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, SharingEngine
 from snnc.backends.runtime.errors import RanksDifferError, RanksGroupError, ShareError, UnsharedTargetError
 from snnc.backends.runtime.targets import as_targets
+from snnc.backends.training.updates.normalising import NormalisingEngine
 from snnc.compiler.errors import ToolMissingError
 
 _ENVIRONMENT: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -29,6 +30,8 @@ class Ranks:
     ----------
     engine
         Engine whose gradients are summed. No data are exchanged before :meth:`begin`, which detects differences between the engines.
+    normalising
+        Engine around it that computes the statistics of each batch; None: the network has no batch normalisation.
 
     Raises
     ------
@@ -36,8 +39,11 @@ class Ranks:
         The processes cannot communicate.
     """
 
-    def __init__(self, engine: SharingEngine) -> None:
+    def __init__(self, engine: SharingEngine, normalising: NormalisingEngine | None = None) -> None:
         self.engine = engine
+        self._gathering = normalising or engine
+        if normalising is not None:
+            normalising.share_batches(self.total)
         self._torch, self._group = _joined(engine.device)
         self.rank: int = self._group.get_rank()
         self.size: int = self._group.get_world_size()
@@ -72,6 +78,18 @@ class Ranks:
         self._compare(settings, repr(schedule).encode())
         self._compare("the labels (each process must get all samples, and runs its share of every batch)", _bytes(as_targets(labels)))
         self._accept_leader()
+
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`; `parts` are those of this process."""
+        return self._gathering.gather_parts(parts, samples, first)
+
+    def total(self, values: Array) -> Array:
+        """Return the sum of `values`, with the same shape in all processes, as float64."""
+        summed = self._torch.from_numpy(np.array(values, dtype=np.float64)).to(self._device)
+        with self._talking():
+            self._group.all_reduce(summed)
+        found: Array = summed.cpu().numpy()
+        return found
 
     def update(self, loss: float, some: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
         """Sum the gradients and losses of all processes and make the update; return the loss, and whether any process must stop.
@@ -205,14 +223,16 @@ def ranks_for(engine: Engine, batch: int) -> Ranks | None:
     size = processes()
     if size == 1:
         return None
-    if engine.batch is not None or not isinstance(engine, SharingEngine):
+    normalising = engine if isinstance(engine, NormalisingEngine) else None
+    sharing: Engine = engine if normalising is None else normalising.engine
+    if engine.batch is not None or not isinstance(sharing, SharingEngine):
         raise UnsharedTargetError(
             f"{size} processes were started to train together, but only the targets 'cpu' and 'cuda' sum gradients over processes. Use "
             f"one of these, {_HELP}."
         )
     if batch < size:
         raise ShareError(f"a batch of {batch} samples cannot be shared by {size} processes; use a larger batch or fewer processes.")
-    return Ranks(engine)
+    return Ranks(sharing, normalising)
 
 
 def processes() -> int:

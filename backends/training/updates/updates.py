@@ -56,7 +56,7 @@ class Updates:
         """Make the update of a batch, and return its loss."""
         mine, parts = self._mine(batch), self._parts(batch, upcoming)
         if self.ranks is not None:
-            loss = self.ranks.engine.gather_parts(parts, batch.count, int(mine[0]) if len(mine) else 0)
+            loss = self.ranks.gather_parts(parts, batch.count, int(mine[0]) if len(mine) else 0)
             loss, self._agreed = self.ranks.update(loss, len(mine) > 0, learning_rate, self.stop_requested())
             return loss
         if self._gathering is not None:

@@ -46,6 +46,11 @@ public:
   /// Returns the number of elements in all rows of a worker at a step, which are contiguous.
   std::size_t share(const Worker &w) const { return static_cast<std::size_t>(w.count) * stride; }
   void clear(const Worker &w, int t) { std::memset(row(t, w.first), 0, share(w) * sizeof(T)); }
+  /// Clears the elements after the last value of each row.
+  void clear_padding(const Worker &w, int t) {
+    for (int b = w.first; b < w.first + w.count; ++b)
+      std::memset(row(t, b) + size, 0, (padded(size) - size) * sizeof(T));
+  }
 
   const std::size_t size, stride;
   const int past;

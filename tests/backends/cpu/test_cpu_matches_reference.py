@@ -15,6 +15,7 @@ from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
 from nets import NETS, dense, of_model
 from poplar_projects import hostile, several_inputs
 
+import snnc
 from snnc.backends.cpu.collapse import collapsed
 from snnc.backends.native.library import NativeError
 from snnc.backends.native.storage import SequenceStorage
@@ -129,3 +130,23 @@ def test_other_readouts_run_step_by_step(loss):
     assert collapsed(SequenceStorage(lower(wide(np.random.default_rng(3), LI(0.9)), loss=parse_loss(loss), optimizer=SGD(1e-2)))) is None
     spiking = lower(wide(np.random.default_rng(3), LIF(0.9)), loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2))
     assert collapsed(SequenceStorage(spiking)) is None
+
+
+def test_a_neuron_that_is_undefined_at_zero_trains_with_a_single_sample_and_a_clipped_norm():
+    """The five neurons occupy a vector of sixteen, whose rest has currents of 0."""
+    random = np.random.default_rng(2)
+    net = snnc.Network("inverse")
+    layers = [snnc.LI(0.9), neuron("Inverse", equations="y = 1 / i", output="y"), snnc.LI()]
+    before = net.input(4, kind="values")
+    for width, model in zip((6, 5, 3), layers, strict=True):
+        layer = net.population(width, model)
+        net.connect(before, layer, snnc.Dense(bias=False, init=random.random((width, before.shape[0]))))
+        before = layer
+    x, y = random.random((4, 7, 4)), np.arange(4) % 3
+    found = []
+    for target in ("cpu", "reference"):
+        with snnc.compile(net, target, loss="ce_mean_membrane", optimizer="sgd:0.1,clip_norm=0.1") as session:
+            session.fit(x, y, batch=1, shuffle=False)
+            found.append(session.state_dict())
+    for name, value in found[1].items():
+        np.testing.assert_allclose(found[0][name], value, atol=1e-5, err_msg=name)

@@ -246,7 +246,7 @@ def test_only_the_last_pass_counts_dropped_spikes(tmp_path):
     ("norm", "optimizer", "sizes", "message"),
     [
         (snnc.BatchNorm(each_step=True), "sgd:0.1", (STEPS, BATCH), "statistics of each step, which a package"),
-        (NORM, snnc.SGD(0.1, groups=(snnc.Group("*batchnorm.weight", frozen=True),)), (STEPS, BATCH), "must both be trained"),
+        (NORM, snnc.SGD(0.1, groups=(snnc.Group("*batchnorm.weight", frozen=True),)), (STEPS, BATCH), "is not trained, but in a package"),
         (NORM, "sgd:0.1", (1, 1), "one value per channel"),
     ],
     ids=["each step", "frozen gain", "one value"],

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import cpu_projects
 import cuda_projects
 import numpy as np
 from nets import join, learnable, linear, recurrent
 
+import snnc
 from snnc.backends.session import BackendSession
 from snnc.backends.training.updates.masks import masks_of
 from snnc.compiler.ir.graph import Graph, Input, Output, Population
@@ -50,6 +52,13 @@ def dropping(random):
     return graph
 
 
+def normalised(random, each_step=False):
+    """Two batch normalisations after one another, and a dropout layer between them."""
+    norm = snnc.BatchNorm(momentum=0.3, each_step=each_step)
+    parts = [snnc.Dense(8), norm, snnc.LIF(0.9), snnc.Dropout(0.25, seed=3), snnc.Dense(4), norm, snnc.LI(0.9)]
+    return snnc.Sequential(6, *parts, seed=int(random.integers(99)))
+
+
 CASES = {
     "learned neurons": Case(learnable, Adam(1e-2)),
     "in parts": Case(recurrent, SGD(1e-2, 0.9), "mse_count:0.8,0.1", fit={"accumulate": 2, "batch": 7}),
@@ -57,11 +66,24 @@ CASES = {
     "dropout": Case(dropping, SGD(1e-2, 0.9), fit={"accumulate": 2}),
     "on a device": Case(recurrent, Adam(1e-2), target="cuda"),
 }
+NORMALISED = {
+    "normalised": Case(normalised, SGD(1e-2, 0.9)),
+    "scaled and normalised": Case(normalised, SGD(1e-2, 0.9, loss_scale=LossScale(2.0**10, interval=2))),
+    "normalised at each step": Case(partial(normalised, each_step=True), SGD(1e-2, 0.9), fit={"batch": 7}),
+    "normalised in parts": Case(normalised, SGD(1e-2, 0.9), fit={"accumulate": 2, "batch": 7}),
+}
+"""Cases of networks with batch normalisation."""
 
 
 @contextmanager
 def session_of(name, program=None):
     """A session of the case, or of another program."""
+    if name in NORMALISED:
+        case = NORMALISED[name]
+        net = case.make(np.random.default_rng(3))
+        with snnc.compile(net, case.target, loss=case.loss, optimizer=case.optimizer, threads=1) as session:
+            yield session
+        return
     case = CASES[name]
     program = program or case.program()
     opened = cuda_projects.opened(program) if case.target == "cuda" else cpu_projects.opened(program, threads=1)
@@ -82,7 +104,7 @@ def fitted(name, disturbed=False, **options):
         x, y = samples_of(session.program)
         if disturbed:
             session.fit(x, y, batch=SAMPLES, distributed=False)
-        history = session.fit(x, y, **{"epochs": 2, "batch": BATCH, **CASES[name].fit, **options})
+        history = session.fit(x, y, **{"epochs": 2, "batch": BATCH, **(CASES | NORMALISED)[name].fit, **options})
         kept = session.engine.get_optimizer()
         moments = {f"{moment} of {n}": value for moment, values in kept.moments.items() for n, value in values.items()}
         return session.state_dict() | moments | {"updates": np.array(kept.updates)}, np.array(history.batch_losses)

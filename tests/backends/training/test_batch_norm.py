@@ -1,11 +1,12 @@
 """Batch normalisation over samples, steps and space, with training compared with PyTorch's autograd."""
 
 from dataclasses import replace
+from fnmatch import fnmatch
 
 import numpy as np
 import pytest
 from frameworks import torch
-from torch_spikes import fast_sigmoid_spike
+from normalised_nets import BATCH, CLASSES, NORM, NORM_OF_STEPS, PLACES, STEPS, Theirs, data, network
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
@@ -13,89 +14,8 @@ from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import NormalisationError
 from snnc.compiler.errors import NeuronDefinitionError, StatisticsCycleError
 
-STEPS, BATCH, CLASSES, UPDATES = 5, 4, 3, 6
-SPIKE = fast_sigmoid_spike()
-GAIN, MOMENTUM, EPS = 0.7, 0.3, 1e-3
-NORM = snnc.BatchNorm(gain=GAIN, momentum=MOMENTUM, eps=EPS)
-NORM_OF_STEPS = snnc.BatchNorm(gain=GAIN, momentum=MOMENTUM, eps=EPS, each_step=True)
+UPDATES = 6
 TRAINING = {"loss": "ce_mean_membrane", "optimizer": "sgd:0.5", "surrogate": "fast_sigmoid"}
-
-
-def network(dropout=False, norm=NORM):
-    """Two normalised layers after one another, the first with channels, the second without space."""
-    parts = [snnc.Dropout(0.3, 5)] if dropout else []
-    return snnc.Sequential(
-        (2, 6, 6),
-        snnc.Conv(3, 3),
-        norm,
-        snnc.LIF(beta=0.8),
-        snnc.MaxPool(2),
-        snnc.Dense(7),
-        norm,
-        snnc.LIF(beta=0.7, threshold=0.6),
-        *parts,
-        snnc.Dense(CLASSES),
-        snnc.LI(beta=0.9),
-        seed=2,
-    )
-
-
-def data(seed=0, samples=BATCH):
-    generator = np.random.default_rng(seed)
-    return (generator.random((samples, STEPS, 2, 6, 6)) < 0.4).astype(np.float32), np.arange(samples) % CLASSES
-
-
-class Theirs(torch.nn.Module):
-    """The same in PyTorch, layer by layer, as SpikingJelly's step mode "m" runs it."""
-
-    def __init__(self, weights, each_step=False):
-        super().__init__()
-        self.conv, self.fc1, self.fc2 = torch.nn.Conv2d(2, 3, 3), torch.nn.Linear(12, 7), torch.nn.Linear(7, CLASSES)
-        self.bn1, self.bn2 = (kind(n, EPS, MOMENTUM) for kind, n in ((torch.nn.BatchNorm2d, 3), (torch.nn.BatchNorm1d, 7)))
-        self.each_step = each_step
-        for name, ours in PLACES.items():
-            module, _, what = name.partition(".")
-            with torch.no_grad():
-                tensor = getattr(getattr(self, module), what)
-                tensor.copy_(torch.tensor(weights[ours]).reshape(tensor.shape))
-
-    def neurons(self, x, beta, threshold):
-        v, found = torch.zeros_like(x[0]), []
-        for current in x:
-            v = beta * v + current - (v > threshold).float() * threshold
-            found.append(SPIKE(v - threshold))
-        return torch.stack(found)
-
-    def forward(self, x, mask=1):
-        steps, batch = x.shape[:2]
-
-        def over(layer, x):
-            if self.each_step and layer in (self.bn1, self.bn2):
-                return torch.stack([layer(step) for step in x])
-            return layer(x.flatten(0, 1)).unflatten(0, (steps, batch))
-
-        s = self.neurons(over(self.bn1, over(self.conv, x)), 0.8, 1.0)
-        s = over(lambda x: torch.nn.functional.max_pool2d(x, 2).flatten(1), s)
-        s = self.neurons(over(self.bn2, over(self.fc1, s)), 0.7, 0.6)
-        current, v, total = over(self.fc2, s * mask), 0, 0
-        for t in range(steps):
-            v = 0.9 * v + current[t]
-            total = total + v
-        return total / steps
-
-
-PLACES = {
-    "conv.weight": "input_to_lif_conv.weight",
-    "conv.bias": "input_to_lif_conv.bias",
-    "bn1.weight": "input_to_lif_batchnorm.weight",
-    "bn1.bias": "input_to_lif_batchnorm.bias",
-    "fc1.weight": "lif_to_lif2_dense.weight",
-    "fc1.bias": "lif_to_lif2_dense.bias",
-    "bn2.weight": "lif_to_lif2_batchnorm.weight",
-    "bn2.bias": "lif_to_lif2_batchnorm.bias",
-    "fc2.weight": "lif2_to_li.weight",
-    "fc2.bias": "lif2_to_li.bias",
-}
 
 
 def test_the_names_of_parameters():
@@ -240,14 +160,33 @@ def test_one_value_of_a_channel_has_no_statistics():
         session.fit(np.ones((1, 1, 4)), [0])
 
 
-def test_frozen_gains_and_modules_of_pytorch_are_refused():
+@pytest.mark.parametrize("frozen", ["*batchnorm.weight", "lif_to_lif2_batchnorm.*", "input_to_lif*"])
+@pytest.mark.parametrize("target", ["reference", "cpu", "cuda", "gc200"])
+def test_gain_and_bias_may_be_frozen(target, frozen, monkeypatch):
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    x, y = data()
+    options = {**TRAINING, "optimizer": snnc.SGD(0.5, groups=(snnc.Group(frozen, frozen=True),))}
+    with snnc.compile(network(), target, steps=STEPS, batch=BATCH, **options) as session:
+        theirs = Theirs(session.state_dict())
+        for name, ours in PLACES.items():
+            theirs.get_parameter(name).requires_grad_(not fnmatch(ours, frozen))
+        optimizer = torch.optim.SGD(theirs.parameters(), 0.5)
+        for _ in range(3):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(theirs(torch.tensor(x.swapaxes(0, 1).copy())), torch.tensor(y)).backward()
+            optimizer.step()
+        session.fit(x, y, epochs=3, batch=BATCH, shuffle=False)
+        found = session.state_dict()
+    for name, ours in PLACES.items():
+        wanted = theirs.state_dict()[name].numpy()
+        np.testing.assert_allclose(found[ours].reshape(wanted.shape), wanted, atol=1e-4, rtol=1e-4, err_msg=name)
+
+
+def test_modules_on_machines_are_refused():
     from snnc.torch import Module
 
-    frozen = snnc.SGD(0.1, groups=(snnc.Group("*batchnorm.weight", frozen=True),))
-    with pytest.raises(NormalisationError, match="must both be trained"):
-        snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=frozen)
-    with pytest.raises(NormalisationError, match="module of PyTorch"):
-        Module(network())
+    with pytest.raises(NormalisationError, match="module on a machine"):
+        Module(network(), target="gc200", steps=STEPS)
 
 
 def trained(target, optimizer, *, norm=NORM, updates=3, loss=TRAINING["loss"], **fit):
@@ -375,3 +314,19 @@ def test_a_machine_trains_a_network_in_parts(norm):
             found.append(session.state_dict())
     for name, value in found[0].items():
         np.testing.assert_allclose(found[1][name], value, atol=1e-5, rtol=1e-4, err_msg=name)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_a_small_batch_after_a_large_one_trains_as_on_the_reference(target, monkeypatch):
+    """The vectors of the last layers are longer than its neurons; what lies in the rest must not count."""
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    parts = [snnc.Dense(8), snnc.BatchNorm(), snnc.LIF(0.9), snnc.Dense(4), snnc.BatchNorm(), snnc.LI(0.9)]
+    random = np.random.default_rng(1)
+    x, y = random.random((11, 9, 6)) < 0.4, random.integers(0, 4, 11)
+    found = []
+    for on in (target, "reference"):
+        with snnc.compile(snnc.Sequential(6, *parts, seed=3), on, loss="ce_mean_membrane", optimizer="sgd:0.1") as session:
+            session.fit(x, y, batch=10, shuffle=False)
+            found.append(session.state_dict())
+    for name, value in found[1].items():
+        np.testing.assert_allclose(found[0][name], value, atol=1e-5, err_msg=name)

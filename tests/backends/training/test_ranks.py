@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ranks_cases import BATCH, CASES, SAMPLES, fitted, samples_of, session_of
+from ranks_cases import BATCH, CASES, NORMALISED, SAMPLES, fitted, samples_of, session_of
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
@@ -80,6 +80,20 @@ def test_processes_train_as_one_that_sees_whole_batches(trained, name):
     assert first["updates"] == values["updates"] == losses.size
     for label, value in moved.items():
         np.testing.assert_allclose(first[label], value, atol=2e-6, rtol=2e-5, err_msg=label)
+
+
+@pytest.mark.parametrize("name", NORMALISED)
+def test_processes_normalise_over_the_samples_of_all(trained, name):
+    first, second = (part(found, name) for found in trained[0])
+    for label, value in first.items():
+        np.testing.assert_array_equal(value, second[label], err_msg=label)
+    values, losses = fitted(name, **{"accumulate": 1})
+    if "accumulate" in NORMALISED[name].fit:  # each part has its own statistics: a share of the samples of each process
+        assert np.isfinite(first["losses"]).all()
+        return
+    np.testing.assert_allclose(first.pop("losses"), losses, rtol=5e-6)
+    for label, value in values.items():
+        np.testing.assert_allclose(first[label], value, atol=5e-6, rtol=5e-5, err_msg=label)
 
 
 @pytest.mark.wide

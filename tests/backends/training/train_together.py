@@ -12,7 +12,7 @@ from pathlib import Path
 
 import host_flags  # noqa: F401 - before anything is built
 import numpy as np
-from ranks_cases import BATCH, CASES, SAMPLES, fitted, samples_of, session_of
+from ranks_cases import BATCH, CASES, NORMALISED, SAMPLES, fitted, samples_of, session_of
 from wide import WIDE
 
 import snnc
@@ -109,6 +109,9 @@ def wide_parts(folder, rank):
 def main():
     folder, rank = Path(sys.argv[1]), int(os.environ["RANK"])
     found = wide_parts(folder, rank) if os.environ.get(WIDE) else {}
+    for name in NORMALISED:
+        values, losses = fitted(name, disturbed=rank == 1)
+        found |= {f"{name}/{label}": value for label, value in values.items()} | {f"{name}/losses": losses}
     found |= {f"watched/{what}": value for what, value in watched(folder)}
     with contextlib.redirect_stdout(io.StringIO()) as said:
         data = folder / "data.npz"
