@@ -10,10 +10,10 @@ from typing import TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.arrays.windows import Windows
-from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.graph import Array, Shape
 
-Shape: TypeAlias = tuple[int, ...]
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
+"""Padding before and after, by dimension."""
 
 
 def counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool = False) -> Shape:
