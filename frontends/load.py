@@ -9,9 +9,10 @@ from snnc.compiler.ir.graph import Graph
 from snnc.frontends.onnx.errors import DetachError, UnreadableFileError
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx.reading.reader import size_of
-from snnc.frontends.onnx.recovery.detaching import DEFAULT, check_rule, sentence, with_rule
+from snnc.frontends.onnx.recovery.detaching import DEFAULT, apply_rule, check_rule, detach_notes
 
 _HDF5: Final = b"\x89HDF\r\n\x1a\n"
+"""The first bytes of an HDF5 file; NIR files are HDF5."""
 
 
 def load(path: str | Path, *, dt: float | None = None, steps: int | None = None, dialect: str = "nir", detach: str | None = None) -> Graph:
@@ -49,13 +50,19 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
             raise DetachError(f"{path} already defines where gradients stop; leave out detach={rule!r}.")
         return graph
     if rule is not None:
-        with_rule(graph, rule)
-    graph.assumptions.extend(sentence(graph, rule or DEFAULT))
+        apply_rule(graph, rule)
+    graph.assumptions.extend(detach_notes(graph, rule or DEFAULT))
     return graph
 
 
 def is_nir(path: Path) -> bool:
-    """Return whether a model file is a NIR file, and not ONNX; a file that cannot be read raises an UnreadableFileError."""
+    """Return whether a model file is a NIR file, and not ONNX.
+
+    Raises
+    ------
+    UnreadableFileError
+        The file cannot be read.
+    """
     try:
         size_of(path)
         with path.open("rb") as file:

@@ -67,7 +67,7 @@ def run_file(path: Path, request: RunRequest) -> Other:
         load_model(path)  # its error gives more details if the network has no time
         raise
     graph = imported.graph
-    arrays, steps, batch = _inputs(graph, request, imported.size, imported.wanted)
+    arrays, steps, batch = _inputs(graph, request, imported.size, imported.input_shape)
     shapes = {name: arrays[name].shape for name, _ in graph.of_type(Input)}
     if any(imported.inputs.shapes[name] != shape for name, shape in shapes.items()):
         imported = read_onnx(path, shapes)

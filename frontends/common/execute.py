@@ -34,10 +34,12 @@ from snnc.compiler.ir.graph import (
 from snnc.compiler.ir.shapes import port_map
 from snnc.compiler.neurons.interpret import evaluate
 from snnc.frontends.common import windows
-from snnc.frontends.common.functions import summary
+from snnc.frontends.common.functions import reduce_over
 
 Key: TypeAlias = tuple[str, str]
+"""A node and one of its ports or states."""
 Layer: TypeAlias = Callable[[Mapping[str, Array]], Array]
+"""A function that computes a layer from its inputs by port."""
 
 
 class GraphRunner:
@@ -49,26 +51,26 @@ class GraphRunner:
         The graph.
     batch
         Number of samples.
-    given
-        Values of the graph's state inputs by name, [batch, …].
+    state_inputs
+        Values of the graph's state inputs by name, [batch, …]; states without a value start as the graph says.
     """
 
-    def __init__(self, graph: Graph, batch: int, given: Mapping[str, Array]) -> None:
+    def __init__(self, graph: Graph, batch: int, state_inputs: Mapping[str, Array]) -> None:
         self._batch = batch
         self._shapes = {key: port.shape for key, port in port_map(graph).items()}
-        self._initial_inputs = {(r.node, r.name): given[n] for n, r in graph.state_inputs.items() if n in given}
+        self._initial_inputs = {(r.node, r.name): state_inputs[n] for n, r in graph.state_inputs.items() if n in state_inputs}
         self._initial_states = {(n, s): np.asarray(p.before(s), np.float64) for n, p in graph.of_type(Population) for s in p.model.states}
         self._states = {n: {s: self._before_start((n, s)) for s in p.model.states} for n, p in graph.of_type(Population)}
         self._history: list[dict[Key, Array]] = []
         """Values of the ports that are read with a delay, one entry per previous step, latest first."""
         self._depth = max((e.delay for e in graph.edges), default=0)
-        self._late = sorted({(e.source, e.source_port) for e in graph.edges if e.delay})
+        self._delayed = sorted({(e.source, e.source_port) for e in graph.edges if e.delay})
         self._summed = {n: self._shapes[n, "out"] for n, _ in graph.of_type(Add)} | {n: p.shape for n, p in graph.of_type(Population)}
         """Shape of the summed input of each Add and each population."""
-        self._plan = [(n, list(graph.incoming(n)), graph.operation(n)) for n in step_order(graph)]
+        self._nodes = [(n, list(graph.incoming(n)), graph.operation(n)) for n in step_order(graph)]
         """Nodes in evaluation order, with their incoming edges and operations."""
-        self._layers = {n: self._layer(n, graph) for n, _, op in self._plan if not isinstance(op, Population | Input | Output)}
-        self._fixed = {
+        self._layers = {n: self._layer(n, graph) for n, _, op in self._nodes if not isinstance(op, Population | Input | Output)}
+        self._parameters = {
             n: {k: np.asarray(v, np.float64) for k, v in {**p.model.parameters, **p.parameters}.items()}
             for n, p in graph.of_type(Population)
         }
@@ -79,7 +81,7 @@ class GraphRunner:
         """Run one step on inputs [batch, …] and return the values of the outputs."""
         now: dict[Key, Array] = {}
         recorded: dict[str, Array] = {}
-        for name, edges, operation in self._plan:
+        for name, edges, operation in self._nodes:
             if isinstance(operation, Input):
                 now[name, "out"] = inputs[name]
                 continue
@@ -95,7 +97,7 @@ class GraphRunner:
                 self._population(name, operation, sums, now)
             else:
                 now[name, "out"] = self._layers[name](sums)
-        self._history.insert(0, {key: now[key] for key in self._late})
+        self._history.insert(0, {key: now[key] for key in self._delayed})
         del self._history[self._depth :]
         self.ports = now
         return recorded
@@ -109,14 +111,14 @@ class GraphRunner:
         return self._before_start(key)
 
     def _before_start(self, key: Key) -> Array:
-        """Return the value of a state or port before the first step: the caller's if given, else the graph's."""
+        """Return the value of a state or port before the first step: that of its state input, else the graph's."""
         shape = (self._batch, *self._shapes[key])
         if key in self._initial_inputs:
             return self._initial_inputs[key].reshape(shape)
         return np.broadcast_to(self._initial_states.get(key, np.zeros(())), shape)
 
     def _population(self, name: str, p: Population, sums: Mapping[str, Array], now: dict[Key, Array]) -> None:
-        scope = {**self._fixed[name], **self._states[name], **sums}
+        scope = {**self._parameters[name], **self._states[name], **sums}
         scope |= evaluate(p.model.equations, scope)
         self._states[name] = {s: scope[s] for s in p.model.states}
         now.update({(name, port): np.broadcast_to(scope[port], (self._batch, *p.shape)) for port in source_ports(p)})
@@ -151,7 +153,7 @@ class GraphRunner:
                 return lambda x: np.concatenate([x[str(k)] for k in range(len(x))], at)
             case Reduce(kind, axes, keepdims):
                 over = tuple(a % len(read) + 1 for a in axes)
-                return lambda x: summary(kind, x["in"], over) if keepdims else np.squeeze(summary(kind, x["in"], over), over)
+                return lambda x: reduce_over(kind, x["in"], over) if keepdims else np.squeeze(reduce_over(kind, x["in"], over), over)
             case Slice(axis, start, stop):
                 front = (slice(None),) * (axis % len(result) + 1)
                 return lambda x: x["in"][(*front, slice(start, stop))]

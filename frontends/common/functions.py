@@ -12,6 +12,7 @@ from snnc.compiler.ir.graph import Array
 
 
 def _divide(a: Any, b: Any) -> Any:
+    """Return ``a / b``; between integers, truncated towards zero, as ONNX's Div does."""
     if np.issubdtype(np.result_type(a, b), np.integer):
         return np.trunc(np.asarray(a, np.float64) / b).astype(np.result_type(a, b))
     return np.divide(a, b)
@@ -56,12 +57,12 @@ def apply(op: str, *arrays: Array) -> Array:
         return np.asarray(ELEMENTWISE[op](*arrays))
 
 
-def summary(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
+def reduce_over(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
     """Return the "sum", "mean", "max" or "min" of `x` over `axes`, which remain with size 1."""
     return np.asarray(getattr(np, kind)(x, axis=axes, keepdims=True))
 
 
-def largest(values: Array) -> float:
+def largest_magnitude(values: Array) -> float:
     """Return the largest finite absolute value; 0 if there is none."""
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
@@ -69,5 +70,5 @@ def largest(values: Array) -> float:
 def difference(a: Array, b: Array) -> Array:
     """Return the absolute difference; 0 between equal infinities and between NaNs."""
     with np.errstate(all="ignore"):
-        found = np.abs(a - b)
-    return np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, found)
+        gap = np.abs(a - b)
+    return np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, gap)

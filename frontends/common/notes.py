@@ -32,7 +32,9 @@ _NODES: Final = 2_048
 _EDGES: Final = 4_096
 _INCOMING: Final = 1_024
 _WINDOW: Final = 65_536
-"""Maximum numbers of nodes, edges and edges into one node, and maximum setting of a window; they bound the time for checking a graph."""
+"""Maximum numbers of nodes, edges and edges into one node, and maximum stride, dilation, padding and kernel size.
+
+They bound the time for checking a graph."""
 _TYPES: Final = ("float32", "float64", "int32", "int64", "bool")
 """Element types of arrays in a description."""
 
@@ -41,12 +43,12 @@ def _parsed(text: object) -> dict[str, Any]:
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise GraphDataError(f"the description is not a text of at most {_LONGEST:,} characters.")
     try:
-        found = json.loads(text, parse_constant=_refuse)
+        data = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise GraphDataError(f"the description is not JSON ({str(error)[:80]}).") from None
-    if not isinstance(found, dict):
-        raise GraphDataError(f"the description is a JSON {type(found).__name__}, not an object.")
-    return found
+    if not isinstance(data, dict):
+        raise GraphDataError(f"the description is a JSON {type(data).__name__}, not an object.")
+    return data
 
 
 def _array_to_data(array: Array) -> dict[str, Any]:
@@ -110,7 +112,7 @@ def describe(
     find_place
         Returns the place in the file of an array (node, field), as any JSON type except an object; None if it is not in the file.
     find_array
-        Returns the array at a place, as a reader of the file finds it.
+        Returns the array at a place, as a reader of the file finds it, or None.
     values, structure
         See :class:`Description`.
     """
@@ -128,13 +130,13 @@ def describe(
 
     data = graph_to_data(graph, stored) | {"values": values, "structure": structure, "defaults": {}}
     for name, population in graph.of_type(Population):
-        found = {}
-        for parameter, usual in population.model.parameters.items():
+        places = {}
+        for parameter, default in population.model.parameters.items():
             place = None if parameter in population.parameters else find_place(name, f"parameters.{parameter}")
-            if place is not None and (array := find_array(place)) is not None and np.array_equal(array, np.float32(usual)):
-                found[parameter] = place
-        if found:
-            data["defaults"][name] = found
+            if place is not None and (array := find_array(place)) is not None and np.array_equal(array, np.float32(default)):
+                places[parameter] = place
+        if places:
+            data["defaults"][name] = places
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text if len(text) <= _LONGEST else None
 
@@ -166,8 +168,8 @@ def read_description(text: object, find_array: FindArray) -> Description:
     for name, sparse in list(graph.of_type(Sparse)):
         replace_operation(graph, name, _with_nonzeros(name, sparse))
     for name, places in defaults.items():
-        now = {p: find_array(place) for p, place in places.items()}
-        replace_operation(graph, name, _with_changed_defaults(graph.operation(name) if name in graph.nx else None, now))
+        current = {p: find_array(place) for p, place in places.items()}
+        replace_operation(graph, name, _with_changed_defaults(graph.operation(name) if name in graph.nx else None, current))
     return Description(graph, values, structure)
 
 
@@ -196,16 +198,16 @@ def _with_nonzeros(name: str, operation: Sparse) -> Sparse:
     dense = operation.weight
     if dense.shape != operation.shape or operation.indices.ndim != 1:
         raise GraphDataError(f"the weight of {name!r} has the shape {dense.shape} in the file; {operation.shape} is described.")
-    found = replace(operation, weight=np.zeros(operation.indices.shape, np.float32))
-    check_pattern(name, found)
-    return replace(found, weight=nonzeros_of(dense, found))
+    sparse = replace(operation, weight=np.zeros(operation.indices.shape, np.float32))
+    check_pattern(name, sparse)
+    return replace(sparse, weight=nonzeros_of(dense, sparse))
 
 
-def _with_changed_defaults(operation: Operation | None, now: Mapping[str, Array | None]) -> Population:
-    """Return `operation` with those parameters in `now`, read from the file, that differ from the model's defaults."""
-    if not isinstance(operation, Population) or not now.keys() <= operation.model.parameters.keys():
+def _with_changed_defaults(operation: Operation | None, current: Mapping[str, Array | None]) -> Population:
+    """Return `operation` with those parameters in `current`, read from the file, that differ from the model's defaults."""
+    if not isinstance(operation, Population) or not current.keys() <= operation.model.parameters.keys():
         raise GraphDataError("the defaults of the description do not belong to a population.")
     with np.errstate(over="ignore"):
-        usual = {p: np.float32(operation.model.parameters[p]) for p in now}
-    changed = {p: a for p, a in now.items() if a is not None and not (a == usual[p]).all()}
+        defaults = {p: np.float32(operation.model.parameters[p]) for p in current}
+    changed = {p: a for p, a in current.items() if a is not None and not (a == defaults[p]).all()}
     return replace(operation, parameters={**operation.parameters, **changed})

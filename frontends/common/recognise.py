@@ -88,7 +88,7 @@ def recognise(model: NeuronModel, parameters: Mapping[str, Array]) -> Facts | No
     neurons = max((np.size(v) for v in parameters.values()), default=1)
     try:
         rest = respond(model, parameters, Oracle(0), _UNIT, neurons)
-        for candidate in _candidates(model, rest, parameters):
+        for candidate in _candidates(rest, parameters):
             if _same(model, parameters, candidate, neurons):
                 return candidate.facts
     except NotLinearError:
@@ -97,6 +97,7 @@ def recognise(model: NeuronModel, parameters: Mapping[str, Array]) -> Facts | No
 
 
 def _same(model: NeuronModel, parameters: Mapping[str, Array], candidate: _Candidate, neurons: int) -> bool:
+    """Return whether a model and a library neuron have the same responses for all patterns of spikes."""
     facts = candidate.facts
     for pattern in _PATTERNS:
         oracle = Oracle(pattern)
@@ -114,7 +115,7 @@ def _close(ours: list[Form], theirs: list[Form]) -> bool:
     return all(close(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
-def _candidates(model: NeuronModel, rest: Response, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
+def _candidates(rest: Response, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
     """Yield library neurons whose response without spikes is `rest`."""
     if rest.membranes:
         forms, strict = np.stack(rest.membranes), rest.kinds[0] == "spike"
@@ -126,7 +127,7 @@ def _candidates(model: NeuronModel, rest: Response, parameters: Mapping[str, Arr
         yield from _integrators(np.stack(values))
 
 
-def _orders(impulse: Array) -> tuple[Array, Array, Array] | None:
+def _impulse_decays(impulse: Array) -> tuple[Array, Array, Array] | None:
     """Return gain and the two decays of the impulse response ``h_k = gain * sum a^j b^(k-j)``; None for any other response.
 
     For a single decay, b is 0. Otherwise ``h_(k+2) = (a + b) h_(k+1) - a b h_k`` yields the sum and the product of the decays.
@@ -152,11 +153,11 @@ def _decays(total: Array, product: Array) -> tuple[Array, Array]:
 def _spiking(forms: Array, threshold: Array, strict: bool, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
     """Yield library neurons with this response without spikes and this threshold, for all kinds of reset."""
     impulse = forms[:, 1]
-    orders = _orders(impulse)
-    if orders is None:
+    decays = _impulse_decays(impulse)
+    if decays is None:
         yield from _alpha(impulse, threshold, strict)
         return
-    gain, first, second = orders
+    gain, first, second = decays
     resets = [np.asarray(v, np.float64).reshape(-1) for v in parameters.values()]
     for decay, syn in _roles(first, second):
         drive, start = _offset(forms[:2, 0] + threshold, decay)
@@ -205,9 +206,9 @@ def _firing_candidate(decay: Array, common: Mapping[str, Any], options: Mapping[
     if syn is not None and drive.any():
         model = _driven(model)
         parameters["drive"] = drive
-    given = {k: np.asarray(v) for k, v in parameters.items() if k in model.parameters}
+    arrays = {k: np.asarray(v) for k, v in parameters.items() if k in model.parameters}
     facts = Facts(model.name, decay, reset=options["reset"], reset_delay=options.get("reset_delay", True), v_reset=value, **common)
-    return _Candidate(facts, model, given, start)
+    return _Candidate(facts, model, arrays, start)
 
 
 def _driven(model: NeuronModel) -> NeuronModel:
@@ -241,10 +242,10 @@ def _alpha(impulse: Array, threshold: Array, strict: bool) -> Iterator[_Candidat
 
 def _integrators(forms: Array) -> Iterator[_Candidate]:
     """Yield library integrators with this response."""
-    orders = _orders(forms[:, 1])
-    if orders is None:
+    decays = _impulse_decays(forms[:, 1])
+    if decays is None:
         return
-    gain, decay, second = orders
+    gain, decay, second = decays
     if not second.any():
         drive, start = _offset(forms[:2, 0], decay)
         model = I() if (decay == 1).all() else LI()

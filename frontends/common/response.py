@@ -102,12 +102,12 @@ def respond(
     """
     scale, shift = current
     states = {s: _constant(initial.get(s, np.zeros(())), neurons) for s in model.states}
-    fixed = {p: _constant(np.asarray(parameters.get(p, d), np.float64).reshape(-1), neurons) for p, d in model.parameters.items()}
-    found = Response([], [], {})
+    constants = {p: _constant(np.asarray(parameters.get(p, d), np.float64).reshape(-1), neurons) for p, d in model.parameters.items()}
+    response = Response([], [], {})
     for t in range(_STEPS):
         drive = _constant(shift, neurons)
         drive[1 + t] = scale
-        scope = {**fixed, **states, model.inputs[0]: drive}
+        scope = {**constants, **states, model.inputs[0]: drive}
         scope.update(dict.fromkeys(model.inputs[1:], _constant(np.zeros(()), neurons)))
         arguments: dict[str, tuple[str, Form]] = {}
         for line in model.equations:
@@ -117,19 +117,20 @@ def respond(
             else:
                 scope[line.target] = _evaluate(line.value, scope, oracle)
         states = {s: scope[s] for s in model.states}
-        _record(model, scope, arguments, found)
-    return found
+        _record(model, scope, arguments, response)
+    return response
 
 
-def _record(model: NeuronModel, scope: Mapping[str, Form], arguments: Mapping[str, tuple[str, Form]], found: Response) -> None:
-    plain = [e.target for e in model.equations if isinstance(e.value, Call) and e.value.function in SPIKES]
-    if plain:
-        kind, argument = arguments[plain[-1]]
-        found.kinds.append(kind)
-        found.membranes.append(argument)
+def _record(model: NeuronModel, scope: Mapping[str, Form], arguments: Mapping[str, tuple[str, Form]], response: Response) -> None:
+    """Add the values of one step to `response`; the last spike of the equations that is not detached is the output."""
+    spikes = [e.target for e in model.equations if isinstance(e.value, Call) and e.value.function in SPIKES]
+    if spikes:
+        kind, argument = arguments[spikes[-1]]
+        response.kinds.append(kind)
+        response.membranes.append(argument)
     for output in model.outputs:
         if output not in arguments:
-            found.values.setdefault(output, []).append(scope[output])
+            response.values.setdefault(output, []).append(scope[output])
 
 
 def _spike_of(e: Expression) -> tuple[str, Expression] | None:

@@ -54,7 +54,7 @@ def load_onnx(
 def read_onnx(
     path: str | Path, shapes: Mapping[str, Shape] | None = None, *, detach: Detach | None = None, marked: bool = False
 ) -> Imported:
-    """Read an ONNX file and return its graph, with the tensors of the file that correspond to its values.
+    """Read an ONNX file and return its graph, with the values in the file that the graph's populations must equal.
 
     Parameters
     ----------
@@ -75,17 +75,17 @@ def read_onnx(
     with refusing(path, "read", "export a single step with its states as inputs and outputs, and report the file"):
         model = read_model(path)
         source = ParsedFile(path.stem, parse(model.graph), _declared(model), shapes, None if marked else detach or DEFAULT)
-        found, note = _described(source, *notes_of(model))
-        if found is not None and detach is not None:
+        imported, assumptions = _described(source, *notes_of(model))
+        if imported is not None and detach is not None:
             raise DetachError(f"{path} defines where gradients stop; leave out detach={detach!r}.")
-        if found is None:
-            found = recover(source, source.sizes(shapes), {}) if shapes is not None else bind(source)
-            found.graph.assumptions.extend(note)
-        return replace(found, declared=source.inputs)
+        if imported is None:
+            imported = recover(source, source.sizes(shapes), {}) if shapes is not None else bind(source)
+            imported.graph.assumptions.extend(assumptions)
+        return replace(imported, declared=source.inputs)
 
 
 def _described(source: ParsedFile, notes: object, digest: object) -> tuple[Imported | None, list[str]]:
-    """Return the network that snnc described when it wrote the file; None and the reason if the description does not fit."""
+    """Return the network that snnc described when it wrote the file, if it did; None and the reason if the description does not fit."""
     if notes is None:
         return None, []
     try:
@@ -96,11 +96,12 @@ def _described(source: ParsedFile, notes: object, digest: object) -> tuple[Impor
 
 
 def _declared(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
+    """Return the shapes of the inputs, with names for dynamic sizes."""
     constant = {t.name for t in model.graph.initializer}
-    found = {i.name: _shape(i) for i in model.graph.input if i.name not in constant}
-    if not found:
+    shapes = {i.name: _shape(i) for i in model.graph.input if i.name not in constant}
+    if not shapes:
         raise MalformedGraphError("the graph has no input besides its weights.")
-    return found
+    return shapes
 
 
 def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:

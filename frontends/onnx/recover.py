@@ -1,4 +1,7 @@
-"""Recover one time step of a network from a parsed ONNX file, which is unrolled over time or is a single step."""
+"""Recover one time step of a network from a parsed ONNX file, which is unrolled over time or is a single step.
+
+``docs/explanation/onnx-import.md`` describes the stages, which this module runs in order.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +35,10 @@ from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 from snnc.frontends.onnx.reading.packed import UnpackedStates, joined, unpack_states, with_advice
 from snnc.frontends.onnx.reading.pairing import Pairs, guess_notes, pair_states
 from snnc.frontends.onnx.recovery.build import FileFacts
-from snnc.frontends.onnx.recovery.detaching import DEFAULT, Detach, sentence, strip_marks
+from snnc.frontends.onnx.recovery.detaching import DEFAULT, Detach, detach_notes, strip_marks
 from snnc.frontends.onnx.recovery.readout import accumulated, roll_output
 from snnc.frontends.onnx.recovery.step_graph import graph_of_step
-from snnc.frontends.onnx.reroll.rearrange import broadcast_out, rearranged
+from snnc.frontends.onnx.reroll.rearrange import rearranged, with_explicit_broadcasts
 from snnc.frontends.onnx.reroll.retime import retime
 from snnc.frontends.onnx.reroll.roll import READINGS, Roller
 from snnc.frontends.onnx.reroll.step import RecoveredStep, Result, check_operations
@@ -74,12 +77,12 @@ class ParsedFile:
 
     def sizes(self, array_shapes: Mapping[str, Shape]) -> dict[str, int]:
         """Return the dynamic sizes in `array_shapes`; unknown ones are set to the first known one (the batch size of most files), or 1."""
-        found: dict[str, int] = {}
+        known: dict[str, int] = {}
         for name, shape in array_shapes.items():
             declared = self.inputs.get(name, ())
-            found |= {d: n for d, n in zip(reversed(declared), reversed(shape), strict=False) if isinstance(d, str)}
-        batch = next(iter(found.values()), 1)
-        return {s: found.get(s, batch) for s in self.symbols}
+            known |= {d: n for d, n in zip(reversed(declared), reversed(shape), strict=False) if isinstance(d, str)}
+        batch = next(iter(known.values()), 1)
+        return {s: known.get(s, batch) for s in self.symbols}
 
     @property
     def replicas(self) -> int:
@@ -116,47 +119,53 @@ def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, 
         return _unrolled(source, static_timeline(pool, outputs), shapes, False, outputs)
     parts = unpack_states(pool, inputs, {n: outputs[o] for n, o in pairs.outputs.items()})
     try:
-        found = _single_step(source, shapes, pairs.outputs) if parts is None else _single_unpacked(source, shapes, pairs.outputs, parts)
+        imported = _single_step(source, shapes, pairs.outputs) if parts is None else _single_unpacked(source, shapes, pairs.outputs, parts)
     except _UNEXPLAINED as error:
         raise with_advice(error, pool, pairs.outputs) from None
-    found.graph.assumptions.extend(guess_notes(pairs))
-    return replace(found, carried=pairs.outputs)
+    imported.graph.assumptions.extend(guess_notes(pairs))
+    return replace(imported, carried=pairs.outputs)
 
 
 def _run(source: ParsedFile, pool: NodePool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
+    """Return the nodes of the file's outputs, by name."""
     results = Run(pool, HANDLERS if source.detach else MARKED, step).graph(source.graph, dict(inputs))
-    found: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
     for name, value in zip(source.graph.outputs, results, strict=True):
         if not isinstance(value, Node):
             raise ReadoutError(f"the output '{name}' is a sequence, not a tensor; stack it.")
-        found[name] = value
-    return found
+        nodes[name] = value
+    return nodes
 
 
 def _unrolled(
     source: ParsedFile, timeline: GraphTimeline, shapes: Mapping[str, Shape], open_time: bool, outputs: Mapping[str, Node]
 ) -> Imported:
-    def finished(roller: Roller) -> Imported:
+    """Read a file that computes all steps; `open_time` tells whether the graph leaves their number open."""
+
+    def build(roller: Roller) -> Imported:
         results = [roll_output(roller, name, node) for name, node in outputs.items()]
         return _build_and_check(source, roller, results, shapes, None if open_time else timeline.steps, outputs)
 
-    return _try_readings(timeline, finished)
+    return _try_readings(timeline, build)
 
 
-def _try_readings(timeline: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
-    """Return the network from `finished`; after one of :data:`_UNEXPLAINED`, assign the file's values to other steps and try again."""
+def _try_readings(timeline: GraphTimeline, build: Callable[[Roller], Imported]) -> Imported:
+    """Return the network from `build`; after one of :data:`_UNEXPLAINED`, assign the file's values to other steps and try again."""
     first = Roller(timeline)
     try:
-        return finished(first)
+        return build(first)
     except _UNEXPLAINED as error:
         for reading in READINGS[1:] if first.moved else ():
             with suppress(OnnxError):
-                return finished(Roller(timeline, reading))
+                return build(Roller(timeline, reading))
         raise error
 
 
 def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
-    """Return the pairs of states and outputs if every input that seems to have a time axis is a state, which may pack several states."""
+    """Return the pairs of states and outputs if every input that seems to have a time axis is a state, which may pack several states.
+
+    Otherwise, return no pairs.
+    """
     with suppress(StatePairError):
         pairs = pair_states(inputs, outputs)
         if set(axes) <= set(pairs.outputs):
@@ -186,8 +195,8 @@ def _single_step(
     state_shapes = parts.shapes if parts else {n: shapes[n] for n in pairs}
     rows: dict[str, list[Node]] = {name: [] for name in source.graph.outputs}
     for t in range(count):
-        now = {n: shaping.at_index(pool, x, 0, t) for n, x in sequences.items()}
-        outputs = _run(source, pool, {**now, **states}, t)
+        slices = {n: shaping.at_index(pool, x, 0, t) for n, x in sequences.items()}
+        outputs = _run(source, pool, {**slices, **states}, t)
         outputs |= {o: joined(pool, outputs[o]) for o in pairs.values()} if parts else {}
         for name, node in outputs.items():
             rows[name].append(node)
@@ -196,14 +205,14 @@ def _single_step(
     for name, nodes in rows.items():
         if nodes[-1].value is not None:
             raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
-    full = {**shapes, **state_shapes, **{n: x.shape for n, x in sequences.items()}}
+    input_shapes = {**shapes, **state_shapes, **{n: x.shape for n, x in sequences.items()}}
 
-    def finished(roller: Roller) -> Imported:
+    def build(roller: Roller) -> Imported:
         results = [Result(n, roller.roll(dict(enumerate(r))), "all", 0, r[-1].shape, tuple(r)) for n, r in rows.items()]
-        return _build_and_check(source, roller, results, full, None)
+        return _build_and_check(source, roller, results, input_shapes, None)
 
-    found = _try_readings(timeline, finished)
-    graph = found.graph
+    imported = _try_readings(timeline, build)
+    graph = imported.graph
     paired = ", ".join(f"{i} -> {o}" for i, o in pairs.items())
     graph.assumptions.append(f"The file is one time step; its states continue as {paired}.")
     if parts:
@@ -212,11 +221,11 @@ def _single_step(
             f"The buffer '{n}' shifts by one entry per step; it starts with zeros, and other contents cannot be set." for n in parts.buffers
         )
         graph.idle_inputs |= dict.fromkeys(parts.buffers, "zeros")
-    dead = [n for n in state_shapes if n not in graph.state_inputs]
-    graph.idle_inputs |= dict.fromkeys(dead, "ignored")
-    if dead:
-        graph.assumptions.append(f"The initial states {', '.join(dead)} have no effect in the file; snnc ignores their values.")
-    return found
+    ignored = [n for n in state_shapes if n not in graph.state_inputs]
+    graph.idle_inputs |= dict.fromkeys(ignored, "ignored")
+    if ignored:
+        graph.assumptions.append(f"The initial states {', '.join(ignored)} have no effect in the file; snnc ignores their values.")
+    return imported
 
 
 def _build_and_check(
@@ -245,19 +254,19 @@ def _build_and_check(
             f"the file has {timeline.steps} time steps, but snnc needs {_MIN_STEPS} to see how a step repeats. "
             "Export more steps, or a single step with its states as inputs and outputs."
         )
-    graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, timeline.steps), timeline.pool)
+    graph, imported = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, timeline.steps), timeline.pool)
     graph.assumptions.extend(_lost_states(graph))
     if source.detach is not None:
-        graph.assumptions.extend(sentence(graph, source.detach))
+        graph.assumptions.extend(detach_notes(graph, source.detach))
     if source.array_shapes is not None:
-        return found
-    wanted = [CheckedOutput(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
-    graph.assumptions.extend(verify(graph, wanted, built.traces, found.inputs, timeline.pool.folded))
-    return found
+        return imported
+    checked = [CheckedOutput(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
+    graph.assumptions.extend(verify(graph, checked, built.traces, imported.inputs, timeline.pool.folded))
+    return imported
 
 
 def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
-    step = rearranged(broadcast_out(step))
+    step = rearranged(with_explicit_broadcasts(step))
     check_operations(step)
     return graph_of_step(step, file)
 
@@ -295,9 +304,9 @@ def _lost_states(graph: Graph) -> list[str]:
 
 def _reads_a_state(graph: Graph, name: str) -> bool:
     """Return whether a state, or a value of an earlier step, reaches a population without passing through weights or spikes."""
-    seen, open_ = {name}, [name]
-    while open_:
-        for edge in graph.incoming(open_.pop()):
+    seen, stack = {name}, [name]
+    while stack:
+        for edge in graph.incoming(stack.pop()):
             source = graph.operation(edge.source)
             if isinstance(source, _MIXING) or (isinstance(source, Population) and _fires(source, edge.source_port)):
                 continue
@@ -305,7 +314,7 @@ def _reads_a_state(graph: Graph, name: str) -> bool:
                 return True
             if edge.source not in seen:
                 seen.add(edge.source)
-                open_.append(edge.source)
+                stack.append(edge.source)
     return False
 
 

@@ -36,7 +36,7 @@ class Run:
     step
         Time step of this run, if the file contains a single step and is run once per step; None otherwise.
     watch
-        Names of tensors of nested graphs to record in `seen`, by name and iteration.
+        Names of tensors of nested graphs that are recorded.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class Run:
         self._time = step
         self._watch = watch
         self.seen: dict[tuple[str, int], Node] = {}
+        """Nodes of the recorded tensors, by name and iteration."""
 
     def inside(self, level: SubgraphRun, graph: Subgraph, arguments: Scope, outer: Scope) -> list[Value]:
         """Run a graph that is an attribute of a node; see :meth:`graph`."""
@@ -200,8 +201,8 @@ class OperatorCall:
 
     def axes(self, rank: int, index: int) -> tuple[int, ...] | None:
         """Return the axes of an operator, from its attribute or, in later opsets, from input `index`; None if neither is given."""
-        given = self.ints(index, "axes") if self.has(index) else self.attribute("axes")
-        return tuple(self.axis(a, rank) for a in given) if isinstance(given, tuple) else None
+        listed = self.ints(index, "axes") if self.has(index) else self.attribute("axes")
+        return tuple(self.axis(a, rank) for a in listed) if isinstance(listed, tuple) else None
 
     def axis(self, axis: int, rank: int) -> int:
         """Return an axis of a value with `rank` axes as a non-negative number.
@@ -217,3 +218,4 @@ class OperatorCall:
 
 
 Handler: TypeAlias = Callable[[OperatorCall], list[Value]]
+"""A function that creates the nodes of one operator; it returns a value for each of the operator's outputs that the file may use."""

@@ -2,12 +2,12 @@
 
 ::
 
-    op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
+    op = input(name) | const | elementwise (common/functions.py) | linear | conv | pool | reshape | slice | concat | transpose | expand
          | reduce | write_slice | gather | floor | ceil | round | parameter | softmax
 
-Exporters fold constants, mostly in the first time step. So a floating-point constant computed by an elementwise operation, `linear`,
-`conv` or `pool`, or reshaped from one, keeps its operation and operands in addition to its value, and the first step still matches the
-others.
+Exporters fold constants, mostly in the first time step. So that this step still matches the others, some constants keep their operation
+and operands in addition to their value: comparisons, and floating-point constants computed by an elementwise operation, `linear`, `conv`
+or `pool`, or reshaped from such a constant.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_ELEMENTS: Final = 2**31
 
 @dataclass(eq=False, repr=False, slots=True)
 class Node:
-    """One value. Two nodes of a pool are the same object if and only if they are the same operation on the same operands.
+    """One value. Nodes of a pool with the same operation, settings, operands and shape are the same object.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Node:
     value
         The value itself, if it is constant; else None.
     depth
-        0 for a constant without operands; 1 without operands otherwise; else one more than the largest depth of an operand.
+        0 for a constant without operands; 1 for an input; else one more than the largest depth of an operand.
     """
 
     id: int

@@ -13,7 +13,7 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.windows import DIMENSIONS
 from snnc.frontends.common import windows
-from snnc.frontends.common.functions import COMPARISONS, ELEMENTWISE, apply, summary
+from snnc.frontends.common.functions import COMPARISONS, ELEMENTWISE, apply, reduce_over
 from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import NotYetError, ShapeError
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, Shape, check_size
@@ -118,7 +118,13 @@ def transpose(pool: NodePool, x: Node, order: tuple[int, ...]) -> Node:
 
 
 def expand(pool: NodePool, x: Node, shape: Shape) -> Node:
-    """Return `x` broadcast to `shape`."""
+    """Return `x` broadcast with `shape`, as ONNX's Expand does: where `shape` has size 1, `x` keeps its size.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not broadcast.
+    """
     try:
         shape = np.broadcast_shapes(x.shape, shape)
     except ValueError:
@@ -144,7 +150,7 @@ def reduce(pool: NodePool, x: Node, kind: str, axes: tuple[int, ...], keep: bool
     kept_shape = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
     shape = kept_shape if keep else tuple(d for k, d in enumerate(x.shape) if k not in axes)
     if x.value is not None:
-        return pool.const(summary(kind, x.value, axes).reshape(shape).astype(x.value.dtype))
+        return pool.const(reduce_over(kind, x.value, axes).reshape(shape).astype(x.value.dtype))
     return reshape(pool, pool.make("reduce", (x,), kept_shape, (kind, axes)), shape)
 
 
@@ -211,7 +217,7 @@ def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth
 
 
 def _operand(pool: NodePool, n: Node, rank: int, axis: int, start: int, size: int, depth: int) -> Node:
-    """Return the slice of an operand that broadcasts to a value with `rank` axes, of which `axis` is one."""
+    """Return the part of an operand that a slice of the result along `axis` needs; the operand broadcasts to the result's `rank` axes."""
     source_axis = axis - (rank - len(n.shape))
     if source_axis < 0 or n.shape[source_axis] == 1:
         return n
@@ -318,7 +324,9 @@ def convolution(
     Raises
     ------
     ShapeError
-        The sizes differ.
+        The sizes do not fit.
+    NotYetError
+        The kernel has more than two axes.
     """
     kernel = weight.shape[2:]
     _check_rank(x, kernel, "a convolution")
@@ -332,7 +340,7 @@ def convolution(
 def pooling(
     pool: NodePool, x: Node, kind: str, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool, count_padding: bool
 ) -> Node:
-    """Return the "average", "sum" or "max" over windows of `x` [batch, channels, *size]."""
+    """Return the "average", "sum" or "max" over windows of `x` [batch, channels, *size]; errors as in :func:`convolution`."""
     _check_rank(x, kernel, "a pooling")
     if any(p >= (k - 1) * d + 1 for k, d, pair in zip(kernel, dilation, padding, strict=True) for p in pair):
         raise ShapeError(f"a pooling with windows of {list(kernel)} has pads {list(padding)}, which must be smaller than the windows.")

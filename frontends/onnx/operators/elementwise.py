@@ -115,9 +115,36 @@ def _cast(call: OperatorCall) -> list[Value]:
     if x.value is not None:
         same = x.value.dtype == target or (target.kind == "f" and x.value.dtype.kind == "f")
         return [x if same else call.pool.const(x.value.astype(target))]
-    if target.kind != "f" and x.op not in ("gt", "ge", "reshape", "slice", "mul", "max", "sub", "detach"):
+    if target.kind != "f" and (x.op == "input" or not _survives_cast(x, target.kind == "b")):
         raise UnsupportedOperatorError(f"{call.where}: it rounds values of the network to {target}, but snnc computes in float32.")
     return [x]
+
+
+def _survives_cast(x: Node, truth: bool) -> bool:
+    """Return whether a cast to an integer type, or to bool if `truth`, does not change a value.
+
+    The value must be computed from comparisons and integers. Parts of inputs are accepted, too: files cast spikes of their inputs.
+    """
+    seen, stack = {x.id}, [x]
+    while stack:
+        n = stack.pop()
+        if n.value is not None:
+            if not (np.isin(n.value, (0, 1)) if truth else n.value == np.round(n.value)).all():
+                return False
+            continue
+        if n.op in ("gt", "ge", "input"):
+            continue
+        if n.op not in ("reshape", "slice", "mul", "max", "sub", "detach") or (truth and n.op == "sub" and n.inputs[0].value is None):
+            return False
+        stack.extend(i for i in n.inputs if i.id not in seen)
+        seen.update(i.id for i in n.inputs)
+    return True
+
+
+def _dropout(call: OperatorCall) -> list[Value]:
+    if call.has(2) and call.array(2, "training mode").any() and not (call.has(1) and not call.array(1, "ratio").any()):
+        raise UnsupportedOperatorError(f"{call.where}: it is in training mode and drops at random; export the model after eval().")
+    return [call.arguments[0]]
 
 
 def _dtype(call: OperatorCall, code: int) -> np.dtype[np.generic]:
@@ -141,7 +168,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Reciprocal": lambda call: [elementwise(call.pool, "div", call.pool.number(1.0), call.node(0))],
     "Clip": _clip,
     "Identity": _identity,
-    "Dropout": _identity,
+    "Dropout": _dropout,
     "Cast": _cast,
     "CastLike": _cast,
 }

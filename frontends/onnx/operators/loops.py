@@ -23,14 +23,14 @@ from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.flattening.shaping import elementwise
 
 
-def _body(call: OperatorCall, name: str) -> Subgraph:
-    body = call.attribute(name)
-    if not isinstance(body, Subgraph):
+def _subgraph(call: OperatorCall, name: str) -> Subgraph:
+    subgraph = call.attribute(name)
+    if not isinstance(subgraph, Subgraph):
         raise MalformedGraphError(f"{call.where}: its graph '{name}' is missing.")
-    return body
+    return subgraph
 
 
-def _level(call: OperatorCall, attribute: str, trip: int) -> SubgraphRun:
+def _subgraph_run(call: OperatorCall, attribute: str, trip: int) -> SubgraphRun:
     return SubgraphRun(next((name for name in call.operation.outputs if name), ""), attribute, trip)
 
 
@@ -43,7 +43,7 @@ def _condition(call: OperatorCall, value: Value) -> bool:
 
 
 def _loop(call: OperatorCall) -> list[Value]:
-    body = _body(call, "body")
+    body = _subgraph(call, "body")
     trips = call.ints(0, "trip count")[0] if call.has(0) else None
     go = _condition(call, call.arguments[1]) if call.has(1) else True
     if trips is not None and trips > MAX_TRIPS and not call.has(1):
@@ -59,11 +59,11 @@ def _loop(call: OperatorCall) -> list[Value]:
     while go and (trips is None or step < trips):
         if step >= MAX_TRIPS:
             raise OnnxLimitError(f"{call.where}: more than {MAX_TRIPS:,} trips; snnc unrolls at most that many.")
-        given: list[Value] = [call.pool.const(np.array(step, np.int64)), call.pool.const(np.array(True)), *states]
-        results = call.run.inside(_level(call, "body", step), body, dict(zip(body.inputs, given, strict=True)), call.scope)
+        arguments: list[Value] = [call.pool.const(np.array(step, np.int64)), call.pool.const(np.array(True)), *states]
+        results = call.run.inside(_subgraph_run(call, "body", step), body, dict(zip(body.inputs, arguments, strict=True)), call.scope)
         go = _condition(call, results[0])
         # A body that returns its condition unchanged runs all trips.
-        if step == 0 and trips is not None and trips > MAX_TRIPS and results[0] in (given[1], call.arguments[1]):
+        if step == 0 and trips is not None and trips > MAX_TRIPS and results[0] in (arguments[1], call.arguments[1]):
             raise OnnxLimitError(f"{call.where}: a trip count of {trips:,}; snnc unrolls at most {MAX_TRIPS:,}.")
         states = results[1 : count + 1]
         _collect(call, scans, results[count + 1 :])
@@ -86,7 +86,7 @@ def _stack(call: OperatorCall, parts: list[Node], axis: int) -> Node:
 
 
 def _scan(call: OperatorCall) -> list[Value]:
-    body = _body(call, "body")
+    body = _subgraph(call, "body")
     sequences = call.integer("num_scan_inputs")
     states = list(call.arguments[: len(call.arguments) - sequences])
     inputs = [call.node(len(states) + k) for k in range(sequences)]
@@ -97,8 +97,8 @@ def _scan(call: OperatorCall) -> list[Value]:
         directions = call.attribute(name, ())
         if isinstance(directions, tuple) and any(directions):
             raise UnsupportedOperatorError(f"{call.where}: it runs backward in time ({name}); snnc reads forward scans.")
-    given_axes = call.attribute("scan_input_axes") or (0,) * sequences
-    axes = [call.axis(a, len(n.shape)) for a, n in zip(given_axes, inputs, strict=True)]
+    in_axes = call.attribute("scan_input_axes") or (0,) * sequences
+    axes = [call.axis(a, len(n.shape)) for a, n in zip(in_axes, inputs, strict=True)]
     lengths = {n.shape[a] for n, a in zip(inputs, axes, strict=True)}
     if len(lengths) != 1:
         raise MalformedGraphError(f"{call.where}: its sequences have the lengths {sorted(lengths)}.")
@@ -109,7 +109,7 @@ def _scan(call: OperatorCall) -> list[Value]:
     for t in range(length):
         slices = [shaping.at_index(call.pool, n, a, t) for n, a in zip(inputs, axes, strict=True)]
         arguments: Scope = dict(zip(body.inputs, [*states, *slices], strict=True))
-        results = call.run.inside(_level(call, "body", t), body, arguments, call.scope)
+        results = call.run.inside(_subgraph_run(call, "body", t), body, arguments, call.scope)
         states = results[: len(states)]
         _collect(call, scans, results[len(states) :])
     out_axes = call.attribute("scan_output_axes") or (0,) * outputs
@@ -118,7 +118,7 @@ def _scan(call: OperatorCall) -> list[Value]:
 
 def _if(call: OperatorCall) -> list[Value]:
     branch = "then_branch" if _condition(call, call.arguments[0]) else "else_branch"
-    return call.run.inside(_level(call, branch, 0), _body(call, branch), {}, call.scope)
+    return call.run.inside(_subgraph_run(call, branch, 0), _subgraph(call, branch), {}, call.scope)
 
 
 # ---- plain recurrent layers (snnTorch's LeakyParallel) ---------------------------------------------------------------
@@ -149,17 +149,17 @@ def _rnn(call: OperatorCall) -> list[Value]:
     weights = call.pool.const(w[0]), call.pool.const(bias[0])
     rows = []
     for t in range(steps):
-        now = shaping.linear(call.pool, shaping.at_index(call.pool, x, int(batch_first), t), *weights)
-        state = _activated(call, activation, elementwise(call.pool, "add", now, _recurrent(call, state, r[0], bias[1])))
+        current = shaping.linear(call.pool, shaping.at_index(call.pool, x, int(batch_first), t), *weights)
+        state = _activated(call, activation, elementwise(call.pool, "add", current, _recurrent(call, state, r[0], bias[1])))
         rows.append(shaping.reshape(call.pool, state, (state.shape[0], 1, 1, hidden) if batch_first else (1, 1, *state.shape)))
-    whole = shaping.concat(call.pool, tuple(rows), int(batch_first))
+    sequence = shaping.concat(call.pool, tuple(rows), int(batch_first))
     last = shaping.reshape(call.pool, state, (state.shape[0], 1, hidden) if batch_first else (1, *state.shape))
-    return [whole, last]
+    return [sequence, last]
 
 
 def _activation(call: OperatorCall) -> str:
-    given = call.attribute("activations")
-    name = str(given[0]) if isinstance(given, tuple) and given else "Tanh"
+    names = call.attribute("activations")
+    name = str(names[0]) if isinstance(names, tuple) and names else "Tanh"
     if name not in _ACTIVATIONS or call.attribute("clip") is not None:
         raise UnsupportedOperatorError(
             f"{call.where}: snnc reads RNN with {', '.join(_ACTIVATIONS)}, not with '{name}', and without 'clip'."
@@ -170,11 +170,11 @@ def _activation(call: OperatorCall) -> str:
 def _initial(call: OperatorCall, batch: int, hidden: int, batch_first: bool) -> Node:
     if not call.has(5):
         return call.pool.const(np.zeros((batch, hidden), np.float32))
-    given = call.node(5)
+    state = call.node(5)
     needed_shape = (batch, 1, hidden) if batch_first else (1, batch, hidden)
-    if given.shape != needed_shape:
-        raise ShapeError(f"{call.where}: its initial state has the shape {list(given.shape)}; it must be {list(needed_shape)}.")
-    return shaping.reshape(call.pool, given, (batch, hidden))
+    if state.shape != needed_shape:
+        raise ShapeError(f"{call.where}: its initial state has the shape {list(state.shape)}; it must be {list(needed_shape)}.")
+    return shaping.reshape(call.pool, state, (batch, hidden))
 
 
 def _recurrent(call: OperatorCall, state: Node, weight: Array, bias: Array) -> Node:

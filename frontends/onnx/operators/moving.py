@@ -120,8 +120,8 @@ def _resize(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     mode = str(call.attribute("mode", "nearest"))
     rank = len(x.shape)
-    given = call.attribute("axes")
-    axes = tuple(call.axis(a, rank) for a in given) if isinstance(given, tuple) else tuple(range(rank))
+    listed = call.attribute("axes")
+    axes = tuple(call.axis(a, rank) for a in listed) if isinstance(listed, tuple) else tuple(range(rank))
     if call.has(3):
         sizes = call.ints(3, "sizes")
         scales = [s / x.shape[a] for s, a in zip(sizes, axes, strict=True)]
@@ -137,8 +137,8 @@ def _resize(call: OperatorCall) -> list[Value]:
     for axis, size, scale in zip(axes, sizes, scales, strict=True):
         if size != x.shape[axis] or scale != 1.0:
             check_size((*x.shape[:axis], size, *x.shape[axis + 1 :]), call.where)
-            place = _positions(call, x.shape[axis], size, scale)
-            x = _nearest(call, x, axis, place) if mode == "nearest" else _interpolated(call, x, axis, place)
+            positions = _positions(call, x.shape[axis], size, scale)
+            x = _nearest(call, x, axis, positions) if mode == "nearest" else _interpolated(call, x, axis, positions)
     return [x]
 
 
@@ -158,28 +158,30 @@ def _positions(call: OperatorCall, old: int, new: int, scale: float) -> Array:
     raise NotYetError(f"{call.where}: Resize with coordinates '{mode}' is not supported yet.")
 
 
-def _nearest(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
+def _nearest(call: OperatorCall, x: Node, axis: int, positions: Array) -> Node:
+    """Return the entries of an axis that are nearest to `positions`."""
     match mode := call.attribute("nearest_mode", "round_prefer_floor"):
         case "floor":
-            index = np.floor(place)
+            index = np.floor(positions)
         case "ceil":
-            index = np.ceil(place)
+            index = np.ceil(positions)
         case "round_prefer_floor":
-            index = np.ceil(place - 0.5)
+            index = np.ceil(positions - 0.5)
         case "round_prefer_ceil":
-            index = np.floor(place + 0.5)
+            index = np.floor(positions + 0.5)
         case _:
             raise MalformedGraphError(f"{call.where}: its attribute 'nearest_mode' is {mode!r}.")
     return gather(call.pool, x, axis, index.clip(0, x.shape[axis] - 1).astype(np.int64))
 
 
-def _interpolated(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
+def _interpolated(call: OperatorCall, x: Node, axis: int, positions: Array) -> Node:
+    """Return `x` interpolated linearly at `positions` of an axis, as a product with a constant matrix."""
     size = x.shape[axis]
-    check_size((len(place), size), call.where, MAX_CONSTANT)
-    low = np.floor(place)
-    share = place - low
-    weight = np.zeros((len(place), size), np.float64)
-    rows = np.arange(len(place))
+    check_size((len(positions), size), call.where, MAX_CONSTANT)
+    low = np.floor(positions)
+    share = positions - low
+    weight = np.zeros((len(positions), size), np.float64)
+    rows = np.arange(len(positions))
     for at, factor in ((low, 1 - share), (low + 1, share)):
         np.add.at(weight, (rows, at.clip(0, size - 1).astype(np.int64)), factor)
     last = tuple(k for k in range(len(x.shape)) if k != axis)
@@ -230,8 +232,8 @@ def _insert_zeros(pool: NodePool, x: Node, axis: int, stride: int) -> Node:
     size = x.shape[axis]
     check_size((*x.shape[:axis], size * stride, *x.shape[axis + 1 :]), "the input of a transposed convolution")
     column = shaping.reshape(pool, x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]))
-    wide = shaping.reshape(pool, pad(pool, column, axis + 1, 0, stride - 1), (*x.shape[:axis], size * stride, *x.shape[axis + 1 :]))
-    return shaping.slice_axis(pool, wide, axis, 0, (size - 1) * stride + 1)
+    spread = shaping.reshape(pool, pad(pool, column, axis + 1, 0, stride - 1), (*x.shape[:axis], size * stride, *x.shape[axis + 1 :]))
+    return shaping.slice_axis(pool, spread, axis, 0, (size - 1) * stride + 1)
 
 
 def _cumulative(call: OperatorCall) -> list[Value]:

@@ -1,4 +1,4 @@
-"""Handlers of products with a constant (MatMul, Gemm, Einsum), means of several values, and reductions."""
+"""Handlers of matrix products (MatMul, Gemm, Einsum), means of several values, and reductions."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def _terms(call: OperatorCall, text: str, ranks: list[int]) -> tuple[list[str], 
     terms = left.split(",")
     if len(terms) != len(ranks):
         raise MalformedGraphError(f"{call.where}: the equation {text!r} has {len(terms)} operands, but the node has {len(ranks)}.")
-    hidden = max((r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t), default=0)
-    free = [c for c in _LETTERS if c not in text][: max(0, hidden)]
-    terms = [t.replace("...", "".join(free[len(free) - (r - len(t.replace("...", ""))) :])) for t, r in zip(terms, ranks, strict=True)]
+    replaced = max((r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t), default=0)
+    unused = [c for c in _LETTERS if c not in text][: max(0, replaced)]
+    terms = [t.replace("...", "".join(unused[len(unused) - (r - len(t.replace("...", ""))) :])) for t, r in zip(terms, ranks, strict=True)]
     letters = "".join(terms)
     if not arrow:
-        result = "..." + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in free))
-    result = result.replace("...", "".join(free))
+        result = "..." + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in unused))
+    result = result.replace("...", "".join(unused))
     if [len(t) for t in terms] != ranks or not set(result) <= set(letters) or not letters.isalpha():
         raise MalformedGraphError(f"{call.where}: the equation {text!r} does not fit operands of {ranks} axes.")
     return terms, result
@@ -85,13 +85,13 @@ def _product(pool: NodePool, a: Node, x: str, b: Node, y: str, result: str) -> N
     """Return the product of two values of the network, multiplied elementwise and then summed."""
     a, x = _summed(pool, a, x, y + result)
     b, y = _summed(pool, b, y, x + result)
-    both = "".join(dict.fromkeys(x + y))
-    wide = []
+    union = "".join(dict.fromkeys(x + y))
+    factors = []
     for node, letters in ((a, x), (b, y)):
-        shared = "".join(c for c in both if c in letters)
-        moved = _arranged(pool, node, letters, shared)
-        wide.append(shaping.reshape(pool, moved, tuple(moved.shape[shared.index(c)] if c in shared else 1 for c in both)))
-    return _arranged(pool, *_summed(pool, elementwise(pool, "mul", *wide), both, result), result)
+        ordered = "".join(c for c in union if c in letters)
+        moved = _arranged(pool, node, letters, ordered)
+        factors.append(shaping.reshape(pool, moved, tuple(moved.shape[ordered.index(c)] if c in ordered else 1 for c in union)))
+    return _arranged(pool, *_summed(pool, elementwise(pool, "mul", *factors), union, result), result)
 
 
 def _contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, result: str) -> Node:
@@ -159,8 +159,8 @@ def _tensor_product(call: OperatorCall, a: Node, b: Node) -> Node | None:
         raise ShapeError(f"{call.where}: the shapes {list(left)} and {list(right)} cannot be multiplied.")
     present = "".join(c for c in result if c in letters + axes)
     product = _contract(call.pool, node, letters, value, axes, present)
-    found = dict(zip(present, product.shape, strict=True))
-    return shaping.reshape(call.pool, product, tuple(found.get(c, 1) for c in result))
+    size = dict(zip(present, product.shape, strict=True))
+    return shaping.reshape(call.pool, product, tuple(size.get(c, 1) for c in result))
 
 
 def _matmul(call: OperatorCall) -> list[Value]:

@@ -83,22 +83,22 @@ def _squeeze(call: OperatorCall) -> list[Value]:
 
 def _unsqueeze(call: OperatorCall) -> list[Value]:
     x = call.node(0)
-    given = call.ints(1, "axes") if call.has(1) else call.attribute("axes", ())
-    rank = len(x.shape) + len(given)
-    axes = {call.axis(a, rank) for a in given}
-    if len(axes) < len(given):
-        raise MalformedGraphError(f"{call.where}: its axes {list(given)} list an axis twice.")
+    listed = call.ints(1, "axes") if call.has(1) else call.attribute("axes", ())
+    rank = len(x.shape) + len(listed)
+    axes = {call.axis(a, rank) for a in listed}
+    if len(axes) < len(listed):
+        raise MalformedGraphError(f"{call.where}: its axes {list(listed)} list an axis twice.")
     rest = iter(x.shape)
     return [shaping.reshape(call.pool, x, tuple(1 if k in axes else next(rest) for k in range(rank)))]
 
 
 def _transpose(call: OperatorCall) -> list[Value]:
     x = call.node(0)
-    order = call.attribute("perm")
-    given = order if isinstance(order, tuple) else tuple(reversed(range(len(x.shape))))
-    if sorted(given) != list(range(len(x.shape))):
-        raise MalformedGraphError(f"{call.where}: {list(given)} is not a permutation of the axes of {list(x.shape)}.")
-    return [shaping.transpose(call.pool, x, given)]
+    perm = call.attribute("perm")
+    order = perm if isinstance(perm, tuple) else tuple(reversed(range(len(x.shape))))
+    if sorted(order) != list(range(len(x.shape))):
+        raise MalformedGraphError(f"{call.where}: {list(order)} is not a permutation of the axes of {list(x.shape)}.")
+    return [shaping.transpose(call.pool, x, order)]
 
 
 def _tile(call: OperatorCall) -> list[Value]:
@@ -119,11 +119,11 @@ def _split(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     axis = call.axis(call.integer("axis"), len(x.shape))
     size = x.shape[axis]
-    given = call.attribute("split")
+    split = call.attribute("split")
     if call.has(1):
         widths = list(call.ints(1, "sizes"))
-    elif isinstance(given, tuple):
-        widths = list(given)
+    elif isinstance(split, tuple):
+        widths = list(split)
     else:
         count = call.integer("num_outputs", len(call.operation.outputs))
         width = -(-size // count)
@@ -145,17 +145,17 @@ def _gather(call: OperatorCall) -> list[Value]:
 
 
 def _gathered(call: OperatorCall, x: Node, axis: int, index: Array) -> Node:
-    """Return `x` with the axis `axis` replaced by the axes of `index`, which selects entries of it."""
+    """Return the entries `index` of `axis`; the axes of `index` replace that axis."""
     if x.value is not None:
         return call.pool.const(np.take(x.value, index, axis))
     flat = index.reshape(-1)
     if flat.size and (np.diff(flat) == 1).all():
-        found = shaping.slice_axis(call.pool, x, axis, int(flat[0]), flat.size)
+        entries = shaping.slice_axis(call.pool, x, axis, int(flat[0]), flat.size)
     elif 0 < flat.size <= _MAX_GATHERED:
-        found = shaping.concat(call.pool, tuple(shaping.slice_axis(call.pool, x, axis, int(k), 1) for k in flat), axis)
+        entries = shaping.concat(call.pool, tuple(shaping.slice_axis(call.pool, x, axis, int(k), 1) for k in flat), axis)
     else:
         raise TimeMixingError(f"{call.where}: it gathers {flat.size} scattered entries of axis {axis}; snnc reads at most {_MAX_GATHERED}.")
-    return shaping.reshape(call.pool, found, x.shape[:axis] + index.shape + x.shape[axis + 1 :])
+    return shaping.reshape(call.pool, entries, x.shape[:axis] + index.shape + x.shape[axis + 1 :])
 
 
 def _gather_nd(call: OperatorCall) -> list[Value]:

@@ -24,12 +24,12 @@ def _padding(call: OperatorCall, size: Shape, kernel: Shape, stride: Shape, dila
         return ((0, 0),) * len(kernel)
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise MalformedGraphError(f"{call.where}: its attribute 'auto_pad' is {mode!r}.")
-    found = []
+    pairs = []
     for n, k, s, d in zip(size, kernel, stride, dilation, strict=True):
         total = max(0, (-(-n // s) - 1) * s + (k - 1) * d + 1 - n)
         small, large = total // 2, total - total // 2
-        found.append((small, large) if mode == "SAME_UPPER" else (large, small))
-    return tuple(found)
+        pairs.append((small, large) if mode == "SAME_UPPER" else (large, small))
+    return tuple(pairs)
 
 
 def _windows(call: OperatorCall, kernel: Shape) -> tuple[Shape, Pairs, Shape]:
@@ -55,17 +55,17 @@ def _conv(call: OperatorCall) -> list[Value]:
 
 
 def _pool(call: OperatorCall) -> list[Value]:
-    given = call.attribute("kernel_shape")
-    if not isinstance(given, tuple):
+    kernel = call.attribute("kernel_shape")
+    if not isinstance(kernel, tuple):
         raise MalformedGraphError(f"{call.where}: its attribute 'kernel_shape' is missing.")
-    stride, padding, dilation = _windows(call, given)
+    stride, padding, dilation = _windows(call, kernel)
     if any(name for name in call.operation.outputs[1:]):
         raise UnsupportedOperatorError(f"{call.where}: snnc does not read the indices of a maximum.")
     kind = "max" if call.operation.op == "MaxPool" else "average"
     ceil, count = call.flag("ceil_mode"), call.flag("count_include_pad")
     if kind == "max" or not any(p for pair in padding for p in pair):
         count = False
-    return [shaping.pooling(call.pool, call.node(0), kind, given, stride, padding, dilation, ceil, count)]
+    return [shaping.pooling(call.pool, call.node(0), kind, kernel, stride, padding, dilation, ceil, count)]
 
 
 def _global(call: OperatorCall) -> list[Value]:

@@ -97,14 +97,14 @@ class Imported:
         """Whether the file is a single time step; its inputs have no time axis, those of the graph have one."""
         return any(len(self.declared[n]) < len(self.inputs.shapes[n]) for n in self.inputs.axes)
 
-    def wanted(self, name: str) -> tuple[int | str, ...]:
+    def input_shape(self, name: str) -> tuple[int | str, ...]:
         """Return the shape of an input of the graph; names are open sizes."""
         shape = tuple(self.fixed.get(d, d) if isinstance(d, str) else d for d in self.declared[name])
         return ("steps", *shape) if self.stepwise and name in self.inputs.axes else shape
 
     def size(self, name: str, axis: int | None) -> int | None:
         """Return the size that the file fixes for an axis of an input of the graph; None if it is open."""
-        size = None if axis is None else self.wanted(name)[axis]
+        size = None if axis is None else self.input_shape(name)[axis]
         return size if isinstance(size, int) else None
 
 
@@ -112,13 +112,13 @@ def traces_of(step: RecoveredStep, named: NamedEquations, name: str, population:
     """Return the traces of one population: its states, then its outputs."""
     lines = {line.target: line.value for line in population.model.equations}
     ports = {port: cls for cls, port in (*named.outputs.items(), *named.states.items())}
-    found = []
+    traces = []
     for port in dict.fromkeys(p for p in (*population.model.states, *population.model.outputs) if p in ports):
         step_class = step.classes[ports[port]]
         nodes = {t: early[0] for t, early in step_class.forced.items()} | step_class.nodes
         batch = step.batch[step_class.id]
-        found.append(Trace(name, port, is_spike_port(lines, port), nodes, step_class.shape, batch, population.shape))
-    return tuple(found)
+        traces.append(Trace(name, port, is_spike_port(lines, port), nodes, step_class.shape, batch, population.shape))
+    return tuple(traces)
 
 
 def is_spike_port(lines: Mapping[str, Expression], port: str) -> bool:

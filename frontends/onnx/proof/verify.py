@@ -17,7 +17,7 @@ import numpy as np
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Input, Output
 from snnc.frontends.common.execute import GraphRunner
-from snnc.frontends.common.functions import difference, largest, summary
+from snnc.frontends.common.functions import difference, largest_magnitude, reduce_over
 from snnc.frontends.common.work import MAX_WORK
 from snnc.frontends.onnx.errors import SelfCheckError
 from snnc.frontends.onnx.flattening.evaluate import Feed, FileReplay, Inputs, Sample, use_counts
@@ -27,7 +27,7 @@ from snnc.frontends.onnx.proof.traces import Trace
 _MIN_CHECKED: Final = 8
 """Minimum number of steps to compare, however large the network is."""
 _TOLERANCE: Final = 1e-4
-"""Maximum difference of an output or state, as a share of its largest value."""
+"""Maximum difference of an output or state, as a share of its largest value. Spikes must be equal."""
 _SEEDS: Final = 3
 """Number of random inputs if weights were folded; graph and file must agree on one of them."""
 _ROUNDS: Final = 4
@@ -56,7 +56,7 @@ class CheckedOutput:
     time_axis: int | None
 
     def nodes(self, steps: int | None) -> tuple[Node, ...]:
-        """Return the node of the whole output, or the nodes of its first `steps`."""
+        """Return the node of the whole output, or the nodes of its values in the first `steps` steps (None: all steps)."""
         return (self.node,) if self.node is not None and steps is None else self.rows[:steps]
 
     def stack(self, values: list[Array], steps: int | None) -> Array:
@@ -65,15 +65,17 @@ class CheckedOutput:
 
 
 def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
-    """Compare `graph` with the file over all steps, and return a sentence for the user if only the first steps were compared.
+    """Compare `graph` with the file; return a sentence for the user if comparing all steps would take too long, else no sentence.
 
-    If weights were `folded`, the membrane potentials of graph and file differ by rounding, and one that is close to its threshold may cause
-    a different spike. After a difference, other inputs are then tried.
+    If there is such a sentence, only the first steps were compared, without outputs that the file does not compute step by step.
+
+    If weights were `folded`, the membrane potentials of graph and file differ by rounding, and one that is close to its threshold may
+    cause a different spike. After a difference, other inputs are then tried.
 
     Raises
     ------
     SelfCheckError
-        A hidden population or an output differs in its values, or an output in its shape.
+        A hidden population or an output differs in its values, or an output in its shape, or the graph cannot run.
     """
     limit: int | None = None
     work = _work([n for o in outputs for n in o.nodes(None)])
@@ -118,9 +120,9 @@ def _run(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace]
             if t in h.nodes:
                 h.compare(t, replay.value(h.nodes[t]), network.ports)
     _check_hidden(hidden)
-    found = network.outputs()
+    results = network.outputs()
     for output in outputs:
-        _compare(output, output.stack([replay.value(n) for n in output.nodes(limit)], limit), found[output.name])
+        _compare(output, output.stack([replay.value(n) for n in output.nodes(limit)], limit), results[output.name])
 
 
 class _Network:
@@ -175,7 +177,7 @@ def _read_out(operation: Output, values: list[Array]) -> Array:
     if operation.readout == "last":
         stack = stack[-1]
     elif operation.readout != "all":
-        stack = summary(operation.readout, stack, (0,))[0]
+        stack = reduce_over(operation.readout, stack, (0,))[0]
     front = [] if operation.layout.time_axis is None else [operation.layout.time_axis]
     if operation.layout.batch_axis is None:
         stack = stack[:, 0] if front else stack[0]
@@ -204,7 +206,7 @@ class _Hidden:
             return
         gap = float(difference(found, expected).max(initial=0.0))
         self.by_step[t] = gap if math.isfinite(gap) else math.inf
-        self.largest = max(self.largest, largest(expected))
+        self.largest = max(self.largest, largest_magnitude(expected))
 
     def first(self) -> int | None:
         """Return the first step with a difference; None if there is none."""
@@ -231,7 +233,7 @@ def _compare(output: CheckedOutput, expected: Array, found: Array) -> None:
             f"the output '{output.name}' has the shape {list(expected.shape)} in the file and {list(found.shape)} "
             "in the network read from it."
         )
-    gap, scale = difference(found, expected), largest(expected)
+    gap, scale = difference(found, expected), largest_magnitude(expected)
     spikes = bool(((expected == 0) | (expected == 1)).all())
     wrong = ~(gap <= (0.0 if spikes else _TOLERANCE * scale))
     if not wrong.any():
@@ -240,6 +242,6 @@ def _compare(output: CheckedOutput, expected: Array, found: Array) -> None:
     when = "" if output.time_axis is None else f" at step {where[:, output.time_axis].min()}"
     raise SelfCheckError(
         f"the output '{output.name}' of the network read from the file differs from the file's own{when}: {len(where):,} of {wrong.size:,} "
-        f"values, by up to {largest(gap):.3g}, with a largest value of {scale:.3g}. Export a single step with its states as inputs and "
-        "outputs."
+        f"values, by up to {largest_magnitude(gap):.3g}, with a largest value of {scale:.3g}. Export a single step with its states as "
+        "inputs and outputs."
     )

@@ -34,13 +34,13 @@ def bind(source: ParsedFile) -> Imported:
         The network cannot be recovered with any of the numbers.
     """
     failure: OnnxError | None = None
-    for first in _bindings(source):
-        fixed = {s: n for s, n in first.items() if n < _FIRST}
-        free = {s: n for s, n in first.items() if n >= _FIRST}
+    for sizes in _bindings(source):
+        fixed = {s: n for s, n in sizes.items() if n < _FIRST}
+        free = {s: n for s, n in sizes.items() if n >= _FIRST}
         try:
-            found = recover(source, first, free)
+            imported = recover(source, sizes, free)
             larger = {s: n + _DIFFERENCE for s, n in free.items()}
-            if free and fingerprint(found.graph) != fingerprint(recover(source, {**fixed, **larger}, free).graph):
+            if free and fingerprint(imported.graph) != fingerprint(recover(source, {**fixed, **larger}, free).graph):
                 names = ", ".join(f"'{s}'" for s in free)
                 raise NotGenericError(
                     f"the network changes with the size of {names}, which the file declares as dynamic; export it with fixed sizes."
@@ -49,14 +49,14 @@ def bind(source: ParsedFile) -> Imported:
             failure = failure or error
             continue
         for symbol, size in fixed.items():
-            found.graph.assumptions.append(f"The file declares the size '{symbol}' as dynamic, but has constants that only fit {size}.")
-        return replace(found, fixed=fixed)
+            imported.graph.assumptions.append(f"The file declares the size '{symbol}' as dynamic, but has constants that only fit {size}.")
+        return replace(imported, fixed=fixed)
     raise failure or ShapeError("no choice of the dynamic sizes fits the file.")
 
 
 def _bindings(source: ParsedFile) -> Iterator[dict[str, int]]:
     """Yield numbers for the dynamic sizes: the defaults, then the defaults with one size replaced by that of a constant."""
-    default = {s: _FIRST + 3 * k for k, s in enumerate(source.symbols)}
+    default = {s: _FIRST + 3 * k for k, s in enumerate(source.symbols)}  # different numbers, so that sizes are not mistaken for each other
     yield default
     sizes = sorted({int(s) for s in _leading_sizes(source.graph) if 0 < s < _FIRST})
     candidates = ({**default, symbol: size} for symbol, size in itertools.product(source.symbols, sizes))

@@ -21,6 +21,7 @@ from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 from snnc.frontends.onnx.recover import ParsedFile
 
 _Declared: TypeAlias = Mapping[str, tuple[int | str, ...]]
+"""Shapes of inputs in the file, with names for dynamic sizes."""
 
 _BATCH: Final = 2
 """Number of samples in the check, if the file does not fix it."""
@@ -42,7 +43,7 @@ def described(text: object, source: ParsedFile, structure: object) -> Imported:
     source
         The file.
     structure
-        Digest of the file's nodes.
+        Digest of the file's current nodes.
 
     Raises
     ------
@@ -57,11 +58,12 @@ def described(text: object, source: ParsedFile, structure: object) -> Imported:
     if description.structure != structure:
         raise DescriptionError("the nodes of the file have changed since snnc wrote it.")
     ports = verify_graph(graph)
-    found, nodes = _run(description, source, _inputs_of_check(graph, ports, source.inputs))
-    _check_work(graph, ports, found, list(nodes.values()))
-    verify(graph, _checked_outputs(graph, found, nodes), found.traces, found.inputs, False)
+    imported, nodes = _run(description, source, _inputs_of_check(graph, ports, source.inputs))
+    _check_work(graph, ports, imported, list(nodes.values()))
+    verify(graph, _checked_outputs(graph, imported.inputs, nodes), imported.traces, imported.inputs, False)
     if source.array_shapes is None:
-        return found
+        return imported
+    # The caller compares values for its own arrays, whose sizes may differ from those of the check.
     return _run(description, source, _bind_sizes(graph, ports, {**source.inputs, **source.array_shapes}))[0]
 
 
@@ -69,7 +71,10 @@ def described(text: object, source: ParsedFile, structure: object) -> Imported:
 
 
 def _inputs_of_check(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
-    """Return the inputs of the check; if they have a time axis, set the graph's number of steps to the number that the file declares."""
+    """Return the inputs of the check.
+
+    If an input has a time axis, set the graph's number of steps to the number that the file declares, or to None if it declares none.
+    """
     timed = [(n, op.layout.time_axis) for n, op in graph.of_type(Input) if op.layout.time_axis is not None]
     lengths = {declared[name][axis] for name, axis in timed if axis < len(declared[name])}
     if lengths:
@@ -139,11 +144,11 @@ def _traces(description: Description, inputs: Inputs, seen: Mapping[tuple[str, i
                 yield Trace(name, port, is_spike_port(equations, port), nodes, shape, 0, population.shape)
 
 
-def _checked_outputs(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[CheckedOutput]:
+def _checked_outputs(graph: Graph, inputs: Inputs, outputs: Mapping[str, Node]) -> list[CheckedOutput]:
     checked = []
     for name, operation in graph.of_type(Output):
         node, axis = outputs[name], (operation.layout.time_axis or 0) if operation.readout == "all" else None
-        recorded = len(range(found.inputs.steps)[operation.start : operation.stop])
+        recorded = len(range(inputs.steps)[operation.start : operation.stop])
         if axis is not None and (axis >= len(node.shape) or node.shape[axis] != recorded):
             raise DescriptionError(f"its output {name!r} has no axis of {recorded} steps in the file.")
         checked.append(CheckedOutput(name, node, (), axis))
@@ -153,16 +158,16 @@ def _checked_outputs(graph: Graph, found: Imported, outputs: Mapping[str, Node])
 # ---- work ------------------------------------------------------------------------------------------------------------
 
 
-def _check_work(graph: Graph, ports: PortMap, found: Imported, outputs: list[Node]) -> None:
+def _check_work(graph: Graph, ports: PortMap, imported: Imported, outputs: list[Node]) -> None:
     """Refuse, before the check, a description that needs far more operations than its file, and a file that needs too many."""
-    roots = [*outputs, *(n for trace in found.traces for n in trace.nodes.values())]
+    roots = [*outputs, *(n for trace in imported.traces for n in trace.nodes.values())]
     file_work = sum(_work_of_node(n) for n, _ in use_counts(roots).values() if n.value is None)
-    samples = max(math.prod(found.inputs.shapes[n]) // size(op.shape) for n, op in graph.of_type(Input))
+    samples = max(math.prod(imported.inputs.shapes[n]) // size(op.shape) for n, op in graph.of_type(Input))
     graph_work = samples * work_of(graph, ports)
     if far_more_work(graph_work, file_work):
         raise DescriptionError(f"its network needs {graph_work:,} operations, but the file needs {file_work:,}.")
     if file_work > MAX_WORK:
-        raise DescriptionError(f"the file needs {file_work:,} operations in {found.inputs.steps} steps, too many for a check.")
+        raise DescriptionError(f"the file needs {file_work:,} operations in {imported.inputs.steps} steps, too many for a check.")
 
 
 def _work_of_node(node: Node) -> int:

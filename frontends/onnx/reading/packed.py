@@ -123,19 +123,19 @@ def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[s
     buffers = tuple(name for name, tree in trees.items() if any(names[leaf] is None for leaf in _leaves(tree)))
     depth = _depth(moves)
     clash = set(shapes) & (set(inputs) - set(states))  # names of parts that are also names of other inputs
-    found = UnpackedStates(trees, names, shapes, buffers, depth)
-    return None if clash or depth > _MAX_DEPTH or not (buffers or found.packed) else found
+    unpacked = UnpackedStates(trees, names, shapes, buffers, depth)
+    return None if clash or depth > _MAX_DEPTH or not (buffers or unpacked.packed) else unpacked
 
 
 def with_advice(error: OnnxError, pool: NodePool, states: Iterable[str]) -> OnnxError:
     """Return `error`, with the advice to separate states if the step reads parts of states."""
     names = set(states)
     sliced = (str(n.inputs[0].attrs[0]) for n in pool.nodes if n.op == "slice" and n.inputs[0].op == "input")
-    found = ", ".join(f"'{name}'" for name in dict.fromkeys(sliced) if name in names)
-    if not found:
+    listed = ", ".join(f"'{name}'" for name in dict.fromkeys(sliced) if name in names)
+    if not listed:
         return error
     return type(error)(
-        f"{error.text} The step reads parts of the states {found}; give each population's state, and each past value, "
+        f"{error.text} The step reads parts of the states {listed}; give each population's state, and each past value, "
         "its own input and output."
     )
 
@@ -162,29 +162,29 @@ def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
 
     Constants are cut into pieces as long as the shortest other part, if their own length is a multiple of it.
     """
-    found = [n for p in parts for n in (p.inputs if p.op == "concat" and p.attrs[0] == axis else (p,))]
-    width = min((n.shape[axis] for n in found if n.value is None), default=0)
+    flat = [n for p in parts for n in (p.inputs if p.op == "concat" and p.attrs[0] == axis else (p,))]
+    width = min((n.shape[axis] for n in flat if n.value is None), default=0)
     rows: list[Node] = []
-    for n in found:
+    for n in flat:
         size = width if n.value is not None and width and n.shape[axis] % width == 0 else n.shape[axis]
         rows.extend(shaping.slice_axis(pool, n, axis, k, size) for k in range(0, n.shape[axis], max(1, size)))
     return shaping.concat(pool, tuple(rows) or parts, axis)
 
 
 def _named(name: str, tree: _Tree, local_numbers: Array, buffered: Array, names: dict[_Leaf, str | None]) -> _Tree:
-    """Add the parts of a state to `names`; keep the state whole if it has only one part, or a part that no index expression selects."""
-    whole = _Leaf(local_numbers, None)
-    found: dict[_Leaf, str | None] = {}
+    """Add the parts of a state to `names`; do not divide it if it has only one part, or a part that no index expression selects."""
+    undivided = _Leaf(local_numbers, None)
+    part_names: dict[_Leaf, str | None] = {}
     for leaf in _leaves(tree):
         index = _block(leaf.numbers - local_numbers.flat[0], local_numbers.shape)
         if buffered[leaf.numbers].any():
-            found[leaf] = None
+            part_names[leaf] = None
         elif index is None or leaf.numbers.size == local_numbers.size:
-            names[whole] = name
-            return whole
+            names[undivided] = name
+            return undivided
         else:
-            found[leaf] = part_name(name, index)
-    names.update(found)
+            part_names[leaf] = part_name(name, index)
+    names.update(part_names)
     return tree
 
 
@@ -243,19 +243,20 @@ def _built(pool: NodePool, tree: _Tree, leaf: Callable[[_Leaf], Node]) -> Node:
 def _block(numbers: Array, shape: Shape) -> Index | None:
     """Return the index expression that selects the values `numbers`, in order, from an array of `shape`; None if there is none."""
     places = np.unravel_index(numbers.reshape(-1), shape)
-    found: list[int | slice] = []
+    index: list[int | slice] = []
     for place, size in zip(places, shape, strict=True):
         low, high = int(place.min()), int(place.max()) + 1
-        found.append(slice(None) if high - low == size else low if high - low == 1 else slice(low, high))
-    while len(found) > 1 and found[-1] == slice(None):
-        found.pop()
-    block = np.arange(math.prod(shape)).reshape(shape)[tuple(found)]
-    return tuple(found) if np.array_equal(block.reshape(-1), numbers.reshape(-1)) else None
+        index.append(slice(None) if high - low == size else low if high - low == 1 else slice(low, high))
+    while len(index) > 1 and index[-1] == slice(None):
+        index.pop()
+    block = np.arange(math.prod(shape)).reshape(shape)[tuple(index)]
+    return tuple(index) if np.array_equal(block.reshape(-1), numbers.reshape(-1)) else None
 
 
 def _depth(moves: Array) -> int:
-    depth, here = 0, np.flatnonzero(moves >= 0)
-    while here.size and depth <= _MAX_DEPTH:
-        here = moves[here]
-        here, depth = here[moves[here] >= 0], depth + 1
+    """Return for how many steps the longest buffer copies a value; more than `_MAX_DEPTH` if values are copied in a circle."""
+    depth, places = 0, np.flatnonzero(moves >= 0)
+    while places.size and depth <= _MAX_DEPTH:
+        places = moves[places]
+        places, depth = places[moves[places] >= 0], depth + 1
     return depth

@@ -28,7 +28,15 @@ _Costs: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Pairs:
-    """The output with each state's new value, by the state's input, and the states whose output only follows from the file's order."""
+    """States and their new values.
+
+    Attributes
+    ----------
+    outputs
+        Output with the new value of a state, by the state's input.
+    guessed
+        Inputs of states whose output was chosen by its place in the file alone.
+    """
 
     outputs: dict[str, str]
     guessed: tuple[str, ...] = ()
@@ -55,20 +63,21 @@ def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
     (direct, indirect), base = _rate_paths(states, outputs), len(states) + 1.0
     cost = (direct * base + misnamed) * (3 * base) + indirect
     cost[foreign] = np.inf
-    moved = np.abs(np.subtract.outer(np.arange(len(states)) + len(outputs) - len(states), np.arange(len(outputs))))
-    found = _cheapest_assignment(cost * (moved.sum() + 1.0) + moved)
-    if found is None:
+    # In the file's order, the last outputs belong to the states.
+    distance = np.abs(np.subtract.outer(np.arange(len(states)) + len(outputs) - len(states), np.arange(len(outputs))))
+    chosen = _cheapest_assignment(cost * (distance.sum() + 1.0) + distance)
+    if chosen is None:
         raise StatePairError(
             f"the inputs {', '.join(states)} look like states of a single step, but the outputs {', '.join(names)} do not pair with them; "
             "for each state, return its new value in the shape of the input."
         )
     same = np.equal.outer(*[[n.id for n in outputs.values()]] * 2)
-    guessed = tuple(n for k, n in enumerate(states) if _is_ambiguous(cost, found, k, same))
-    return Pairs({n: names[m] for n, m in zip(states, found, strict=True)}, guessed)
+    guessed = tuple(n for k, n in enumerate(states) if _is_ambiguous(cost, chosen, k, same))
+    return Pairs({n: names[m] for n, m in zip(states, chosen, strict=True)}, guessed)
 
 
 def guess_notes(pairs: Pairs) -> list[str]:
-    """Return a sentence about pairs that are guessed, if any."""
+    """Return a sentence for the user about pairs that are guessed, if any."""
     if not pairs.guessed:
         return []
     listed = ", ".join(f"{n} -> {pairs.outputs[n]}" for n in pairs.guessed)
@@ -86,13 +95,16 @@ def _cheapest_assignment(costs: _Costs) -> list[int] | None:
         return None
 
 
-def _is_ambiguous(costs: _Costs, found: list[int], state: int, same: _Costs) -> bool:
-    """Return whether `state` could have another output without changing the sum of the costs."""
+def _is_ambiguous(costs: _Costs, chosen: list[int], state: int, same: _Costs) -> bool:
+    """Return whether `state` could have another output without changing the sum of the costs.
+
+    `same` tells which outputs have the same value, so that a choice between them does not matter.
+    """
     others = costs.copy()
-    others[state, same[found[state]]] = np.inf
+    others[state, same[chosen[state]]] = np.inf
     changed = _cheapest_assignment(others)
-    rows = np.arange(len(found))
-    return changed is not None and bool(others[rows, changed].sum() == costs[rows, found].sum())
+    rows = np.arange(len(chosen))
+    return changed is not None and bool(others[rows, changed].sum() == costs[rows, chosen].sum())
 
 
 def _stem(name: str) -> str:
@@ -134,18 +146,18 @@ def _rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> tupl
     """
     leaves = list(states.values())
     nodes = [node for _, node in sorted(ancestors(outputs.values()).items())]
-    found = {n.id: np.array([0 if n is leaf else _NONE for leaf in leaves], np.int64) for n in nodes if not n.inputs}
+    ratings = {n.id: np.array([0 if n is leaf else _NONE for leaf in leaves], np.int64) for n in nodes if not n.inputs}
     sources = {n.id: frozenset([n.id] if n.op == "input" else []) for n in nodes if not n.inputs}
     compared: set[int] = set()
     for node in nodes:
         if not node.inputs:
             continue
-        paths = [np.where(found[n.id] == _NONE, _NONE, np.maximum(found[n.id], _hardness(node, k))) for k, n in enumerate(node.inputs)]
-        found[node.id] = np.min(paths, axis=0)
+        paths = [np.where(ratings[n.id] == _NONE, _NONE, np.maximum(ratings[n.id], _rating(node, k))) for k, n in enumerate(node.inputs)]
+        ratings[node.id] = np.min(paths, axis=0)
         sources[node.id] = frozenset().union(*(sources[n.id] for n in node.inputs))
         if node.op in COMPARISONS and len(sources[node.id]) == 1:
             compared |= sources[node.id]
-    rated = np.array([found[o.id] for o in outputs.values()], np.int64).T
+    rated = np.array([ratings[o.id] for o in outputs.values()], np.int64).T
     spiking = np.array([_fires(o) for o in outputs.values()])
     passes_on = np.array([o.id in {s.id for s in leaves} for o in outputs.values()])
     same = np.equal.outer([s.id for s in leaves], [o.id for o in outputs.values()])
@@ -154,7 +166,7 @@ def _rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> tupl
     return direct, np.where(same, _SAME, indirect) - _LAYER
 
 
-def _hardness(node: Node, operand: int) -> int:
+def _rating(node: Node, operand: int) -> int:
     """Return the rating of `node` on a path that enters it through operand number `operand`."""
     if node.op in COMPARISONS or (node.op == "where" and operand == 0):
         return _COMPARED

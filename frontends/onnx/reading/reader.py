@@ -77,14 +77,14 @@ def size_of(path: Path) -> int:
     Raises
     ------
     UnreadableFileError
-        The path is not a regular file; reading it could never end.
+        The path is not a regular file, for example a pipe, from which reading might never end.
     OSError
         The file does not exist or cannot be accessed.
     """
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
         raise UnreadableFileError(f"{path} is not a regular file; save the model as a regular file.")
-    return found.st_size
+    return status.st_size
 
 
 def read_model(path: Path) -> ModelProto:
@@ -151,8 +151,8 @@ def notes_of(model: ModelProto) -> tuple[object, object]:
 
     Both are None if the file has no description.
     """
-    found = {p.key: p.value for p in model.metadata_props if p.key in (KEY, _DIGEST)}
-    return found.get(KEY), found.get(_DIGEST)
+    texts = {p.key: p.value for p in model.metadata_props if p.key in (KEY, _DIGEST)}
+    return texts.get(KEY), texts.get(_DIGEST)
 
 
 def _store_digest(model: ModelProto, digest: str) -> None:

@@ -41,14 +41,14 @@ from snnc.frontends.onnx.recovery.equations import draft
 from snnc.frontends.onnx.recovery.grouping import Grouping, channel_bias
 from snnc.frontends.onnx.recovery.initial import Start
 from snnc.frontends.onnx.recovery.layers import layer_of, reshape_to, scale_of, selection
-from snnc.frontends.onnx.recovery.naming import NamedEquations, name
+from snnc.frontends.onnx.recovery.naming import NamedEquations, name_equations
 from snnc.frontends.onnx.recovery.states import States
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref
 from snnc.frontends.onnx.reroll.step import RecoveredStep, Result
 
 
 @dataclass(frozen=True)
-class _OutputPlace:
+class _SourcePort:
     """A source port of the graph, and its shape."""
 
     node: str
@@ -101,14 +101,14 @@ class GraphBuilder:
     states: Mapping[int, States]
     start: Start
     visible: set[int]
-    places: dict[int, _OutputPlace] = field(default_factory=dict)
+    places: dict[int, _SourcePort] = field(default_factory=dict)
     """Port that provides the value of each class."""
     named: dict[int, NamedEquations] = field(default_factory=dict)
     """Equations by group."""
     traces: list[Trace] = field(default_factory=list)
     pending: list[tuple[Operand, str, str, Shape | None]] = field(default_factory=list)
     """Requested edges: operand, target, target port, and the shape that the target reads (None: any)."""
-    shaped: dict[tuple[_OutputPlace, int, Shape], str] = field(default_factory=dict)
+    shaped: dict[tuple[_SourcePort, int, Shape], str] = field(default_factory=dict)
     """Node that reshapes the values of a port, by port, delay and shape."""
     count: Counter[str] = field(default_factory=Counter)
     """Number of the last name from :meth:`fresh`, by base."""
@@ -148,14 +148,14 @@ class GraphBuilder:
             if name not in self.file.names and name not in self.graph.nx:
                 return name
 
-    def input(self, ref: InputRef) -> _OutputPlace:
+    def input(self, ref: InputRef) -> _SourcePort:
         """Return the port of an input, which is added on first use."""
         step, full = self.step, self.file.inputs[ref.name]
         axis, batch = step.axes.get(ref.name), step.input_batch(ref)
         shape = tuple(d for k, d in enumerate(full) if k not in (axis, batch)) or (1,)
         if ref.name not in self.graph.nx:
             self.graph.add(ref.name, Input(shape, layout=FileLayout(axis, batch)))
-        return _OutputPlace(ref.name, "", shape)
+        return _SourcePort(ref.name, "", shape)
 
     def read(self, operand: Operand, target: str, port: str = "", shape: Shape | None = None) -> None:
         """Request an edge from an operand to a port, in `shape`; :meth:`connect` adds it."""
@@ -176,7 +176,7 @@ class GraphBuilder:
                 self.graph.connect(place.node, self.shaped[key], source_port=place.port, delay=delay)
             self.graph.connect(self.shaped[key], target, target_port=port)
 
-    def place(self, operand: Operand) -> _OutputPlace:
+    def place(self, operand: Operand) -> _SourcePort:
         """Return the port that provides an operand."""
         match operand:
             case InputRef():
@@ -193,24 +193,24 @@ class GraphBuilder:
         added = [o.value for b, p in self.groups.bias.items() if p == cls for o in self.step.operands(b) if isinstance(o, Const)]
         bias = channel_bias(self.step, cls, added[0]) if added else None
         base, operation, operands, read_shape = layer_of(self.step, cls, bias)
-        self.places[cls] = _OutputPlace(self.graph.add(self.fresh(base), operation), "", _shape_of(self.step, cls, operation))
+        self.places[cls] = _SourcePort(self.graph.add(self.fresh(base), operation), "", _shape_of(self.step, cls, operation))
         concat = base == "concat"
         for k, operand in enumerate(operands):
-            shape = self.step.full(operand) if concat else read_shape
+            shape = self.step.full_shape(operand) if concat else read_shape
             self.read(self.step.through_layout(operand), self.places[cls].node, str(k) if concat else "", shape)
 
     def joined(self, cls: int) -> None:
         """Add a gather from several sources as their concatenation and a selection from it."""
         step = self.step
         gather, sources = step.classes[cls].attrs[0], step.operands(cls)
-        sizes = [math.prod(step.full(o)) for o in sources]
+        sizes = [math.prod(step.full_shape(o)) for o in sources]
         node = self.graph.add(self.fresh("concat"), Concat(0))
         for k, operand in enumerate(sources):
             self.read(operand, node, str(k), (sizes[k],))
         if not (gather.plain and gather.index.size == sum(sizes)):
             joined, node = node, self.graph.add(self.fresh("pick"), selection(gather, sum(sizes)))
             self.graph.connect(joined, node)
-        self.places[cls] = _OutputPlace(node, "", (gather.index.size,))
+        self.places[cls] = _SourcePort(node, "", (gather.index.size,))
 
     def population(self, group: int, visible: set[int]) -> None:
         """Add the population of a group."""
@@ -221,10 +221,10 @@ class GraphBuilder:
         shapes |= {step.operand_sample(p) for p in equations.ports}
         if len(shapes) != 1:
             raise NotYetError(f"elementwise operations that mix the shapes {sorted(map(list, shapes))} are not supported yet.")
-        named = name(equations, states, visible)
+        named = name_equations(equations, states, visible)
         shape = step.graph_shape(members[-1])
         if scale := scale_of(named, shape):
-            place = _OutputPlace(self.graph.add(self.fresh("scale"), scale), "", shape)
+            place = _SourcePort(self.graph.add(self.fresh("scale"), scale), "", shape)
             self.places.update(dict.fromkeys(named.outputs, place))
             self.read(equations.ports[0], place.node, "", place.shape)
             return
@@ -242,18 +242,18 @@ class GraphBuilder:
         node = self.graph.add(self.fresh("neurons"), population)
         self.traces.extend(traces_of(step, named, node, population))
         self.named[group] = named
-        self.places.update({c: _OutputPlace(node, port, shape) for c, port in named.outputs.items()})
+        self.places.update({c: _SourcePort(node, port, shape) for c, port in named.outputs.items()})
         for operand, port in zip(equations.ports, named.ports, strict=True):
             self.read(operand, node, port, shape)
 
     def initial(self, states: States, named: NamedEquations) -> dict[str, Array]:
-        """Return the initial states that are not 0."""
-        found: dict[str, Array] = {}
+        """Return the initial states that are not 0, by name."""
+        initial: dict[str, Array] = {}
         for (cls, k), label in named.deep.items():
             value = self.start.values.get((cls, -k))
             if value is not None and value.any():
-                found[label] = np.asarray(self.step.constant(value, cls), np.float32)
-        return found
+                initial[label] = np.asarray(self.step.constant(value, cls), np.float32)
+        return initial
 
     def output(self, result: Result) -> None:
         """Add an output of the file."""
@@ -271,13 +271,13 @@ class GraphBuilder:
 
     def state_inputs(self) -> None:
         """Connect inputs of the file that provide initial states to their states or outputs."""
-        for given, cls in self.start.inputs.items():
+        for name, cls in self.start.inputs.items():
             group, place = self.groups.group.get(cls), self.places.get(cls)
             if group is not None and cls in self.named[group].states:
                 node = next(p.node for c, p in self.places.items() if self.groups.group.get(c) == group)
-                self.graph.state_inputs[given] = StateRef(node, self.named[group].states[cls])
+                self.graph.state_inputs[name] = StateRef(node, self.named[group].states[cls])
             elif place is not None:
-                self.graph.state_inputs[given] = StateRef(place.node, place.port)
+                self.graph.state_inputs[name] = StateRef(place.node, place.port)
 
 
 def _rank(port: str) -> tuple[bool, bool, str]:
@@ -289,9 +289,9 @@ def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
     """Return the classes that are outputs of populations: those that other groups or results read, else the last of the group."""
     reads = [(o, groups.group.get(c)) for c in groups.order for o in step.operands(c)]
     reads += [(step.through_layout(r.value), None) for r in step.results]
-    found = {o.cls for o, reader in reads if isinstance(o, Ref) and groups.group.get(o.cls) not in (None, reader)}
-    seen = {groups.group[c] for c in found}
-    return found | {groups.members(group)[-1] for group in groups.groups if group not in seen}
+    visible = {o.cls for o, reader in reads if isinstance(o, Ref) and groups.group.get(o.cls) not in (None, reader)}
+    with_output = {groups.group[c] for c in visible}
+    return visible | {groups.members(group)[-1] for group in groups.groups if group not in with_output}
 
 
 def _output_batch(step: RecoveredStep, result: Result) -> int | None:
@@ -311,12 +311,12 @@ def _shape_of(step: RecoveredStep, cls: int, operation: Operation) -> Shape:
         return step.image(Ref(cls))
     if isinstance(operation, Sparse):
         return operation.shape[:1]
-    return step.graph_shape(cls) if isinstance(operation, Linear | Flatten | Reshape | Add) else step.full(Ref(cls))
+    return step.graph_shape(cls) if isinstance(operation, Linear | Flatten | Reshape | Add) else step.full_shape(Ref(cls))
 
 
 def _check_cycles(graph: Graph) -> None:
-    same: nx.DiGraph[str] = nx.DiGraph()
-    same.add_edges_from((e.source, e.target) for e in graph.edges if e.delay == 0)
-    if not nx.is_directed_acyclic_graph(same):
-        cycle = " -> ".join(e[0] for e in nx.find_cycle(same))
+    undelayed: nx.DiGraph[str] = nx.DiGraph()
+    undelayed.add_edges_from((e.source, e.target) for e in graph.edges if e.delay == 0)
+    if not nx.is_directed_acyclic_graph(undelayed):
+        cycle = " -> ".join(e[0] for e in nx.find_cycle(undelayed))
         raise StepGraphError(f"the recovered network has a cycle without delay ({cycle}); snnc cannot order its populations.")

@@ -40,9 +40,9 @@ def strip_marks(classes: list[StepClass]) -> None:
         if step_class.op not in ELEMENTWISE or step_class.op == "detach":
             continue
         for k, operand in enumerate(step_class.operands):
-            found, marked = _through(classes, operand)
-            if marked:
-                step_class.operands[k] = found
+            unmarked, has_mark = _through(classes, operand)
+            if has_mark:
+                step_class.operands[k] = unmarked
                 step_class.detached_operands |= {k}
 
 
@@ -92,11 +92,11 @@ def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]
     read = {name for line in lines for name in symbols(line.value)}
     plain = {name for line in lines for name in symbols(transform(line.value, lambda e: Number(0.0) if _detached_name(e) else e))}
     names = fires & read - plain
-    found = []
+    hoisted = []
     for line in lines:
         value = transform(line.value, lambda e: Symbol(name) if (name := _detached_name(e)) in names else e)
-        found.append(Assignment(line.target, call("detach", value) if line.target in names else value))
-    return found
+        hoisted.append(Assignment(line.target, call("detach", value) if line.target in names else value))
+    return hoisted
 
 
 def _detached_name(e: Expression) -> str:
@@ -136,14 +136,15 @@ class _Marker:
             if form:
                 self._spike_sums[target] = value
         gates: set[str] = set()
-        found = self._cut_in(value, gates) if inner and form is None else value
+        result = self._cut_in(value, gates) if inner and form is None else value
         for name in names:
             self._gates[name] = gates
             if form is not None:
                 self._forms[name] = form
-        return found
+        return result
 
     def _threshold(self, argument: Expression) -> Array:
+        """Return the constant that the argument of a spike function subtracts from the membrane potential; NaN if there is none."""
         while isinstance(argument, Symbol) and argument.name in self._lines:
             argument = self._lines[argument.name]
         match argument:
@@ -226,12 +227,12 @@ class _Marker:
 
 
 def _sum(forms: list[Form], signs: tuple[float, ...]) -> Form:
-    found: dict[str, Array | None] = {}
+    total: dict[str, Array | None] = {}
     for form, sign in zip(forms, signs, strict=True):
         for name, scale in form.items():
-            before = found.get(name, np.zeros(()))
-            found[name] = before + sign * scale if scale is not None and before is not None and _broadcastable(before, scale) else None
-    return found
+            before = total.get(name, np.zeros(()))
+            total[name] = before + sign * scale if scale is not None and before is not None and _broadcastable(before, scale) else None
+    return total
 
 
 def _scaled(form: Form, factor: Array) -> Form:
@@ -248,11 +249,11 @@ def _broadcastable(a: Array, b: Array) -> bool:
 
 def reaching(lines: list[Assignment], names: set[str]) -> set[str]:
     """Return `names` and all names on which their lines depend in this step, directly or indirectly."""
-    found = set(names)
+    reached = set(names)
     for line in reversed(lines):
-        if line.target in found:
-            found.update(symbols(line.value))
-    return found
+        if line.target in reached:
+            reached.update(symbols(line.value))
+    return reached
 
 
 def _is_detach(e: Expression) -> TypeGuard[Call]:
@@ -276,17 +277,17 @@ def check_rule(rule: str) -> Detach:
     raise DetachError(f"detach={rule!r} is unknown; choose one of {', '.join(map(repr, DETACHES))}.")
 
 
-def with_rule(graph: Graph, rule: Detach) -> None:
+def apply_rule(graph: Graph, rule: Detach) -> None:
     """Let gradients stop in all populations of `graph` according to `rule`, in place."""
     for name, population in list(graph.of_type(Population)):
         model = population.model
         plain = [Assignment(a.target, transform(a.value, lambda e: e.args[0] if _is_detach(e) else e)) for a in model.equations]
-        values = {p: np.asarray(population.parameters.get(p, usual)) for p, usual in model.parameters.items()}
+        values = {p: np.asarray(population.parameters.get(p, default)) for p, default in model.parameters.items()}
         lines = hoist_detach(detached(plain, values, model.states, rule), {*model.outputs, *model.states})
         replace_operation(graph, name, replace(population, model=replace(model, equations=tuple(lines))))
 
 
-def sentence(graph: Graph, rule: Detach) -> list[str]:
+def detach_notes(graph: Graph, rule: Detach) -> list[str]:
     """Return a sentence that says where the graph's gradients stop; none if no neuron reads its own spikes."""
     if not any(_reads_itself(p) for _, p in graph.of_type(Population)):
         return []

@@ -13,7 +13,7 @@ import numpy as np
 from snnc.compiler.neurons.expression import SPIKES, Assignment, Call, Expression, Symbol, call, symbols, transform
 from snnc.frontends.onnx.flattening.node import Array, Node
 from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoist_detach, reaching
-from snnc.frontends.onnx.recovery.learned import label_of, learned
+from snnc.frontends.onnx.recovery.learned import is_learned, label_of
 from snnc.frontends.onnx.recovery.states import States
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref
 from snnc.frontends.onnx.reroll.step import RecoveredStep
@@ -64,12 +64,12 @@ class _Writer:
             if cls in self._states.computed:
                 self._add_previous(cls)
         for cls in self._members:
-            self._draft.lines.append(Assignment(f"c{cls}", self._operation(cls, late=False)))
+            self._draft.lines.append(Assignment(f"c{cls}", self._operation(cls, previous=False)))
         return self._draft
 
-    def _operation(self, cls: int, late: bool) -> Expression:
+    def _operation(self, cls: int, previous: bool) -> Expression:
         step_class = self._step.classes[cls]
-        args = [self._operand(cls, o, late) for o in self._step.operands(cls)]
+        args = [self._operand(cls, o, previous) for o in self._step.operands(cls)]
         args = [call("detach", a) if k in step_class.detached_operands else a for k, a in enumerate(args)]
         if step_class.op not in ("gt", "ge"):
             return call(step_class.op, *args)
@@ -77,24 +77,24 @@ class _Writer:
         difference = args[0] if zero is not None and not zero.any() else call("sub", *args)
         return call("spike" if step_class.op == "gt" else "spike_ge", difference)
 
-    def _operand(self, cls: int, operand: Operand, late: bool) -> Expression:
+    def _operand(self, cls: int, operand: Operand, previous: bool) -> Expression:
         match operand:
             case Const(value, node):
                 return self._constant(self._step.constant(value, cls)) if node is None else self._parameter_expression(node, cls)
             case Ref(source, delay) if source in self._inside:
-                if late or delay:
-                    return self._late(source, delay + late)
+                if previous or delay:
+                    return self._earlier_value(source, delay + previous)
                 return Symbol(f"c{source}")
         return self._port(operand)
 
-    def _late(self, source: int, delay: int) -> Expression:
+    def _earlier_value(self, source: int, delay: int) -> Expression:
         """Return the value of a class in an earlier step: stored, or computed from the states."""
         if source in self._states.stored:
             return Symbol(f"p{source}_{delay}")
         if source in self._states.computed:
             return Symbol(f"q{source}")
         if self._step.classes[source].op not in ("gt", "ge"):
-            return self._operation(source, late=True)
+            return self._operation(source, previous=True)
         self._add_previous(source)
         return Symbol(f"q{source}")
 
@@ -102,12 +102,12 @@ class _Writer:
         """Add the equation of a class's previous value, unless it exists."""
         if cls not in self._previous:
             self._previous.add(cls)
-            self._draft.lines.append(Assignment(f"q{cls}", self._operation(cls, late=True)))
+            self._draft.lines.append(Assignment(f"q{cls}", self._operation(cls, previous=True)))
 
     def _parameter_expression(self, node: Node, cls: int) -> Expression:
         """Return a constant as an expression of the trainable parameters from which it is computed."""
         constant = self._step.constant(np.asarray(node.value), cls)
-        if not learned(node):
+        if not is_learned(node):
             return self._constant(constant)
         label = label_of(node)
         if label:
@@ -131,7 +131,7 @@ class _Writer:
 
 
 def draft(step: RecoveredStep, members: list[int], states: States, visible: set[int], detach: Detach | None) -> EquationsDraft:
-    """Convert the classes of one population, `members`, to equations.
+    """Convert the classes of one population, `members`, to equations; `visible` classes are its outputs.
 
     A value that is used once, and only in the population, is inlined unless it is a spike. Gradients stop according to `detach`; if it is
     None, at the detached operands of `step`.
@@ -159,7 +159,10 @@ def is_spike(expression: Expression) -> bool:
 
 
 def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assignment]:
-    """Remove additions and subtractions of 0, divisions by 1, and multiplications by 1 unless they multiply a value of an earlier step."""
+    """Remove additions and subtractions of 0, and divisions and multiplications by 1.
+
+    Multiplications of a value of an earlier step stay, so that a decay of 1 remains a parameter.
+    """
 
     def scalar(e: Expression) -> float | None:
         value = constants.get(e.name) if isinstance(e, Symbol) else None
@@ -167,9 +170,9 @@ def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assi
 
     def rule(e: Expression) -> Expression:
         match e:
-            case Call("mul", (a, b)) if scalar(b) == 1 and not _is_late(a):
+            case Call("mul", (a, b)) if scalar(b) == 1 and not _is_earlier_value(a):
                 return a
-            case Call("mul", (a, b)) if scalar(a) == 1 and not _is_late(b):
+            case Call("mul", (a, b)) if scalar(a) == 1 and not _is_earlier_value(b):
                 return b
             case Call("add" | "sub", (a, b)) if scalar(b) == 0:
                 return a
@@ -182,7 +185,7 @@ def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assi
     return [Assignment(line.target, transform(line.value, rule)) for line in lines]
 
 
-def _is_late(e: Expression) -> bool:
+def _is_earlier_value(e: Expression) -> bool:
     """Return whether an expression is a value of an earlier step, possibly detached."""
     while isinstance(e, Call) and e.function == "detach":
         e = e.args[0]
@@ -192,17 +195,17 @@ def _is_late(e: Expression) -> bool:
 def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
     """Inline aliases and values that are used once, except spikes, and drop values that are not used."""
     uses = Counter(name for line in lines for name in symbols(line.value))
-    placed: dict[str, Expression] = {}
-    found: list[Assignment] = []
+    inlined: dict[str, Expression] = {}
+    remaining: list[Assignment] = []
 
     def rule(e: Expression) -> Expression:
-        return placed.get(e.name, e) if isinstance(e, Symbol) else e
+        return inlined.get(e.name, e) if isinstance(e, Symbol) else e
 
     for line in lines:
         value = transform(line.value, rule)
         alias = isinstance(value, Symbol) and value.name[0] in "ci"
         if line.target not in keep and (uses[line.target] == 1 or alias) and not is_spike(value):
-            placed[line.target] = value
+            inlined[line.target] = value
         elif line.target in keep or uses[line.target]:
-            found.append(Assignment(line.target, value))
-    return found
+            remaining.append(Assignment(line.target, value))
+    return remaining

@@ -35,7 +35,7 @@ _MAX_WORK: Final = 1e9
 _MAX_EARLY: Final = 100
 """Maximum number of nodes of the first steps that are searched for constants."""
 _SAMPLES: Final = 8
-"""Number of samples to compare if all layers have fewer than :data:`_SMALL` neurons, so that some of the neurons fire; otherwise two."""
+"""Number of samples to compare if every value of a step has fewer than :data:`_SMALL` elements, so that some neurons fire; else two."""
 _SEARCHED: Final = 2
 """Number of samples to compare for a candidate."""
 _SMALL: Final = 4096
@@ -62,12 +62,12 @@ class _StepSimulation:
         """Values by class and step."""
         self._inputs = {cls: name for name, cls in reversed(start.inputs.items())}
         """First input of the file that provides the initial state, by class."""
-        self._late_users: dict[int, list[tuple[int, int]]] = {}
+        self._delayed_users: dict[int, list[tuple[int, int]]] = {}
         """Classes that read a class with a delay, and the delays, by class."""
         for user in groups.order:
             for operand in step.operands(user):
                 if isinstance(operand, Ref) and operand.delay:
-                    self._late_users.setdefault(operand.cls, []).append((user, operand.delay))
+                    self._delayed_users.setdefault(operand.cls, []).append((user, operand.delay))
 
     def value(self, cls: int, t: int) -> Array:
         if (cls, t) not in self._known:
@@ -101,13 +101,13 @@ class _StepSimulation:
             case Ref(cls, delay):
                 if t - delay >= 0:
                     return self.value(cls, t - delay)
-                seen = self._step.through_layout(operand)
-                if not isinstance(seen, Ref):
+                source = self._step.through_layout(operand)
+                if not isinstance(source, Ref):
                     return np.zeros(self._step.classes[cls].shape)
                 group = self._groups.group.get(reader)
                 if group is None and self._step.is_layout(reader):
-                    group = self._groups.group.get(seen.cls)
-                return self.before(seen.cls, t - seen.delay, group).reshape(self._step.classes[cls].shape)
+                    group = self._groups.group.get(source.cls)
+                return self.before(source.cls, t - source.delay, group).reshape(self._step.classes[cls].shape)
 
     def faults(self, classes: list[int]) -> list[_Fault]:
         """Return class, step and difference of every value in the first steps that differs from the file."""
@@ -127,9 +127,9 @@ class _StepSimulation:
     def _readers(self, cls: int, delay: int) -> set[int | None]:
         """Return the readers of a class before step 0: its own group, which reads states, or None for other nodes, which read zeros."""
         local = self._groups.group.get(cls)
-        users = self._late_users.get(cls, [])
-        found = {local if self._groups.group.get(user) == local else None for user, late in users if late >= delay}
-        return found or {local, None}
+        users = self._delayed_users.get(cls, [])
+        readers = {local if self._groups.group.get(user) == local else None for user, user_delay in users if user_delay >= delay}
+        return readers or {local, None}
 
 
 def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, States], *, search: bool) -> Start:
@@ -169,19 +169,19 @@ def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States
     """Return the initial states that the file contains explicitly."""
     start = Start()
     for step_class in step.classes:
-        seen = step.through_layout(Ref(step_class.id))
-        if not isinstance(seen, Ref):
+        source = step.through_layout(Ref(step_class.id))
+        if not isinstance(source, Ref):
             continue
-        group = groups.group.get(seen.cls)
+        group = groups.group.get(source.cls)
         for t, nodes in step_class.initial.items():
             for node in nodes:
                 if node.op == "input":
-                    start.inputs.setdefault(str(node.attrs[0]), seen.cls)
-                elif group is not None and seen.cls in states[group].stored and node.value is not None:
-                    shape = step.classes[seen.cls].shape
+                    start.inputs.setdefault(str(node.attrs[0]), source.cls)
+                elif group is not None and source.cls in states[group].stored and node.value is not None:
+                    shape = step.classes[source.cls].shape
                     same_size = node.value.size == math.prod(shape)
                     value = node.value.reshape(shape) if same_size else np.broadcast_to(node.value, np.broadcast_shapes(node.shape, shape))
-                    start.values.setdefault((seen.cls, t), np.asarray(value, np.float64))
+                    start.values.setdefault((source.cls, t), np.asarray(value, np.float64))
     return start
 
 
@@ -213,38 +213,38 @@ def _improve(
     max_candidates: int,
 ) -> tuple[Start, list[_Fault]]:
     """Try constants as missing initial states, and keep each assignment that explains more values."""
-    open_states = [c for c in states.stored if (c, -1) not in start.values and c not in start.inputs.values()]
+    missing = [c for c in states.stored if (c, -1) not in start.values and c not in start.inputs.values()]
     candidates = _constants(step, members)
-    if not open_states or not candidates:
+    if not missing or not candidates:
         return start, best
-    for assignment in itertools.islice(_assignments(open_states, candidates), max_candidates):
-        given = {(c, -k): v for c, v in assignment for k in range(1, states.stored[c] + 1)}
-        proposal = Start({**start.values, **given}, start.inputs)
-        found = faults(proposal)
-        if len(found) < len(best):
-            start, best = proposal, found
+    for assignment in itertools.islice(_assignments(missing, candidates), max_candidates):
+        assigned = {(c, -k): v for c, v in assignment for k in range(1, states.stored[c] + 1)}
+        proposal = Start({**start.values, **assigned}, start.inputs)
+        remaining = faults(proposal)
+        if len(remaining) < len(best):
+            start, best = proposal, remaining
             if not best:
                 break
     return start, best
 
 
-def _assignments(open_states: list[int], candidates: list[Array]) -> Iterator[tuple[tuple[int, Array], ...]]:
+def _assignments(missing: list[int], candidates: list[Array]) -> Iterator[tuple[tuple[int, Array], ...]]:
     """Yield assignments of constants to states: to one state, then to two, and so on."""
-    for size in range(1, len(open_states) + 1):
-        for chosen in itertools.combinations(open_states, size):
+    for size in range(1, len(missing) + 1):
+        for chosen in itertools.combinations(missing, size):
             for values in itertools.product(candidates, repeat=size):
                 yield tuple(zip(chosen, values, strict=True))
 
 
 def _constants(step: RecoveredStep, members: list[int]) -> list[Array]:
     """Return the nonzero constants in the file's first steps, then those of the step itself."""
-    found: dict[tuple[Shape, bytes], Array] = {}
+    constants: dict[tuple[Shape, bytes], Array] = {}
     local = [o.value for cls in members for o in step.operands(cls) if isinstance(o, Const)]
     for value in (*_early(step, members), *local):
         exact = np.asarray(value, np.float64)
         if exact.any():
-            found.setdefault((exact.shape, exact.tobytes()), exact)
-    return list(found.values())
+            constants.setdefault((exact.shape, exact.tobytes()), exact)
+    return list(constants.values())
 
 
 def _early(step: RecoveredStep, members: list[int]) -> Iterator[Array]:

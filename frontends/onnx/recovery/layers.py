@@ -22,14 +22,14 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
     Raises
     ------
     NotYetError
-        The graph has no operation for this part of the step.
+        A graph has no operation for this part of the step.
     """
     step_class = step.classes[cls]
     operands = step_class.operands
     read = operands[:1]
     if isinstance(read[0], Const):
         raise NotYetError(f"a layer ('{step_class.op}') reads a constant instead of a value of the network; fold it into the layer's bias.")
-    read_shape = step.full(read[0])
+    read_shape = step.full_shape(read[0])
     match step_class.op:
         case "gather":
             return _gather(step, cls, operands)
@@ -62,10 +62,10 @@ def reshape_to(shape: Shape) -> tuple[str, Operation]:
 
 def _gather(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str, Operation, list[Operand], Shape | None]:
     """Convert a gather from one source to a Reshape, a Pad, or a sparse matrix with at most one 1 per row."""
-    gather, source = step.classes[cls].attrs[0], step.full(operands[0])
+    gather, source = step.classes[cls].attrs[0], step.full_shape(operands[0])
     if gather.plain and gather.index.size == math.prod(source):
         return (*reshape_to(step.graph_shape(cls)), operands, None)
-    result = step.full(Ref(cls))
+    result = step.full_shape(Ref(cls))
     padding = padding_of(gather, source, result)
     if padding is not None:
         return "pad", Pad(padding), operands, aligned(source, len(result))

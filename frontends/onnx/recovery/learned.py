@@ -12,9 +12,9 @@ import numpy as np
 from snnc.frontends.onnx.flattening.node import Node
 
 
-def learned(node: Node) -> bool:
+def is_learned(node: Node) -> bool:
     """Return whether a constant is a trainable parameter, or computed from one."""
-    return node.op == "parameter" or any(learned(operand) for operand in node.inputs)
+    return node.op == "parameter" or any(is_learned(operand) for operand in node.inputs)
 
 
 def label_of(node: Node) -> str:
@@ -31,15 +31,15 @@ def label_of(node: Node) -> str:
 
 
 def _is_one(node: Node) -> bool:
-    return node.value is not None and not learned(node) and bool((node.value == 1.0).all())
+    return node.value is not None and not is_learned(node) and bool((node.value == 1.0).all())
 
 
 def _unclipped(node: Node) -> Node:
     """Skip clips that change neither value nor gradient, because the value is strictly within their bounds."""
     while node.op in ("min", "max"):
-        inner, bound = sorted(node.inputs, key=learned, reverse=True)
+        inner, bound = sorted(node.inputs, key=is_learned, reverse=True)
         value, limit = np.asarray(inner.value), np.asarray(bound.value)
-        if not learned(inner) or learned(bound) or not (value < limit if node.op == "min" else value > limit).all():
+        if not is_learned(inner) or is_learned(bound) or not (value < limit if node.op == "min" else value > limit).all():
             break
         node = inner
     return node

@@ -42,7 +42,7 @@ class NamedEquations:
     learnable: frozenset[str] = frozenset()
 
 
-def name(draft: EquationsDraft, states: States, visible: set[int]) -> NamedEquations:
+def name_equations(draft: EquationsDraft, states: States, visible: set[int]) -> NamedEquations:
     """Replace the placeholder names of a draft (see :class:`EquationsDraft`) by final names; `visible` classes are outputs."""
     all_visible, visible = visible, {draft.alias.get(c, c) for c in visible}
     fires = {line.target: line.value for line in draft.lines if is_spike(line.value)}
@@ -97,7 +97,11 @@ def _states(draft: EquationsDraft, states: States, fires: Mapping[str, Expressio
     compared = {s for value in fires.values() for s in symbols(value)}
 
     def rank(c: int) -> tuple[bool, bool, bool, bool, int]:
-        """Lowest for the membrane potential: no spike, compared with a threshold, reset by a spike, an output, read many values."""
+        """Return the sort key of a state; the membrane potential has the lowest.
+
+        It is not a spike, is compared with a threshold, is reset by a spike, is an output, and depends on many values. An earlier one of
+        these properties decides before a later one.
+        """
         reached = reach(f"c{c}")
         compares, resets = {f"c{c}", f"p{c}_1"} & compared, {s for s in fires if s[0] == "c"} & reached
         return f"c{c}" in fires, not compares, not resets, c not in visible, -len(reached)
@@ -114,8 +118,8 @@ def _states(draft: EquationsDraft, states: States, fires: Mapping[str, Expressio
 
 
 def _learned(draft: EquationsDraft, final: dict[str, Expression], reserved: set[str]) -> dict[str, Array]:
-    """Name trainable parameters as in the module; a parameter that is used several times has one name."""
-    found: dict[str, Array] = {}
+    """Name trainable parameters as in the PyTorch module; a parameter that is used several times has one name."""
+    values: dict[str, Array] = {}
     names: dict[str, str] = {}
     used = {s for line in draft.lines for s in symbols(line.value)}
     for k, label in draft.labels.items():
@@ -123,9 +127,9 @@ def _learned(draft: EquationsDraft, final: dict[str, Expression], reserved: set[
             continue
         if label not in names:
             names[label] = _unused_name(label.rpartition(".")[2], reserved)
-            found[names[label]] = draft.constants[k]
+            values[names[label]] = draft.constants[k]
         final[k] = Symbol(names[label])
-    return found
+    return values
 
 
 def _parameters(
@@ -143,7 +147,7 @@ def _parameters(
             if isinstance(argument, Symbol) and argument.name in draft.constants and not roles.get(argument.name):
                 roles[argument.name] = _role(call, position, target, states, fires, draft)
     thresholds = [draft.constants[k] for k, r in roles.items() if r == "threshold"]
-    found: dict[str, Array] = {}
+    values: dict[str, Array] = {}
     for k, value in draft.constants.items():
         if k in draft.labels:
             continue
@@ -154,12 +158,12 @@ def _parameters(
             final[k] = Number(float(np.float32(value)))
             continue
         role = role or "k1"
-        match = next((n for n, v in found.items() if n.rstrip("0123456789") == role.rstrip("1") and np.array_equal(v, value)), None)
-        match = match or _unused_name(role, reserved)
-        found.setdefault(match, value)
-        final[k] = Symbol(match)
+        same = next((n for n, v in values.items() if n.rstrip("0123456789") == role.rstrip("1") and np.array_equal(v, value)), None)
+        parameter = same or _unused_name(role, reserved)
+        values.setdefault(parameter, value)
+        final[k] = Symbol(parameter)
     used = {s for line in draft.lines for s in symbols(substitute(line.value, final))}
-    return {n: v for n, v in {**found, **learned}.items() if n in used}
+    return {n: v for n, v in {**values, **learned}.items() if n in used}
 
 
 def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], draft: EquationsDraft) -> str:
@@ -180,6 +184,7 @@ def _role(call: Call, position: int, target: str, states: Mapping[int, str], fir
     if not isinstance(other, Symbol):
         return ""
     if other.name in fires:
+        # An output that is only the product of a spike and a constant is a graded spike.
         complete_line = any(line.target == target and line.value == call for line in draft.lines)
         return "graded" if complete_line and target[0] == "c" and int(target[1:]) not in states else "reset"
     return ""
@@ -212,7 +217,7 @@ def _ordered(draft: EquationsDraft, states: States, final: Mapping[str, Expressi
         placed.append(line)
     copies: dict[str, str] = {}
     changed: set[str] = set()
-    found: list[Assignment] = []
+    renamed: list[Assignment] = []
     for line in placed:
         late = {s for s in symbols(line.value) if s in changed and s not in copies}
         for s in sorted(late):
@@ -224,5 +229,5 @@ def _ordered(draft: EquationsDraft, states: States, final: Mapping[str, Expressi
             target = target[:-1]
         elif target[0] == "c" and int(target[1:]) in states.stored:
             changed.add(f"p{target[1:]}_1")
-        found.append(Assignment(_symbol_name(final[target]), substitute(value, final)))
-    return [Assignment(n, final[s]) for s, n in copies.items()] + found
+        renamed.append(Assignment(_symbol_name(final[target]), substitute(value, final)))
+    return [Assignment(n, final[s]) for s, n in copies.items()] + renamed

@@ -83,21 +83,21 @@ def _check_stack(timeline: GraphTimeline, name: str, output: Node) -> None:
 
 def _check_parts(timeline: GraphTimeline, name: str, output: Node, node: Node, after: list[Node]) -> None:
     """Refuse a stack of values that do not belong to consecutive steps."""
-    late, depths = [timeline.latest(n) for n in node.inputs], [n.depth for n in node.inputs]
-    distinct = len(set(late)) == len(late)
-    one_by_one = len(late) == timeline.steps and (distinct or len(set(depths)) == len(depths))
-    strided = distinct and len(late) > 2 and timeline.latest(output) - min(late) >= len(late)
+    latest, depths = [timeline.latest(n) for n in node.inputs], [n.depth for n in node.inputs]
+    distinct = len(set(latest)) == len(latest)
+    one_by_one = len(latest) == timeline.steps and (distinct or len(set(depths)) == len(depths))
+    strided = distinct and len(latest) > 2 and timeline.latest(output) - min(latest) >= len(latest)
     if not timeline.timed or not (one_by_one or strided) or len({n.signature for n in node.inputs}) > 1:
         return
-    if late == list(range(timeline.steps)) and _joins(node, after):
+    if latest == list(range(timeline.steps)) and _joins(node, after):
         raise ReadoutError(
             f"the output '{name}' of shape {list(output.shape)} joins the steps along an axis that it shares with the batch or "
             "neurons; stack them along a separate axis (torch.stack instead of torch.cat, and no flatten or view over that axis)."
         )
     raise TimeMixingError(
-        f"the output '{name}' is made from {len(late)} values that do not correspond to consecutive steps of the input (reversed, strided "
-        "or future steps, or a layer over time); snnc reads causal models whose outputs are in order. Stack the values of all steps, or of "
-        "consecutive steps, in order."
+        f"the output '{name}' is made from {len(latest)} values that do not correspond to consecutive steps of the input (reversed, "
+        "strided or future steps, or a layer over time); snnc reads causal models whose outputs are in order. Stack the values of all "
+        "steps, or of consecutive steps, in order."
     )
 
 
@@ -125,10 +125,10 @@ def _summary(timeline: GraphTimeline, output: Node) -> tuple[Readout, StepWindow
     """Return the readout of an output and its range of steps; None if it is not a reduction over steps."""
     inner, scale = unscaled(output)
     node = inner.inputs[0] if inner.op == "reshape" else inner
-    found = _reduced(timeline, node) if node.op == "reduce" else _folded_steps(timeline, node)
-    if found is None:
+    reduction = _reduced(timeline, node) if node.op == "reduce" else _folded_steps(timeline, node)
+    if reduction is None:
         return None
-    kind, window = found
+    kind, window = reduction
     if kind == "sum" and np.isclose(scale * len(window.rows), 1, rtol=1e-5):
         return "mean", window
     if scale == 1.0:
@@ -164,11 +164,11 @@ def _folded_steps(timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWin
     parts: list[Node] = []
     rest, op = node, node.op
     while rest.op == op and len(rest.inputs) == 2 and all(n.value is None for n in rest.inputs):
-        earlier, now = sorted(rest.inputs, key=latest)
-        first = parts[-1] if parts else now
-        if latest(earlier) != latest(now) - 1 or now.signature != first.signature or (parts and latest(now) != latest(first) - 1):
+        earlier, later = sorted(rest.inputs, key=latest)
+        first = parts[-1] if parts else later
+        if latest(earlier) != latest(later) - 1 or later.signature != first.signature or (parts and latest(later) != latest(first) - 1):
             break
-        parts.append(now)
+        parts.append(later)
         rest = earlier
     if len(parts) < 2 or rest.signature != parts[0].signature or latest(rest) != latest(parts[-1]) - 1:
         return None
@@ -199,10 +199,10 @@ def _with_accumulations(timeline: GraphTimeline, name: str, output: Node) -> Nod
 
 def _accumulation(timeline: GraphTimeline, name: str, node: Node) -> Node | None:
     """Return the step-by-step accumulation for a sum or mean over all steps; None if `node` is something else."""
-    found = _reduced(timeline, node)
-    if found is None:
+    reduction = _reduced(timeline, node)
+    if reduction is None:
         return None
-    kind, window = found
+    kind, window = reduction
     if kind not in ("sum", "mean") or len(window.rows) != timeline.steps:
         what = "of some steps only" if kind in ("sum", "mean") else "over the steps"
         raise ReadoutError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from snnc.frontends.onnx.recovery.grouping import Grouping
-from snnc.frontends.onnx.recovery.learned import learned
+from snnc.frontends.onnx.recovery.learned import is_learned
 from snnc.frontends.onnx.reroll.roll import Const, Ref
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
@@ -39,22 +39,22 @@ def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[in
     """
     members = groups.members(group)
     operands = [(step.classes[c], k, o) for c in members for k, o in enumerate(step.operands(c))]
-    passed = {o.cls for step_class, k, o in operands if isinstance(o, Ref) and o.delay and k not in step_class.detached_operands}
+    with_gradient = {o.cls for step_class, k, o in operands if isinstance(o, Ref) and o.delay and k not in step_class.detached_operands}
     added: set[int] = set()
     while True:
-        found = _choose_states(step, members, visible, added)
-        more = {c for c in found.computed & passed if _by_learned(step, set(members), c, found.stored)} - added
+        states = _choose_states(step, members, visible, added)
+        more = {c for c in states.computed & with_gradient if _uses_parameter(step, set(members), c, states.stored)} - added
         if not more:
-            return found
+            return states
         added |= more
 
 
-def _by_learned(step: RecoveredStep, inside: set[int], cls: int, stored: Mapping[int, int]) -> bool:
+def _uses_parameter(step: RecoveredStep, inside: set[int], cls: int, stored: Mapping[int, int]) -> bool:
     """Return whether the computation of `cls` from the `stored` values uses a trainable parameter."""
     stack, seen = [cls], {cls}
     while stack:
         for operand in step.operands(stack.pop()):
-            if isinstance(operand, Const) and operand.source is not None and learned(operand.source):
+            if isinstance(operand, Const) and operand.source is not None and is_learned(operand.source):
                 return True
             if isinstance(operand, Ref) and not operand.delay and operand.cls in inside and operand.cls not in {*seen, *stored}:
                 seen.add(operand.cls)
@@ -64,22 +64,21 @@ def _by_learned(step: RecoveredStep, inside: set[int], cls: int, stored: Mapping
 
 def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], added: set[int]) -> States:
     """Choose the states of a group, including the classes `added`."""
-    late = _late_reads(step, members)
-    forced = {c for c in late if _starts_from_input(step, c) or c in added}
-    stored = dict(late)
+    stored = _delays(step, members)
+    required = {c for c in stored if _starts_from_input(step, c) or c in added}
     computed: set[int] = set()
-    _drop_computable(step, members, stored, computed, forced)
+    _drop_computable(step, members, stored, computed, required)
     # Store the source of a spike or of a constant multiple.
-    for cls in [c for c in stored if c not in forced and stored[c] == 1]:
+    for cls in [c for c in stored if c not in required and stored[c] == 1]:
         source = _plain_source(step, set(members), cls, visible)
         if source != cls:
             del stored[cls]
             computed.add(cls)
             stored[source] = max(1, stored.get(source, 1))
             if _starts_from_input(step, source):
-                forced.add(source)
-    _drop_computable(step, members, stored, computed, forced)
-    sources = {c: _sources(step, members, c) for c in stored if c not in forced and stored[c] == 1}
+                required.add(source)
+    _drop_computable(step, members, stored, computed, required)
+    sources = {c: _sources(step, members, c) for c in stored if c not in required and stored[c] == 1}
     # Store a membrane potential before the reset.
     for cls in [c for c in sources if c not in visible]:
         membrane = _reset_source(step, sources[cls], cls)
@@ -99,7 +98,7 @@ def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], a
                     computed.add(c)
                 stored[source] = 1
                 break
-    _drop_computable(step, members, stored, computed, forced)
+    _drop_computable(step, members, stored, computed, required)
     return States(stored, frozenset(computed))
 
 
@@ -109,21 +108,21 @@ def _starts_from_input(step: RecoveredStep, cls: int) -> bool:
     return bool(nodes) and all(n.op == "input" for n in nodes)
 
 
-def _late_reads(step: RecoveredStep, members: list[int]) -> dict[int, int]:
-    """Return the largest delay with which the group reads each of its own classes."""
+def _delays(step: RecoveredStep, members: list[int]) -> dict[int, int]:
+    """Return, for each class of a group that the group itself reads with a delay, the largest delay."""
     inside = set(members)
-    late: dict[int, int] = {}
+    delays: dict[int, int] = {}
     for cls in members:
         for operand in step.operands(cls):
             if isinstance(operand, Ref) and operand.delay and operand.cls in inside:
-                late[operand.cls] = max(late.get(operand.cls, 0), operand.delay)
-    return late
+                delays[operand.cls] = max(delays.get(operand.cls, 0), operand.delay)
+    return delays
 
 
-def _drop_computable(step: RecoveredStep, members: list[int], stored: dict[int, int], computed: set[int], forced: Iterable[int]) -> None:
-    """Move classes that the other states determine from `stored` to `computed`, except those in `forced`."""
+def _drop_computable(step: RecoveredStep, members: list[int], stored: dict[int, int], computed: set[int], required: Iterable[int]) -> None:
+    """Move classes that the other states determine from `stored` to `computed`, except those in `required`."""
     for cls in sorted(stored, key=members.index, reverse=True):
-        if cls in forced or stored[cls] != 1:
+        if cls in required or stored[cls] != 1:
             continue
         if _follows(step, set(members), cls, {c for c in stored if c != cls}):
             del stored[cls]
@@ -131,8 +130,8 @@ def _drop_computable(step: RecoveredStep, members: list[int], stored: dict[int, 
 
 
 def _follows(step: RecoveredStep, inside: set[int], cls: int, known: set[int]) -> bool:
-    """Return whether the `known` values of a step determine a class of the same step."""
-    stack, seen, found = [cls], {cls}, False
+    """Return whether the `known` values of a step determine a class of the same step, which must depend on at least one of them."""
+    stack, seen, depends = [cls], {cls}, False
     while stack:
         for operand in step.operands(stack.pop()):
             if isinstance(operand, Const):
@@ -140,11 +139,11 @@ def _follows(step: RecoveredStep, inside: set[int], cls: int, known: set[int]) -
             if not isinstance(operand, Ref) or operand.delay or operand.cls not in inside:
                 return False
             if operand.cls in known:
-                found = True
+                depends = True
             elif operand.cls not in seen:
                 seen.add(operand.cls)
                 stack.append(operand.cls)
-    return found
+    return depends
 
 
 def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[int]) -> int:
@@ -165,6 +164,7 @@ def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[
 
 
 def _follows_start_input(step: RecoveredStep, cls: int) -> bool:
+    """Return whether a class is computed in a few operations from one class alone, whose value before step 0 is an input of the file."""
     for _ in range(_MAX_CHAIN):
         refs = [o for o in step.operands(cls) if isinstance(o, Ref)]
         if len(refs) != 1 or refs[0].delay:
@@ -176,6 +176,7 @@ def _follows_start_input(step: RecoveredStep, cls: int) -> bool:
 
 
 def _starts_at_zero(step: RecoveredStep, cls: int) -> bool:
+    """Return whether the file contains no other value of a class before step 0 than zero."""
     nodes = [n for nodes in step.classes[cls].initial.values() for n in nodes]
     return all(n.value is not None and not n.value.any() for n in nodes)
 
@@ -214,7 +215,7 @@ def _sources(step: RecoveredStep, members: list[int], cls: int) -> list[int]:
     """Return the classes of the same step, nearest first, each of which determines `cls` by itself."""
     position = {c: k for k, c in enumerate(members)}
     frontier = {cls}
-    found: list[int] = []
+    sources: list[int] = []
     while True:
         latest = max(frontier, key=position.__getitem__)
         frontier.discard(latest)
@@ -222,9 +223,9 @@ def _sources(step: RecoveredStep, members: list[int], cls: int) -> list[int]:
             if isinstance(operand, Const):
                 continue
             if not isinstance(operand, Ref) or operand.delay or operand.cls not in position:
-                return found
+                return sources
             frontier.add(operand.cls)
         if not frontier:
-            return found
+            return sources
         if len(frontier) == 1:
-            found.append(next(iter(frontier)))
+            sources.append(next(iter(frontier)))

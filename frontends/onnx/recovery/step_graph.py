@@ -19,10 +19,10 @@ from snnc.frontends.onnx.reroll.retime import delay_products, shift
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Ref, StepClass, delayed
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
-_MAX_LATE_PRODUCTS: Final = 4
+_MAX_DELAYED_PRODUCTS: Final = 4
 """Maximum number of products whose delays are tried both before and after the product."""
 _MAX_SEARCHES: Final = 2
-"""Maximum number of steps from :func:`_candidates` for which initial states are searched."""
+"""Maximum number of candidates from :func:`_candidates` for which initial states are searched."""
 _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "gather"})
 """Operations that only move values."""
 
@@ -53,7 +53,7 @@ def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
 def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     """Try positions of the delays, then a search for initial states, until one combination explains the file."""
     failure: InitialStateError | None = None
-    step = _products_late(step)
+    step = _delays_before_products(step)
     candidates = list(_candidates(step))
     for candidate, search in [*((c, False) for c in candidates), *((c, True) for c in candidates[:_MAX_SEARCHES])]:
         groups = grouping(candidate)
@@ -71,13 +71,13 @@ def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
 def _candidates(step: RecoveredStep) -> Iterator[RecoveredStep]:
     """Yield the step, then the step with the delays of some products after the products."""
     yield step
-    late = [c for c in step.live() if step.classes[c].op in ("linear", "conv") and _delay(step, c)][:_MAX_LATE_PRODUCTS]
-    for size in range(1, len(late) + 1):
-        for chosen in itertools.combinations(late, size):
+    products = [c for c in step.live() if step.classes[c].op in ("linear", "conv") and _delay(step, c)][:_MAX_DELAYED_PRODUCTS]
+    for size in range(1, len(products) + 1):
+        for chosen in itertools.combinations(products, size):
             yield _moved(step, chosen)
 
 
-def _products_late(step: RecoveredStep) -> RecoveredStep:
+def _delays_before_products(step: RecoveredStep) -> RecoveredStep:
     """Move delays after matrix products to the operands of the products."""
     chosen = {
         c: d
@@ -99,22 +99,22 @@ def _least_use_delay(step: RecoveredStep, chain: list[int]) -> int:
 
 def _rearrangements_before(classes: list[StepClass], cls: int) -> list[int]:
     """Return the classes that only rearrange the operand of `cls` in the same step, nearest first."""
-    found: list[int] = []
+    rearrangements: list[int] = []
     operand = classes[cls].operands[0]
     while isinstance(operand, Ref) and operand.delay == 0 and classes[operand.cls].op in _REARRANGES:
-        found.append(operand.cls)
+        rearrangements.append(operand.cls)
         operand = classes[operand.cls].operands[0]
-    return found
+    return rearrangements
 
 
 def _delay(step: RecoveredStep, cls: int) -> int:
-    """Return the delay with which a product reads its operand."""
+    """Return the delay with which a product reads its operand, through rearrangements in the same step."""
     operand = step.classes[[cls, *_rearrangements_before(step.classes, cls)][-1]].operands[0]
     return operand.delay if isinstance(operand, Ref | InputRef) else 0
 
 
 def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) -> RecoveredStep:
-    """Move matrix products in time by `by` steps; if it is None, each by the delay of its operand."""
+    """Move products to earlier steps, by `by` steps or, if it is None, by the delay of each operand; negative: to later steps."""
     classes = [c.copied() for c in step.classes]
     for cls in chosen:
         delay = _delay(step, cls) if by is None else by

@@ -1,6 +1,7 @@
 """Rewrite operations that move values within a sample, and products along one of several axes, as operations of a graph.
 
-A class is one value of the recovered step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`); a moving class only moves values.
+This is stage 4 of an import (``docs/explanation/onnx-import.md``). A class is one value of the recovered step
+(:class:`~snnc.frontends.onnx.reroll.roll.StepClass`); a moving class only moves values.
 Transposes, gathers, shuffles and paddings between two layers become one `gather`, which copies each of its values from a source or a
 constant. A matrix product over the last of several axes becomes a convolution with a kernel of 1 between two gathers. Padding is merged
 into the following convolution, and a gather into the columns of the following matrix product.
@@ -27,7 +28,7 @@ _MAX_SLICES: Final = 4
 
 
 def rearranged(step: RecoveredStep) -> RecoveredStep:
-    """Return the step with gathers in place of operations that the graph lacks.
+    """Return the step with gathers and convolutions in place of operations that a graph lacks.
 
     Raises
     ------
@@ -52,7 +53,7 @@ def rearranged(step: RecoveredStep) -> RecoveredStep:
 
 
 def _without_operation(step: RecoveredStep) -> set[int]:
-    """Return the moving classes that have no counterpart in the graph, and all moving classes that read them."""
+    """Return the moving classes for which a graph has no operation, and all moving classes that read them, directly or not."""
     live = [c for c in step.live(layout=True) if step.classes[c].op in MOVES]
     more = unsupported = {c for c in live if _has_no_operation(step, c)}
     while more:
@@ -62,7 +63,7 @@ def _without_operation(step: RecoveredStep) -> set[int]:
 
 
 def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
-    """Return whether a moving class itself has no counterpart in the graph."""
+    """Return whether a graph has no operation for a moving class itself."""
     step_class = step.classes[cls]
     operand = step_class.operands[0]
     if step.is_layout(cls):
@@ -75,7 +76,7 @@ def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
         case "concat":
             axis = step.inner_axis(Ref(cls), step_class.attrs[0])
             sliced = [s for s in step.operands(cls) if isinstance(s, Ref) and step.classes[s.cls].op == "slice"]
-            interleaved = math.prod(step.full(Ref(cls))[:axis]) != 1
+            interleaved = math.prod(step.full_shape(Ref(cls))[:axis]) != 1
             return interleaved or any(isinstance(o, Const) for o in step_class.operands) or len(sliced) > _MAX_SLICES
     return False
 
@@ -93,7 +94,7 @@ def _many_axes(step: RecoveredStep, cls: int) -> bool:
     if step_class.op != "linear" or len(step_class.operands) < 2 or isinstance(step_class.operands[0], Const):
         return False
     weight = step_class.operands[1]
-    return isinstance(weight, Const) and math.prod(step.full(step_class.operands[0])) != weight.value.shape[1]
+    return isinstance(weight, Const) and math.prod(step.full_shape(step_class.operands[0])) != weight.value.shape[1]
 
 
 # ---- rewriting -------------------------------------------------------------------------------------------------------
@@ -125,7 +126,7 @@ def _new(classes: list[StepClass], op: str, attrs: tuple[Any, ...], shape: Shape
 
 
 class _Tracer:
-    """Traces values of moving classes to their sources, by applying the moves to the numbers of the source values."""
+    """Traces values of moving classes to their sources: numbers the values of all sources, and moves these numbers as the classes do."""
 
     def __init__(self, step: RecoveredStep) -> None:
         self._step = step
@@ -134,7 +135,7 @@ class _Tracer:
         self._starts: list[int] = [0]
 
     def numbers(self, operand: Operand, delay: int) -> Array:
-        """Return the number of the source value of each value of an operand, in its full shape; negative numbers are constants."""
+        """Return, in the shape of an operand, the number of the source value that each value copies; constants have negative numbers."""
         if isinstance(operand, Const):
             start = -1 - sum(c.size for c in self.constants)
             self.constants.append(np.asarray(operand.value, np.float32))
@@ -143,16 +144,16 @@ class _Tracer:
             step_class = self._step.classes[operand.cls]
             parts = [self.numbers(o, delay + operand.delay) for o in step_class.operands]
             return compute(step_class.op, step_class.attrs, step_class.shape, parts)
-        late = delayed(operand, delay)
-        shape = self._step.shape_and_batch(late)[0]
-        if late not in self.sources:
-            self.sources.append(late)
+        source = delayed(operand, delay)
+        shape = self._step.shape_and_batch(source)[0]
+        if source not in self.sources:
+            self.sources.append(source)
             self._starts.append(self._starts[-1] + math.prod(shape))
-        start = self._starts[self.sources.index(late)]
+        start = self._starts[self.sources.index(source)]
         return start + np.arange(math.prod(shape)).reshape(shape)
 
     def gather(self, numbers: Array, batch: int | None) -> GatherMap:
-        """Return the gather for these source values, for one sample."""
+        """Return the gather that copies the source values with these `numbers`, whose batch axis is `batch`."""
         local = (numbers if batch is None else np.moveaxis(numbers, batch, 0)[0]).reshape(-1)
         index = np.full(local.size, -1, np.int64)
         position = 0
@@ -202,7 +203,7 @@ def _absorb_gather(step: RecoveredStep, classes: list[StepClass], cls: int) -> N
 
 def _padding_into_conv(step: RecoveredStep, step_class: StepClass, operand: Ref, source: Operand, gather: GatherMap) -> None:
     full, batch = step.shape_and_batch(source)
-    pads = padding_of(gather, step.full(source), step.full(operand))
+    pads = padding_of(gather, step.full_shape(source), step.full_shape(operand))
     if pads is None or any(pads[0]) or batch not in (0, None) or len(full) != len(step_class.shape):
         return
     stride, padding, dilation, groups = step_class.attrs
@@ -214,13 +215,16 @@ def _padding_into_conv(step: RecoveredStep, step_class: StepClass, operand: Ref,
 def _gather_into_linear(
     step: RecoveredStep, classes: list[StepClass], step_class: StepClass, operand: Ref, source: Operand, gather: GatherMap
 ) -> None:
-    """Merge a gather into a weight by permuting its columns, so that the product reads the source's values in order."""
+    """Merge a gather into a product: permute the weight's columns, so that they multiply the source's values in order.
+
+    The gather's constants change the bias. A gather that reads a value twice is not merged.
+    """
     weight = step_class.operands[1]
     chosen = gather.index[gather.index >= 0]
     if not isinstance(weight, Const) or weight.value.shape[1] != gather.index.size or len(np.unique(chosen)) != chosen.size:
         return
     shape, batch = step.shape_and_batch(source)
-    size = math.prod(step.full(source))
+    size = math.prod(step.full_shape(source))
     columns = np.zeros((weight.value.shape[0], size), np.float32)
     columns[:, chosen] = weight.value[:, gather.index >= 0]
     bias = step_class.operands[2:]
@@ -262,19 +266,19 @@ def aligned(shape: Shape, rank: int) -> Shape:
     return (1,) * (rank - len(shape)) + shape
 
 
-def broadcast_out(step: RecoveredStep) -> RecoveredStep:
-    """Return the step with explicit expansions where elementwise operations broadcast operands other than constants."""
-    found = [
+def with_explicit_broadcasts(step: RecoveredStep) -> RecoveredStep:
+    """Return the step with an "expand" for each operand, other than constants, that an elementwise operation broadcasts."""
+    broadcast = [
         (c, k)
         for c in step.live()
         for k, o in enumerate(step.classes[c].operands)
         if step.is_elementwise(c) and not isinstance(o, Const) and step.operand_sample(o) != step.samples[c]
     ]
-    if not found:
+    if not broadcast:
         return step
     classes = [c.copied() for c in step.classes]
-    expanded: dict[tuple[Operand, tuple[int, ...]], int] = {}
-    for cls, k in found:
+    expanded: dict[tuple[Operand, Shape], int] = {}
+    for cls, k in broadcast:
         operand, shape = classes[cls].operands[k], classes[cls].shape
         if (operand, shape) not in expanded:
             expanded[operand, shape] = _new(classes, "expand", (), shape, [operand])

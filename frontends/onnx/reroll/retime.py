@@ -52,9 +52,9 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
 
 
 def _first(step_class: StepClass) -> int:
-    """Return the first step at which the file computes a class, at most the smallest delay of the inputs that the class reads."""
-    shown = 0 if step_class.static else max(0, min([*step_class.nodes, *step_class.forced]))
-    return min([shown, *(o.delay for o in step_class.operands if isinstance(o, InputRef))])
+    """Return the first step at which the file computes a class, or the smallest delay of an input that it reads, if that is lower."""
+    computed = 0 if step_class.static else max(0, min([*step_class.nodes, *step_class.forced]))
+    return min([computed, *(o.delay for o in step_class.operands if isinstance(o, InputRef))])
 
 
 def _pull(lead: list[int], operand: Operand, reader_lead: int) -> bool:
@@ -73,7 +73,7 @@ def _moved(operand: Operand, lead: list[int], reader_lead: int) -> Operand:
 
 
 def shift(step_class: StepClass, lead: int) -> None:
-    """Renumber the steps of a class by adding `lead`."""
+    """Renumber the steps of a class by adding `lead`; nodes of steps that become negative give the value before step 0, and vice versa."""
     moved = defaultdict(list, {t + lead: [n] for t, n in step_class.nodes.items()})
     for t, nodes in (*step_class.forced.items(), *step_class.initial.items()):
         moved[t + lead] += nodes
@@ -84,7 +84,7 @@ def shift(step_class: StepClass, lead: int) -> None:
 
 
 def delay_products(step: RecoveredStep) -> RecoveredStep | None:
-    """Move matrix products and convolutions to the next step if only later steps read their results; return None if there are none.
+    """Return the step with matrix products and convolutions moved to the next step if only later steps use them; None if there are none.
 
     For example, compartments that are coupled after they fire (``v = v + G v``) read their own population in the same step, through the
     product. If only the next step reads the result, the product and everything computed from it in the same step can move to the start of
@@ -134,9 +134,9 @@ def _slack(step: RecoveredStep, users: dict[int, list[tuple[int, int]]]) -> list
 
 def _following(products: list[int], users: dict[int, list[tuple[int, int]]]) -> set[int]:
     """Return the products, and all classes that depend on them in the same step."""
-    found, stack = set(products), list(products)
+    following, stack = set(products), list(products)
     while stack:
-        new = {user for user, delay in users.get(stack.pop(), ()) if delay == 0} - found
-        found |= new
+        new = {user for user, delay in users.get(stack.pop(), ()) if delay == 0} - following
+        following |= new
         stack.extend(new)
-    return found
+    return following

@@ -46,7 +46,10 @@ class Ref:
 
 @dataclass(frozen=True)
 class InputRef:
-    """An input of the network `delay` steps ago; an input without time axis is the same at every step."""
+    """An input of the network `delay` steps ago; an input without time axis is the same at every step.
+
+    `shape` is the shape of one step; a time axis has size 1.
+    """
 
     name: str
     delay: int = 0
@@ -76,9 +79,9 @@ class StepClass:
     operands
         Values that the operation reads.
     forced
-        Nodes of early steps that must have the class's value, but compute it with other operations.
+        By early step, nodes that must have the class's value, but compute it with other operations.
     initial
-        Nodes of the value before step 0.
+        By step, which is negative: nodes that must have the class's value before step 0.
     static
         Whether the value is the same at all steps.
     swapped
@@ -115,7 +118,7 @@ class StepClass:
 
 
 class Roller:
-    """State of one roll-up.
+    """Rolls up the tuples of one flattened graph; see the module.
 
     Parameters
     ----------
@@ -123,8 +126,8 @@ class Roller:
         Times of the nodes of the flattened graph.
     reading
         Rule for the step of a value. "early": the step of the latest input that it depends on. "late": the step that reads it.
-        "aligned": like "late", but counted from the first step at which the file computes it. All rules result in the same network after
-        the first steps, but in different values before step 0.
+        "aligned": like "late", but :func:`~snnc.frontends.onnx.reroll.retime.retime` then counts the steps of a value from the first one at
+        which the file computes it. All rules result in the same network after the first steps, but in different values before step 0.
     """
 
     def __init__(self, timeline: GraphTimeline, reading: Reading = "early") -> None:
@@ -158,9 +161,9 @@ class Roller:
             cls, k = self._open.popleft()
             step_class = self.classes[cls]
             steps = {t: step_class.inputs(t)[k] for t in step_class.nodes}
-            found = self._resolve(steps)
-            step_class.operands.append(found)
-            self._checks.extend((found, t, n) for t, n in steps.items())
+            resolved = self._resolve(steps)
+            step_class.operands.append(resolved)
+            self._checks.extend((resolved, t, n) for t, n in steps.items())
         return operand
 
     def _resolve(self, steps: Steps) -> Operand:
@@ -184,7 +187,7 @@ class Roller:
             if read[1] > last_time:
                 raise TimeMixingError(f"step {last_time} reads step {read[1]} of the input '{read[0]}'; snnc reads causal models only.")
             return InputRef(read[0], last_time - read[1], last.shape)
-        if len(steps) == 1:
+        if len(steps) == 1:  # the value of the last step alone, such as an output without time axis
             if self.timeline.timed and self.timeline.latest(last) < 0:
                 return self._static(last)
             if last.id not in self._where:
@@ -247,10 +250,10 @@ class Roller:
             if delay < 0:
                 raise TimeMixingError(f"step {last_time} depends on step {latest} of the input; snnc reads causal models only.")
             if all(t in steps and steps[t].signature == last.signature for t in range(delay)):
-                delay = 0
+                delay = 0  # the file computes the value from step 0 on, so it belongs to the step that reads it
         self.moved |= delay > 0
         moved_steps = {t - delay: n for t, n in steps.items()}
-        start = last_time - delay
+        start = last_time - delay  # the first step of the class: all nodes from it on have the same operation
         while start - 1 in moved_steps and start > 0 and moved_steps[start - 1].signature == last.signature:
             if start <= _HEAD_STEPS and not _fits(moved_steps[start - 1], moved_steps[start]):
                 break
@@ -302,10 +305,10 @@ class Roller:
                 raise TimeVaryingError(f"step {t} does not read the input '{name}', unlike the other steps.")
             return
         read = self.timeline.input_step(node)
-        found = f"step {read[1]}" if read else "no single step"
+        what = f"step {read[1]}" if read else "no single step"
         if read != (name, t - delay) and not (t < delay and node.value is not None and not node.value.any()):
             raise TimeMixingError(
-                f"step {t} reads {found} of the input '{name}', but the steps around it read step t - {delay}; "
+                f"step {t} reads {what} of the input '{name}', but the steps around it read step t - {delay}; "
                 "snnc reads the sequence in order."
             )
 
@@ -362,7 +365,7 @@ def _fits(node: Node, later: Node) -> bool:
 def _holds_spike(node: Node) -> bool:
     """Return whether a value is a comparison, or a multiple of one.
 
-    For two such values, the operands must be compared, too, because different comparisons may have equal results on all samples.
+    The operands of two such values must be compared, too, because different comparisons may have equal results on all random inputs.
     """
     return node.op in ("gt", "ge") or (node.op == "mul" and any(n.op in ("gt", "ge") for n in node.inputs))
 

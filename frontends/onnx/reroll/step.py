@@ -17,6 +17,7 @@ from snnc.frontends.onnx.flattening.node import Array, GatherMap, Node, Shape
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass, delayed
 
 _LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat", "gather")
+"""Operations, other than elementwise ones, for which a graph has operations."""
 _UNKNOWN: Final = -1
 """Batch axis that has not been derived yet."""
 
@@ -63,7 +64,14 @@ class RecoveredStep:
     results
         Outputs of the file.
     batched
-        Whether inputs have a batch axis.
+        Whether inputs have a batch axis; the first axis other than time is then the batch, unless it is the only one.
+
+    Attributes
+    ----------
+    batch
+        Batch axis of each class, derived from those of the inputs; None without one.
+    samples
+        Shape of one sample of each class, without axes of size 1.
     """
 
     def __init__(self, classes: list[StepClass], axes: Mapping[str, int], results: list[Result], batched: bool = True) -> None:
@@ -100,7 +108,7 @@ class RecoveredStep:
             case Const(value):
                 return value.shape
 
-    def full(self, operand: Operand) -> Shape:
+    def full_shape(self, operand: Operand) -> Shape:
         """Return the shape of one sample of an operand, with axes of size 1."""
         shape, batch = self.shape_and_batch(operand)
         return tuple(d for k, d in enumerate(shape) if k != batch) or (1,)
@@ -129,7 +137,7 @@ class RecoveredStep:
         return shape[1:]
 
     def inner_axis(self, operand: Operand, axis: int) -> int:
-        """Return the position of an operand's axis in the shape returned by :meth:`full`.
+        """Return the position of an operand's axis in the shape returned by :meth:`full_shape`.
 
         Raises
         ------
@@ -179,14 +187,14 @@ class RecoveredStep:
 
     def live(self, layout: bool = False) -> list[int]:
         """Return the classes that results depend on; those that only change the layout are included if `layout`."""
-        look: Callable[[Operand], Operand] = (lambda operand: operand) if layout else self.through_layout
+        read: Callable[[Operand], Operand] = (lambda operand: operand) if layout else self.through_layout
         seen: set[int] = set()
-        stack = [o.cls for r in self.results if isinstance(o := look(r.value), Ref)]
+        stack = [o.cls for r in self.results if isinstance(o := read(r.value), Ref)]
         while stack:
             cls = stack.pop()
             if cls not in seen:
                 seen.add(cls)
-                stack.extend(o.cls for o in map(look, self.classes[cls].operands) if isinstance(o, Ref))
+                stack.extend(o.cls for o in map(read, self.classes[cls].operands) if isinstance(o, Ref))
         return sorted(seen)
 
     def order(self) -> list[int]:
@@ -232,19 +240,20 @@ class RecoveredStep:
 
 
 def _batches(step: RecoveredStep) -> list[int | None]:
-    found: list[int | None] = [_UNKNOWN] * len(step.classes)
+    """Return the batch axis of each class, derived from the inputs until no further one is found."""
+    batches: list[int | None] = [_UNKNOWN] * len(step.classes)
     changed = True
     while changed:
         changed = False
         for step_class in step.classes:
-            new = _batch(step, step_class, found)
-            if new != _UNKNOWN and found[step_class.id] == _UNKNOWN:
-                found[step_class.id], changed = new, True
-    return [None if b == _UNKNOWN else b for b in found]
+            new = _batch(step, step_class, batches)
+            if new != _UNKNOWN and batches[step_class.id] == _UNKNOWN:
+                batches[step_class.id], changed = new, True
+    return [None if b == _UNKNOWN else b for b in batches]
 
 
-def _batch(step: RecoveredStep, step_class: StepClass, found: list[int | None]) -> int | None:
-    """Return the batch axis of a class, derived from those of its operands in `found`; `_UNKNOWN` if these are not known yet."""
+def _batch(step: RecoveredStep, step_class: StepClass, batches: list[int | None]) -> int | None:
+    """Return the batch axis of a class, derived from those of its operands in `batches`; `_UNKNOWN` if these are not known yet."""
     if step_class.op == "gather":
         gather: GatherMap = step_class.attrs[0]
         return gather.batch
@@ -252,8 +261,8 @@ def _batch(step: RecoveredStep, step_class: StepClass, found: list[int | None]) 
     for operand in step_class.operands:
         if isinstance(operand, InputRef):
             known.append((step.input_batch(operand), operand.shape))
-        elif isinstance(operand, Ref) and found[operand.cls] != _UNKNOWN:
-            known.append((found[operand.cls], step.classes[operand.cls].shape))
+        elif isinstance(operand, Ref) and batches[operand.cls] != _UNKNOWN:
+            known.append((batches[operand.cls], step.classes[operand.cls].shape))
     known.sort(key=lambda pair: pair[0] is None)
     if not known:
         return _UNKNOWN
@@ -287,11 +296,11 @@ def _batch(step: RecoveredStep, step_class: StepClass, found: list[int | None]) 
         case "conv" | "pool":
             if batch:
                 raise StepGraphError(f"the layer '{step_class.op}' runs over the samples of a batch; snnc runs each sample separately.")
-    return len(step_class.shape) - (len(shape) - batch)
+    return len(step_class.shape) - (len(shape) - batch)  # the same axis, counted from the last one as in broadcasting
 
 
 def check_operations(step: RecoveredStep) -> None:
-    """Refuse operations that the graph does not have.
+    """Refuse operations that a graph does not have.
 
     Raises
     ------

@@ -36,6 +36,7 @@ class GraphTimeline:
     steps: int
     axes: Mapping[str, int]
     _latest: list[int] = field(default_factory=list)
+    """Result of :meth:`latest` by node id, for the nodes that were asked for so far and all before them."""
 
     def latest(self, node: Node) -> int:
         """Return the latest input step on which a node depends; -1 if there is none."""
@@ -63,7 +64,7 @@ class GraphTimeline:
 
 
 def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
-    """Return the time axis of each input that `outputs` depend on.
+    """Return the time axis of each input that has one and that `outputs` depend on.
 
     This is the first axis whose entries are all read one by one; if there is none, the first axis of which several entries are read one by
     one.
@@ -75,7 +76,7 @@ def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
             starts.setdefault(node.inputs[0], {}).setdefault(axis, set()).add(start)
     time_axes: dict[str, int] = {}
     for node, read in starts.items():
-        several = [axis for axis, found in sorted(read.items()) if len(found) > 1]
+        several = [axis for axis, entries in sorted(read.items()) if len(entries) > 1]
         complete = [axis for axis in several if len(read[axis]) == node.shape[axis]]
         if several:
             time_axes[str(node.attrs[0])] = (complete or several)[0]
@@ -103,13 +104,13 @@ def check_extent(shapes: Mapping[str, Shape], axes: Mapping[str, int]) -> None:
 
 def ancestors(outputs: Iterable[Node]) -> dict[int, Node]:
     """Return `outputs` and all nodes that they depend on, by id."""
-    found = {n.id: n for n in outputs}
-    stack = list(found.values())
+    nodes = {n.id: n for n in outputs}
+    stack = list(nodes.values())
     while stack:
-        new = {n.id: n for n in stack.pop().inputs if n.id not in found}
-        found |= new
+        new = {n.id: n for n in stack.pop().inputs if n.id not in nodes}
+        nodes |= new
         stack.extend(new.values())
-    return found
+    return nodes
 
 
 def input_timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeline:

@@ -106,8 +106,8 @@ class Builder:
         return StepTensor(self.node("Reshape", value.name, target, hint=f"{value.name}_reshaped"), shape, value.batched)
 
     def total(self, values: list[StepTensor], shape: Shape) -> StepTensor:
-        """Return the sum of `values`, added in order."""
-        found = self.shaped(values[0], shape)
+        """Return the sum of `values`, each reshaped to `shape` and added in order."""
+        result = self.shaped(values[0], shape)
         for other in values[1:]:
-            found = StepTensor(self.node("Add", found.name, self.shaped(other, shape).name, hint="sum"), shape)
-        return found
+            result = StepTensor(self.node("Add", result.name, self.shaped(other, shape).name, hint="sum"), shape)
+        return result

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from snnc.compiler.ir.graph import Array, Graph, Input, Output
-from snnc.frontends.common.functions import difference, largest
+from snnc.frontends.common.functions import difference, largest_magnitude
 from snnc.frontends.onnx.writer.errors import FixedSizeError
 from snnc.frontends.onnx.writer.hidden import Observed
 
@@ -20,12 +20,14 @@ class Comparison:
 
     Attributes
     ----------
+    output
+        Name of the output.
     spikes
-        Whether all values of both are 0 or 1; then they must be equal.
+        Whether all values in both implementations are 0 or 1; then they must be equal.
     mismatches, values
         Number of values that differ (spikes: at all; others: by more than the tolerance), and number of compared values.
     largest
-        Largest difference; None if the shapes differ or a value is not finite.
+        Largest difference; None if the shapes differ or a difference is not finite.
     step, sample
         Step and sample of the earliest mismatch; None without a mismatch, or without a time or batch axis.
     shapes
@@ -48,14 +50,17 @@ class Comparison:
 
 
 def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance: float) -> Comparison:
-    """Compare one output in snnc, `ours`, and in the other implementation, `theirs`; both have the file's layout."""
+    """Compare one output in snnc, `ours`, and in the other implementation, `theirs`; both have the file's layout.
+
+    Values other than spikes may differ by `tolerance` times the larger of 1 and the largest magnitude in `theirs`.
+    """
     shapes = (tuple(ours.shape), tuple(theirs.shape))
     if shapes[0] != shapes[1]:
         return Comparison(name, False, max(ours.size, theirs.size, 1), theirs.size, None, None, None, shapes)
     a, b = ours.astype(np.float64), theirs.astype(np.float64)
     spikes = bool(np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all())
     gap = difference(a, b)
-    scale = max(1.0, largest(b))
+    scale = max(1.0, largest_magnitude(b))
     wrong = ~(gap <= (0.0 if spikes else tolerance * scale))
     finite = bool(np.isfinite(gap).all())
     step, sample = _first(operation, wrong)
@@ -96,7 +101,7 @@ class PortComparison:
     compared
         Steps that both implementations compute.
     largest
-        Largest difference of all steps; None if a value is not finite.
+        Largest difference of all steps; None if a difference is not finite. For spikes, 1 if any differs, else 0.
     first
         First step with a mismatch, or None.
     fired
@@ -120,15 +125,18 @@ class PortComparison:
 
     @property
     def worst(self) -> int | None:
-        """Step of the largest difference; None if no step was compared."""
-        found = [(math.inf if d is None else d, -t) for t, d in enumerate(self.by_step) if t in self.compared]
-        return -max(found)[1] if found else None
+        """First step at which `by_step` is largest; None if no step was compared."""
+        ranked = [(math.inf if d is None else d, -t) for t, d in enumerate(self.by_step) if t in self.compared]
+        return -max(ranked)[1] if ranked else None
 
 
 def compare_port(theirs: Observed, ours: Array, tolerance: float) -> PortComparison:
-    """Compare a port's values in another implementation, `theirs`, with `ours` [steps, batch, *neurons]."""
+    """Compare a port's values in another implementation, `theirs`, with `ours` [steps, batch, *neurons].
+
+    See :func:`compare` for `tolerance`.
+    """
     steps = sorted(t for t in theirs.by_step if t < len(ours))
-    scale = max([1.0, *(largest(theirs.by_step[t]) for t in steps)])
+    scale = max([1.0, *(largest_magnitude(theirs.by_step[t]) for t in steps)])
     allowed = 0.0 if theirs.fires else tolerance * scale
     by_step: list[float | None] = [0.0] * len(ours)
     values = mismatches = fired = 0
@@ -141,8 +149,8 @@ def compare_port(theirs: Observed, ours: Array, tolerance: float) -> PortCompari
         values, mismatches, fired = values + gap.size, mismatches + wrong, fired + int(np.count_nonzero(theirs.by_step[t]))
         first = t if wrong and first is None else first
     known = [d for t in steps if (d := by_step[t]) is not None]
-    total = float(mismatches > 0) if theirs.fires else max(known, default=0.0) if len(known) == len(steps) else None
-    return PortComparison(theirs.port, theirs.fires, values, mismatches, tuple(by_step), tuple(steps), total, first, fired)
+    overall = float(mismatches > 0) if theirs.fires else max(known, default=0.0) if len(known) == len(steps) else None
+    return PortComparison(theirs.port, theirs.fires, values, mismatches, tuple(by_step), tuple(steps), overall, first, fired)
 
 
 def random_arrays(
@@ -153,7 +161,7 @@ def random_arrays(
     fixed: Callable[[str, int | None], int | None],
     check: Callable[[int, int], None],
 ) -> dict[str, Array]:
-    """Draw inputs: 0 and 1 in even samples, normally distributed values in odd ones, with standard deviations 1 and 3 in turn.
+    """Draw inputs: 0 and 1 (30 % are 1) in even samples, normally distributed values in odd ones, with standard deviations 1 and 3 in turn.
 
     A single sample alternates in the same way from step to step.
 
@@ -162,7 +170,7 @@ def random_arrays(
     graph
         The network; inputs of kind "spikes" only get 0 and 1.
     samples, steps
-        Numbers of samples and steps; None for the numbers that the model fixes, or 4 and 20 if it fixes none.
+        Numbers of samples and steps; None for the numbers that the model fixes, or 4 samples and 20 steps if it fixes none.
     seed
         Seed of the random numbers.
     fixed
@@ -176,7 +184,7 @@ def random_arrays(
         The file fixes another number of samples or steps.
     """
     random = np.random.default_rng(seed)
-    found = {}
+    arrays = {}
     for name, operation in graph.of_type(Input):
         layout = operation.layout
         batch = _size("samples", samples, fixed(name, layout.batch_axis), 4)
@@ -185,14 +193,14 @@ def random_arrays(
         shape = (length, batch, *operation.shape)
         values = (random.random(shape) < 0.3).astype(np.float32)
         if operation.kind == "values":
-            place = np.add.outer(np.zeros(length, int) if batch > 1 else np.arange(length), np.arange(batch))
-            deviation = (place % 2 * (1 + place // 2 % 2 * 2)).reshape(*place.shape, *(1,) * len(operation.shape))  # 0, 1, 0, 3, …
+            turn = np.add.outer(np.zeros(length, int) if batch > 1 else np.arange(length), np.arange(batch))
+            deviation = (turn % 2 * (1 + turn // 2 % 2 * 2)).reshape(*turn.shape, *(1,) * len(operation.shape))  # 0, 1, 0, 3, …
             values = np.where(deviation == 0, values, deviation * random.normal(size=shape)).astype(np.float32)
         values = values if layout.batch_axis is not None else values[:, -1]
         values = values if layout.time_axis is not None else values[0]
         axes = [axis for axis in (layout.time_axis, layout.batch_axis) if axis is not None]
-        found[name] = np.ascontiguousarray(np.moveaxis(values, range(len(axes)), axes))
-    return found
+        arrays[name] = np.ascontiguousarray(np.moveaxis(values, range(len(axes)), axes))
+    return arrays
 
 
 def _size(what: str, requested: int | None, fixed: int | None, default: int) -> int:

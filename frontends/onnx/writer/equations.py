@@ -33,7 +33,7 @@ class NodePlaces:
         return self.body if any(v.batched for v in values) else self.main
 
 
-def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[str, StepTensor], shape: Shape, hint: str) -> StepTensor:
+def add_expression(places: NodePlaces, expression: Expression, scope: Mapping[str, StepTensor], shape: Shape, hint: str) -> StepTensor:
     """Add the nodes that compute `expression`, and return its tensor.
 
     Parameters
@@ -55,20 +55,20 @@ def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[
         case Symbol(name):
             return scope[name]
         case Call("detach", (operand,)):
-            return print_expression(places, operand, scope, shape, hint)
+            return add_expression(places, operand, scope, shape, hint)
         case Call("spike" | "spike_ge", (operand,)):
             args, inner_hint = (operand, Number(0.0)), f"{hint}_above"
         case Call(_, args):
             inner_hint = hint
         case _:
             raise TypeError(expression)
-    given = [print_expression(places, a, scope, shape, inner_hint) for a in args]
-    to, function, names, batched = places.of(given), expression.function, [v.name for v in given], any(v.batched for v in given)
+    operands = [add_expression(places, a, scope, shape, inner_hint) for a in args]
+    to, function, names, batched = places.of(operands), expression.function, [v.name for v in operands], any(v.batched for v in operands)
     if function in _COMPARISONS:
         truth = to.node(_COMPARISONS[function], *names, hint=f"{hint}_fires")
         return StepTensor(to.node("Cast", truth, hint=hint, to=TensorProto.FLOAT), shape, batched, truth)
     if function == "where":
-        names[0] = _truth(to, given[0])
+        names[0] = _truth(to, operands[0])
     return StepTensor(to.node(_OPERATORS[function], *names, hint=hint), shape, batched)
 
 
@@ -95,7 +95,7 @@ class NeuronFunction:
         Operator type of its nodes.
     results
         Ports and states, in the order of the outputs.
-    narrow
+    unbatched
         Results that only depend on parameters and constants, and therefore have no batch axis.
     proto
         The ONNX function; its inputs are the model's input ports, states and parameters.
@@ -103,22 +103,22 @@ class NeuronFunction:
 
     name: str
     results: tuple[str, ...]
-    narrow: frozenset[str]
+    unbatched: frozenset[str]
     proto: FunctionProto
 
 
 def neuron_functions(graph: Graph, opset: int) -> list[tuple[NeuronModel, NeuronFunction]]:
     """Return a function for each distinct model of `graph`, in node order."""
-    names, found = Names([]), list[tuple[NeuronModel, NeuronFunction]]()
+    names, functions = Names([]), list[tuple[NeuronModel, NeuronFunction]]()
     read: dict[str, set[str]] = {}
     for edge in graph.edges:
         read.setdefault(edge.source, set()).add(edge.source_port)
     populations = dict(graph.of_type(Population))
     for model in [p.model for p in populations.values()]:
-        if all(model != known for known, _ in found):
+        if all(model != known for known, _ in functions):
             ports = {port for name, p in populations.items() if p.model == model for port in read.get(name, ())}
-            found.append((model, _function(model, ports, names.fresh(_identifier(model.name)), opset)))
-    return found
+            functions.append((model, _function(model, ports, names.fresh(_identifier(model.name)), opset)))
+    return functions
 
 
 def _identifier(text: str) -> str:
@@ -137,7 +137,7 @@ def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> Neur
     body = Builder(names, constants)
     scope = {n: StepTensor(n, (), n not in model.parameters) for n in inputs}
     for assignment in model.equations:
-        scope[assignment.target] = print_expression(NodePlaces(body, body), assignment.value, scope, (), assignment.target)
+        scope[assignment.target] = add_expression(NodePlaces(body, body), assignment.value, scope, (), assignment.target)
     _name_results(body, {output: scope[result].name for result, output in outputs.items()})
     constant_nodes = [helper.make_node("Constant", [], [n], value=numpy_helper.from_array(a, n)) for n, a in constants.arrays.items()]
     nodes, opsets = [*constant_nodes, *body.nodes], [helper.make_opsetid("", opset)]

@@ -1,4 +1,4 @@
-"""Values of populations in another implementation of a network, and the tensors of a file that contain them."""
+"""Get the values of a file's populations from a run in ONNX Runtime, for ``snnc verify``: find the tensors that contain them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import numpy as np
 from snnc.compiler.ir.graph import Graph
 from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.evaluate import FileReplay, GivenInputs
+from snnc.frontends.onnx.flattening.evaluate import CallerInputs, FileReplay
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Tensor
 from snnc.frontends.onnx.proof.traces import Imported, Trace
 from snnc.frontends.onnx.writer.errors import RuntimeRefusesError
 from snnc.frontends.onnx.writer.runtime import RuntimeModel, key_of
 
 RUNTIME: Final = "ONNX Runtime"
-_OWN: Final = "snnc's own evaluation of the file's operations"
-"""Implementations that compute the values of populations; the second one, if ONNX Runtime cannot return them."""
+_EVALUATION: Final = "snnc's own evaluation of the file's operations"
+"""Implementations that compute the values of populations; the second one computes values that ONNX Runtime cannot return."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +85,17 @@ class HiddenOfFile:
     def _values(self) -> list[tuple[Node, int]]:
         return [(n, t) for trace in self._imported.traces for t, n in trace.nodes.items() if 0 <= t < self._steps]
 
-    def observe(self, runtime: RuntimeModel, found: Mapping[str, Array], arrays: Mapping[str, Array]) -> list[Observed]:
-        """Return the values of the populations in a run of ONNX Runtime on `arrays` with the results `found`.
+    def observe(self, runtime: RuntimeModel, results: Mapping[str, Array], arrays: Mapping[str, Array]) -> list[Observed]:
+        """Return the values of the populations in a run of ONNX Runtime on the inputs `arrays`, with these `results`.
 
         For values that ONNX Runtime cannot return, snnc evaluates the file's own operations.
         """
         lost = {id_ for (id_, _), place in self._places.items() if place is None}
         roots = [n for n, _ in self._values() if n.id in lost]
-        replay = FileReplay(roots, GivenInputs(arrays, self._imported.inputs))
-        return [self._observed(trace, runtime, found, replay) for trace in self._imported.traces]
+        replay = FileReplay(roots, CallerInputs(arrays, self._imported.inputs))
+        return [self._observed(trace, runtime, results, replay) for trace in self._imported.traces]
 
-    def _observed(self, trace: Trace, runtime: RuntimeModel, found: Mapping[str, Array], replay: FileReplay) -> Observed:
+    def _observed(self, trace: Trace, runtime: RuntimeModel, results: Mapping[str, Array], replay: FileReplay) -> Observed:
         values: dict[int, Array] = {}
         sources: set[str] = set()
         for t, node in sorted((t, n) for t, n in trace.nodes.items() if 0 <= t < self._steps):
@@ -103,11 +103,11 @@ class HiddenOfFile:
             if node.value is not None:
                 value = node.value
             elif place is not None:
-                value = place.extract(found[runtime.exposed[key_of(place.tensor)]], runtime.stepwise)
+                value = place.extract(results[runtime.exposed[key_of(place.tensor)]], runtime.stepwise)
                 sources.add(RUNTIME)
             else:
                 value = replay.value(node)
-                sources.add(_OWN)
+                sources.add(_EVALUATION)
             value = np.asarray(value, np.float64)
             values[t] = trace.arrange(value.reshape(node.shape) if value.size == np.prod(node.shape, dtype=int) else value)
         return Observed(trace.population, trace.port, trace.fires, values, frozenset(sources))
@@ -177,25 +177,25 @@ class _Locator:
         self._tries = _TRIES
 
     def find(self, node: Node, t: int) -> _TensorPlace | None:
-        """Return the place of `node`, the value of step `t`, in the file; None if it has none."""
+        """Return the place in the file of `node`, the value of step `t`; None if it has none, or the tries are used up."""
         tensor = self._tensors.get(_plain(node).id)
         if tensor is not None:
             return _TensorPlace(tensor)
         last = [] if self._last is None else [self._last]
         stacked = (
-            (n, at, axis, d)
-            for n, at in self._by_size.get(math.prod(node.shape) * self._steps, ())
+            (n, sequence, axis, d)
+            for n, sequence in self._by_size.get(math.prod(node.shape) * self._steps, ())
             for axis in range(len(n.shape))
             for d in _MOVES
         )
-        for source, at, axis, moved in chain(last, stacked):
+        for source, sequence, axis, moved in chain(last, stacked):
             if self._tries == 0:
                 break
             self._tries -= 1
             fits = source.shape[axis] % self._steps == 0 and 0 <= t + moved < self._steps
             if fits and self._is_piece(source, axis, t + moved, node):
-                self._last = (source, at, axis, moved)
-                return _TensorPlace(at, axis, t + moved, self._steps)
+                self._last = (source, sequence, axis, moved)
+                return _TensorPlace(sequence, axis, t + moved, self._steps)
         return None
 
     def _is_piece(self, source: Node, axis: int, t: int, node: Node) -> bool:

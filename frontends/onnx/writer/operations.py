@@ -30,7 +30,7 @@ from snnc.frontends.onnx.writer.builder import Builder, StepTensor
 from snnc.frontends.onnx.writer.errors import NoOnnxFormError
 
 
-def print_operation(to: Builder, name: str, operation: Operation, given: list[StepTensor], shape: Shape) -> StepTensor:
+def add_operation(to: Builder, name: str, operation: Operation, inputs: list[StepTensor], shape: Shape) -> StepTensor:
     """Add the nodes of one operation, and return its result.
 
     Parameters
@@ -39,7 +39,7 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
         Builder to which the nodes are added.
     name, operation
         A node of the graph other than Input, Output and Population.
-    given
+    inputs
         Input tensors, in the order of the edges, or of the ports for Concat.
     shape
         Shape of the result.
@@ -49,7 +49,7 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
     NoOnnxFormError
         ONNX has no operators for the operation.
     """
-    first = given[0]
+    first = inputs[0]
     match operation:
         case Linear() | Sparse():
             dense = to_linear(operation) if isinstance(operation, Sparse) else operation
@@ -71,9 +71,9 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
             product = to.node("Mul", inner.name, to.constants.field_array(weight, name, "weight"), hint=name)
             return to.shaped(StepTensor(product, inner.shape), shape)
         case Add():
-            return to.total(given, shape)
+            return to.total(inputs, shape)
         case Concat(axis=axis):
-            result = to.node("Concat", *(v.name for v in given), hint=name, axis=axis % len(shape) + 1)
+            result = to.node("Concat", *(v.name for v in inputs), hint=name, axis=axis % len(shape) + 1)
         case Reduce(kind=kind, keepdims=keepdims):
             axes = [axis + 1 for axis in reduced_axes(name, operation, first.shape)]
             result = reduction(to, kind, first.name, axes, keepdims, name)
@@ -82,8 +82,8 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
             bounds = [to.constants.integers([number]) for number in (start, stop, axis)]
             result = to.node("Slice", first.name, *bounds, hint=name)
         case Pad(padding=padding):
-            around = [0, *(before for before, _ in padding), 0, *(after for _, after in padding)]
-            result = to.node("Pad", first.name, to.constants.integers(around, "around"), hint=name)
+            pads = [0, *(before for before, _ in padding), 0, *(after for _, after in padding)]
+            result = to.node("Pad", first.name, to.constants.integers(pads, "around"), hint=name)
         case _:
             raise NoOnnxFormError(
                 f"{name!r} is a {type(operation).__name__}, which has no counterpart in ONNX; remove it from the network."
@@ -94,7 +94,7 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
 def reduction(to: Builder, kind: str, value: str, axes: list[int], keepdims: bool, hint: str) -> str:
     """Add a sum, mean, maximum or minimum over `axes`, and return its name."""
     operator = f"Reduce{kind.capitalize()}"
-    if kind == "sum":
+    if kind == "sum":  # since opset 13, ReduceSum has its axes as an input; the others have it as an attribute until opset 18
         return to.node(operator, value, to.constants.integers(axes), hint=hint, keepdims=int(keepdims))
     return to.node(operator, value, hint=hint, axes=axes, keepdims=int(keepdims))
 
@@ -110,10 +110,10 @@ def _convolution(to: Builder, name: str, value: str, windows: Windows, weights: 
 
 
 def _pooling(to: Builder, name: str, operation: Pool, value: StepTensor) -> str:
-    """Add a pooling; sums, and averages with dilation or overhanging windows, become a convolution with ones."""
+    """Add a pooling; sums, and averages with dilation or windows that extend beyond the padded input, become a convolution with ones."""
     windows = windows_of(name, operation, value.shape)
     if operation.kind == "max":
-        return _print_max(to, name, windows, value.name)
+        return _max_pooling(to, name, windows, value.name)
     plain = set(windows.dilation) == {1} and not any(_overhang(windows))
     if operation.kind == "average" and plain:
         return to.node("AveragePool", value.name, hint=name, count_include_pad=int(operation.count_padding), **_window_attributes(windows))
@@ -126,20 +126,20 @@ def _pooling(to: Builder, name: str, operation: Pool, value: StepTensor) -> str:
     return to.node("Div", result, to.constants.floats(taps, f"{name}.taps"), hint=name)
 
 
-def _print_max(to: Builder, name: str, windows: Windows, value: str) -> str:
-    """Add a max pooling. Overhang becomes padding, because ONNX and PyTorch count overhanging windows differently."""
+def _max_pooling(to: Builder, name: str, windows: Windows, value: str) -> str:
+    """Add a max pooling. Windows that extend beyond the padded input become padding, because ONNX and PyTorch count them differently."""
     attributes = _window_attributes(windows)
     pads = attributes["pads"]
     if any(pad >= k for pad, k in zip(pads, windows.kernel * 2, strict=True)):
-        around = [0, 0, *pads[: len(pads) // 2], 0, 0, *pads[len(pads) // 2 :]]
+        all_axes = [0, 0, *pads[: len(pads) // 2], 0, 0, *pads[len(pads) // 2 :]]
         lowest = to.constants.floats(np.finfo(np.float32).min, f"{name}.lowest")
-        value = to.node("Pad", value, to.constants.integers(around, f"{name}.around"), lowest, hint=f"{name}.padded")
+        value = to.node("Pad", value, to.constants.integers(all_axes, f"{name}.around"), lowest, hint=f"{name}.padded")
         attributes["pads"] = [0] * len(pads)
     return to.node("MaxPool", value, hint=name, dilations=windows.dilation, **attributes)
 
 
 def _window_attributes(windows: Windows) -> dict[str, Any]:
-    """Return the attributes of an ONNX convolution or pooling, with overhanging windows as additional padding."""
+    """Return the attributes of an ONNX convolution or pooling; windows that extend beyond the padded input become additional padding."""
     after = [p[1] + more for p, more in zip(windows.padding, _overhang(windows), strict=True)]
     return {"kernel_shape": windows.kernel, "strides": windows.stride, "pads": [*(p[0] for p in windows.padding), *after]}
 

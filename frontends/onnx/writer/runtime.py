@@ -47,7 +47,7 @@ class RuntimeModel:
         except ImportError:
             raise ToolMissingError("snnc needs ONNX Runtime to run the file, but it is not installed; pip install onnxruntime.") from None
         settings = onnxruntime.SessionOptions()
-        settings.log_severity_level = 4
+        settings.log_severity_level = 4  # log fatal errors only; every error also raises an exception
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # Fused operators round differently from the file's separate ones.
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -109,10 +109,10 @@ class RuntimeModel:
         if lost:
             raise RuntimeInputError(f"no output of the file continues the state {', '.join(lost)}, so its steps cannot run one by one.")
         for t in range(lengths.pop()):
-            now = {name: a if (axis := times[name]) is None else np.take(a, t, axis) for name, a in feeds.items()}
-            found = self._call({**now, **states})
-            states = {name: found[self._carried[name]] for name in self.states}
-            rows.append(found)
+            current = {name: a if (axis := times[name]) is None else np.take(a, t, axis) for name, a in feeds.items()}
+            row = self._call({**current, **states})
+            states = {name: row[self._carried[name]] for name in self.states}
+            rows.append(row)
         return {name: np.stack([row[name] for row in rows]) for name in self._fetched}
 
     def _call(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -219,7 +219,7 @@ class _Exposer:
         inner = self._lift(body, name, rest, (*above, path[0]))
         before = len(body.output) - (node.op_type == "Loop")
         self._add(body, helper.make_node("Cast", [inner], [self._fresh()], to=TensorProto.FLOAT))
-        if node.op_type == "If":
+        if node.op_type == "If":  # both branches must have the same number of outputs
             zero = helper.make_tensor("zero", TensorProto.FLOAT, [], [0.0])
             self._add(_graph_of(node, _OTHER_BRANCH[attribute]), helper.make_node("Constant", [], [self._fresh()], value=zero))
         for a in node.attribute:

@@ -1,4 +1,4 @@
-"""Body of the loop: one time step of a graph, with its states and delay lines as loop variables.
+"""Write one time step of a graph as the body of an ONNX loop, with the graph's states and delay lines as loop variables.
 
 A *delay line* contains the values of a port in previous steps.
 """
@@ -16,8 +16,8 @@ from snnc.compiler.ir.shapes import PortMap
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.common.execute import step_order
 from snnc.frontends.onnx.writer.builder import Builder, StepTensor
-from snnc.frontends.onnx.writer.equations import DOMAIN, NeuronFunction, NodePlaces, print_expression
-from snnc.frontends.onnx.writer.operations import print_operation
+from snnc.frontends.onnx.writer.equations import DOMAIN, NeuronFunction, NodePlaces, add_expression
+from snnc.frontends.onnx.writer.operations import add_operation
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class ScanBody:
         Name, in the main graph, of a vector that contains the batch size.
     starts
         Name of the input with the value before the first step [B, *shape], by node and its state or port.
-    given
-        Values of each input at this step.
+    inputs
+        Value of each input at this step.
     neurons
         Functions of models whose populations become one node each; the equations of other models are written as operators.
     """
@@ -73,7 +73,7 @@ class ScanBody:
     body: Builder
     batch: str
     starts: dict[tuple[str, str], str]
-    given: dict[str, StepTensor]
+    inputs: dict[str, StepTensor]
     neurons: list[tuple[NeuronModel, NeuronFunction]] = field(default_factory=list)
     values: dict[tuple[str, str], StepTensor] = field(default_factory=dict)
     """Value at this step of each port, by (node, port)."""
@@ -90,15 +90,15 @@ class ScanBody:
             operation = self.graph.operation(name)
             match operation:
                 case Input():
-                    self.values[name, "out"] = self.given[name]
+                    self.values[name, "out"] = self.inputs[name]
                 case Population():
                     self._population(name, operation)
                 case Output():
                     self.results[name] = self._read(self.graph.incoming(name)[0])
                 case _:
                     edges = sorted(self.graph.incoming(name), key=lambda e: (len(e.target_port), e.target_port))
-                    given = [self._read(edge) for edge in edges]
-                    self.values[name, "out"] = print_operation(self.body, name, operation, given, self.ports[name, "out"].shape)
+                    operands = [self._read(edge) for edge in edges]
+                    self.values[name, "out"] = add_operation(self.body, name, operation, operands, self.ports[name, "out"].shape)
         self._close_lines()
 
     def _read(self, edge: Edge) -> StepTensor:
@@ -130,7 +130,10 @@ class ScanBody:
                 source = delayed
 
     def _expanded(self, value: Array, shape: Shape, hint: str, field: tuple[str, str] | None = None) -> str:
-        """Repeat `value` for every sample in the main graph, and return its name; `field` is the field of the graph that contains it."""
+        """Repeat `value` for every sample in the main graph, and return the result's name.
+
+        `field` is the node and field of the graph that contains the value, if any.
+        """
         number = self.main.constants.floats(value, "number")
         if field is not None:
             self.main.constants.fields[field] = number
@@ -144,8 +147,8 @@ class ScanBody:
             incoming = [self._read(edge) for edge in self.graph.incoming(name, port)]
             scope[port] = self.body.total(incoming, shape)
         neuron = next((function for known, function in self.neurons if known == model), None)
-        found = self._equations(name, population, scope) if neuron is None else self._call(name, neuron, population, scope)
-        for target, value in found.items():
+        values = self._equations(name, population, scope) if neuron is None else self._call(name, neuron, population, scope)
+        for target, value in values.items():
             self.values[name, target] = value if value.batched else self._spread(value, shape)
         for state in model.states:
             first = population.before(state)
@@ -154,24 +157,24 @@ class ScanBody:
             self.carried.append(_LoopVariable(states[state].name, start, result, shape))
 
     def _parameters(self, name: str, population: Population) -> dict[str, StepTensor]:
-        found = {}
+        tensors = {}
         for parameter, default in population.model.parameters.items():
             array = np.asarray(population.parameters.get(parameter, default))
-            found[parameter] = StepTensor(self.body.constants.field_array(array, name, f"parameters.{parameter}"), array.shape, False)
-        return found
+            tensors[parameter] = StepTensor(self.body.constants.field_array(array, name, f"parameters.{parameter}"), array.shape, False)
+        return tensors
 
     def _equations(self, name: str, population: Population, scope: dict[str, StepTensor]) -> dict[str, StepTensor]:
         model = population.model
         for assignment in model.equations:
             hint = f"{name}.{assignment.target}"
-            scope[assignment.target] = print_expression(NodePlaces(self.main, self.body), assignment.value, scope, population.shape, hint)
+            scope[assignment.target] = add_expression(NodePlaces(self.main, self.body), assignment.value, scope, population.shape, hint)
         return {target: scope[target] for target in dict.fromkeys([*model.states, *(a.target for a in model.equations)])}
 
     def _call(self, name: str, neuron: NeuronFunction, population: Population, scope: dict[str, StepTensor]) -> dict[str, StepTensor]:
         results = {result: self.body.names.fresh(f"{name}.{result}") for result in neuron.results}
-        given = [scope[n].name for n in neuron.proto.input]
-        self.body.nodes.append(helper.make_node(neuron.name, given, list(results.values()), name=name, domain=DOMAIN))
-        return {r: StepTensor(value, population.shape, r not in neuron.narrow) for r, value in results.items()}
+        arguments = [scope[n].name for n in neuron.proto.input]
+        self.body.nodes.append(helper.make_node(neuron.name, arguments, list(results.values()), name=name, domain=DOMAIN))
+        return {r: StepTensor(value, population.shape, r not in neuron.unbatched) for r, value in results.items()}
 
     def _spread(self, value: StepTensor, shape: Shape) -> StepTensor:
         """Repeat a value without batch axis for every sample."""

@@ -124,8 +124,8 @@ class _ModelWriter:
             )
         batch = self._batch()
         slices = {name: self.names.fresh(f"{name}.now") for name in timed}
-        given = {name: self._input(name, slices.get(name), batch) for name in self.inputs}
-        step = ScanBody(self.graph, self.ports, self.main, self.body, batch, self._starts(), given, self.neurons)
+        inputs = {name: self._input(name, slices.get(name), batch) for name in self.inputs}
+        step = ScanBody(self.graph, self.ports, self.main, self.body, batch, self._starts(), inputs, self.neurons)
         step.write()
         recorded = [self._recorded(name, step.results[name]) for name in self.outputs]
         self._scan(step, slices, recorded)
@@ -155,16 +155,20 @@ class _ModelWriter:
     # ---- inputs ------------------------------------------------------------------------------------------------
 
     def _batch(self) -> str:
+        """Return the name of a vector that contains the batch size."""
         for name, operation in self.inputs.items():
             axis = operation.layout.batch_axis
             if axis is not None:
                 return self.main.node("Shape", name, hint="batch", start=axis, end=axis + 1)
         return self.constants.integers([1], "batch")
 
-    def _input(self, name: str, now: str | None, batch: str) -> StepTensor:
-        """Return the values of an input at one step [B, *shape]: in the loop's body, or in the main graph if the input has no time axis."""
+    def _input(self, name: str, step_slice: str | None, batch: str) -> StepTensor:
+        """Return the values of an input at one step [B, *shape]: in the loop's body, or in the main graph if the input has no time axis.
+
+        `step_slice` is the name in the body of one step of the input; None without time axis.
+        """
         operation, layout = self.inputs[name], self.inputs[name].layout
-        to, value = (self.main, name) if now is None else (self.body, now)
+        to, value = (self.main, name) if step_slice is None else (self.body, step_slice)
         if layout.batch_axis is None:
             value = to.node("Unsqueeze", value, self.constants.integers([0]), hint=f"{name}.batched")
             if self.batched:
@@ -175,11 +179,12 @@ class _ModelWriter:
         return StepTensor(value, operation.shape)
 
     def _starts(self) -> dict[tuple[str, str], str]:
-        found = {}
+        """Return the name of each initial value that is an input, [B, *shape], by node and its state or port."""
+        starts = {}
         for name, ref in self.graph.state_inputs.items():
             first = name if self.batched else self.main.node("Unsqueeze", name, self.constants.integers([0]), hint=f"{name}.batched")
-            found[ref.node, ref.name] = first
-        return found
+            starts[ref.node, ref.name] = first
+        return starts
 
     def _state_inputs(self) -> list[ValueInfoProto]:
         batch = ["batch"] if self.batched else []
@@ -231,10 +236,10 @@ class _ModelWriter:
     def _scan(self, step: ScanBody, slices: dict[str, str], recorded: list[_Recorded]) -> None:
         """Add the loop, and the readouts of its outputs."""
         sequences, axes, infos = list(slices), [], []
-        for name, now in slices.items():
+        for name, step_slice in slices.items():
             operation = self.inputs[name]
             axes.append(operation.layout.time_axis or 0)
-            infos.append(_tensor(now, self._dims(operation.shape, operation.layout, step=True)))
+            infos.append(_tensor(step_slice, self._dims(operation.shape, operation.layout, step=True)))
         if not sequences:
             clock = self.constants.integers(range(self.graph.steps or 1), "clock")
             sequences, axes = [clock], [0]
@@ -266,7 +271,7 @@ class _ModelWriter:
         name, operation = recorded.name, self.outputs[recorded.name]
         readout = operation.readout
         if operation.start or operation.stop is not None:
-            stop = 2**31 - 1 if operation.stop is None else operation.stop
+            stop = 2**31 - 1 if operation.stop is None else operation.stop  # a large number: to the end
             bounds = [self.constants.integers([n]) for n in (operation.start, stop, recorded.time)]
             steps = self.main.node("Slice", steps, *bounds, out=name if readout == "all" else None, hint=f"{name}.window")
         if readout == "last":
@@ -285,6 +290,7 @@ class _ModelWriter:
 
 
 def _batch_place(layout: FileLayout) -> int:
+    """Return the position of the batch axis in one step."""
     assert layout.batch_axis is not None
     return layout.batch_axis - (layout.time_axis is not None and layout.time_axis < layout.batch_axis)
 
@@ -336,12 +342,12 @@ def _write_arrays(model: ModelProto, arrays: Mapping[str, Array], file: Path) ->
 
 def _serialised(model: ModelProto, path: Path) -> bytes:
     try:
-        found: bytes = model.SerializeToString()
+        content: bytes = model.SerializeToString()
     except ValueError as error:
         raise WeightsTooLargeError(
             f"{str(path)!r} would exceed the 2 GiB of an ONNX file even with its weights in a second file ({error}); split the network."
         ) from None
-    return found
+    return content
 
 
 def _check(file: Path) -> None:

@@ -90,6 +90,9 @@ CASES = {
     "remainder": ("Mod", ("x", np.array(2.0)), {"fmod": 1}, E.UnsupportedOperatorError, "Mod of sizes"),
     "data type": ("Cast", ("x",), {"to": 99}, E.MalformedGraphError, "the data type 99 is unknown"),
     "whole numbers": ("Cast", ("x",), {"to": 7}, E.UnsupportedOperatorError, "rounds values of the network to int64"),
+    "whole products": ("Cast", ("half",), {"to": 7}, E.UnsupportedOperatorError, "rounds values of the network to int64"),
+    "truth of products": ("Cast", ("half",), {"to": 9}, E.UnsupportedOperatorError, "rounds values of the network to bool"),
+    "dropout": ("Dropout", ("x", np.float32(0.5), np.array(True)), {}, E.UnsupportedOperatorError, "drops at random"),
     "place outside": ("ScatterND", ("x", whole(9)[None], np.ones((1, 2, 3))), {}, E.ShapeError, "writes outside"),
     "written index": ("ScatterElements", ("x", whole(0), np.ones(1)), {}, E.ShapeError, "an index of shape"),
     "attribute": ("Flatten", ("x",), {"axis": 1.5}, E.MalformedGraphError, "'axis' is not an integer"),
@@ -99,7 +102,11 @@ CASES = {
 @pytest.mark.parametrize(("operator", "inputs", "attributes", "error", "text"), CASES.values(), ids=CASES)
 def test_what_does_not_fit_is_refused(operator, inputs, attributes, error, text, tmp_path):
     f = File()
-    named = {"flat": lambda: f("Reshape", "x", whole(8, 3)), "image": lambda: f("Reshape", "x", whole(1, 2, 3, 4))}
+    named = {
+        "flat": lambda: f("Reshape", "x", whole(8, 3)),
+        "image": lambda: f("Reshape", "x", whole(1, 2, 3, 4)),
+        "half": lambda: f("Mul", "x", 0.5),
+    }
     given = [named[i]() if isinstance(i, str) and i in named else i for i in inputs]
     f(operator, *given, **attributes)
     f.nodes[-1].output[0] = "y"

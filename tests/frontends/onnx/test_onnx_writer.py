@@ -45,7 +45,7 @@ from snnc.frontends.onnx.writer.errors import (
     OpenTimeError,
     WeightsTooLargeError,
 )
-from snnc.frontends.onnx.writer.operations import print_operation
+from snnc.frontends.onnx.writer.operations import add_operation
 from snnc.frontends.onnx.writer.write import write_onnx
 
 ort = pytest.importorskip("onnxruntime")
@@ -355,7 +355,7 @@ def test_two_writings_are_the_same_bytes(tmp_path):
 def test_what_onnx_has_no_operator_for_is_refused():
     names = Names([])
     with pytest.raises(NoOnnxFormError, match=r"SNNC-E234: 'y' is a Output"):
-        print_operation(Builder(names, Constants(names)), "y", Output(), [StepTensor("x", (3,))], (3,))
+        add_operation(Builder(names, Constants(names)), "y", Output(), [StepTensor("x", (3,))], (3,))
 
 
 def test_what_the_checker_refuses_is_not_written(tmp_path, monkeypatch):
