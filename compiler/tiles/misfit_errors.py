@@ -35,11 +35,12 @@ _WHAT: Final = {
 
 
 def misfit_error(
-    problem: MappingProblem, misfit: tuple[int, Layout, MemoryUse] | None, again: tuple[MappingRequest, Attempt] | None = None
+    problem: MappingProblem, misfit: tuple[int, Layout, MemoryUse] | None, retry: tuple[MappingRequest, Attempt] | None = None
 ) -> TooBigError:
     """Return an error with the needed and available bytes, the fullest tile and its largest category.
 
-    With `again` (the request, and a function that plans changed requests), the error also lists remedies.
+    `misfit` is the smallest layout that does not fit; None if there is not even a placement. With `retry` (the request, and a function that
+    plans changed requests), the error also lists remedies.
     """
     available = problem.target.tile_bytes
     tile: int | None = None
@@ -59,10 +60,10 @@ def misfit_error(
         who = f"each tile of layer {label!r} ({neurons} of {layer.neurons} neurons on a tile)"
         codelets = layer_code_bytes(problem, layer) + problem.target.fixed_tile_bytes
         what = _code(size - codelets) if category == "code" else _WHAT[category]
-    knobs = find_knobs(again[0], needed, again[1]) if again is not None else ()
+    knobs = find_knobs(retry[0], needed, retry[1]) if retry is not None else ()
     return TooBigError(
         f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {available:,} (in {phase!r}). "
-        f"Most of it, {size:,} bytes, is {what}.{_advice(problem, knobs) if again is not None else ''}",
+        f"Most of it, {size:,} bytes, is {what}.{_advice(problem, knobs) if retry is not None else ''}",
         needed=needed,
         available=available,
         tile=tile,
@@ -121,7 +122,7 @@ def _relayed(layout: Layout, tile: int) -> str:
 def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
     """Return the layer that needs the most bytes, its neurons on a tile, the stage of its peak, and its bytes by category in this stage.
 
-    The memory of tiles is increased step by step until a placement exists.
+    They are those of the first placement found if the memory of tiles is increased step by step.
     """
     check_pairs(problem.network, problem.batch)
     options, room = choices(problem), problem.target.tile_bytes
