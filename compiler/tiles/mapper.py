@@ -109,9 +109,9 @@ def make_plan(
         lengths.
     streaming
         Data that may be stored outside the tiles if a sequence is divided into segments: "off", none; "inputs", which the host then sends
-        segment by segment; "boundaries", also the initial states of segments, in streaming memory; "history", also the histories of
-        segments, which are then not recomputed. "auto" tries the first three in this order until one fits, and uses the fourth if it is
-        predicted to be faster.
+        segment by segment; "boundaries", also the initial states of segments, in streaming memory; "history", the inputs and, in streaming
+        memory, the histories of segments, which are then not recomputed. "auto" tries the first three in this order until one fits, and
+        uses the fourth if it is predicted to be faster.
     fused
         Whether relays search for the spikes of one iteration of the forward pass while neurons compute the next iteration, if the network
         allows it; None: if that is predicted to be faster.

@@ -21,7 +21,7 @@ from snnc.compiler.tiles.request import MappingRequest
 
 GROWTH: Final = 50
 """Each trial of :func:`_closest` increases the memory of a tile by 1 / GROWTH of it."""
-_WHAT: Final = {
+_CATEGORY_TEXTS: Final = {
     "weights": "weights",
     "tables": "tables of connections that are not dense",
     "optimiser": "optimiser state",
@@ -52,14 +52,14 @@ def misfit_error(
         owners = [layer for layer in problem.network.layers if tile in layout.ranges[layer.id].tiles]
         label = owners[0].label if owners else ""
         who = f"tile {tile}" + (f" (layer {label!r})" if owners else _relayed(layout, tile))
-        what = _what(layout, tile, category, size)
+        what = _category_text(layout, tile, category, size)
     else:
         layer, neurons, phase, held = _closest(problem)
         label, needed = layer.label, sum(held.values())
         category, size = max(held.items(), key=lambda item: item[1])
         who = f"each tile of layer {label!r} ({neurons} of {layer.neurons} neurons on a tile)"
         codelets = layer_code_bytes(problem, layer) + problem.target.fixed_tile_bytes
-        what = _code(size - codelets) if category == "code" else _WHAT[category]
+        what = _code(size - codelets) if category == "code" else _CATEGORY_TEXTS[category]
     knobs = find_knobs(retry[0], needed, retry[1]) if retry is not None else ()
     return TooBigError(
         f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {available:,} (in {phase!r}). "
@@ -92,12 +92,12 @@ def _advice(problem: MappingProblem, knobs: tuple[Knob, ...]) -> str:
     return f" {start}: {'; '.join(effects)}."
 
 
-def _what(layout: Layout, tile: int, category: str, size: int) -> str:
+def _category_text(layout: Layout, tile: int, category: str, size: int) -> str:
     """Describe the largest category of a tile, which takes `size` bytes."""
     if category == "code":
         return _code(size - int(codelet_bytes(layout)[0][tile]) - layout.problem.target.fixed_tile_bytes)
     source = _most_relayed(layout, tile) if category == "relays" else None
-    return _WHAT[category] if source is None or source.kind == "spikes" else "values of all steps"
+    return _CATEGORY_TEXTS[category] if source is None or source.kind == "spikes" else "values of all steps"
 
 
 def _code(exchange: int) -> str:
@@ -147,9 +147,10 @@ def baseline_misfit_error(problem: MappingProblem, strategy: str, misfit: tuple[
     needed, layout, memory = misfit
     tile = memory.tile
     name, size = largest_category(memory.at_peak, tile)
+    what = _category_text(layout, tile, name, size)
     return BaselineTooBigError(
         f"the network does not fit on {problem.target.name} with the strategy {strategy!r}: tile {tile} needs {needed:,} bytes and has "
-        f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {_what(layout, tile, name, size)}. "
+        f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {what}. "
         "Try the strategy 'snnc'.",
         needed,
     )

@@ -46,7 +46,7 @@ from snnc.compiler.tiles.relays.relay_workers import bits_cycles
 from snnc.compiler.tiles.schedule.timeline import Sums
 from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
 from snnc.compiler.tiles.supersteps.block_work import add_blocks, round_load
-from snnc.compiler.tiles.supersteps.relay_load import add_relays, clocked, relay_load
+from snnc.compiler.tiles.supersteps.relay_load import add_relays, clock_load, relay_load
 from snnc.compiler.tiles.supersteps.streaming import row_copy
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, answer, count_down, known, most, most_of_workers
@@ -99,7 +99,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
-    neurons = clocked(layout)
+    neurons = clock_load(layout)
     add_blocks(layout, neurons, "backward", layout.problem.network.layers)
     windows = windows_to_blocks(layout, backward=True)
     windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
@@ -300,7 +300,7 @@ def _barrier(layout: Layout, traffic: ExchangeTraffic) -> float:
 
 def block_load(layout: Layout, iterations: int | None = None) -> Load:
     """Return the load of the blocks of all populations and of the clocks; `iterations` is passed to :class:`Load`."""
-    load = clocked(layout, iterations)
+    load = clock_load(layout, iterations)
     add_blocks(layout, load, "forward", layout.problem.network.layers)
     return load
 
