@@ -56,7 +56,7 @@ def _issues(problem: MappingProblem, link: Link) -> float:
 
 
 def _moved_bytes(problem: MappingProblem, bus_id: str) -> float:
-    """Return the bytes of the ids or values that one bus must move in a time step of the whole batch."""
+    """Return the bytes of the ids or values that one bus must move in a time step of the whole batch, with at most a window of ids."""
     bus = problem.bus[bus_id]
     if not bus.events:
         return float(problem.batch * bus.window_bytes)

@@ -35,11 +35,11 @@ from snnc.compiler.tiles.search.quick_estimates import MAX_SLOWDOWN, Populations
 from snnc.compiler.tiles.search.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
 
 CLOSE: Final = 1.05
-"""Local search refines both of two searches that differ only in whether relays and neurons share a superstep, if the ratio of their cycles
-is at most this factor."""
+"""If two searches differ only in whether relays and neurons share a superstep, local search refines both if the ratio of their cycles is at
+most this factor, otherwise only the faster one."""
 RIVAL_MARGIN: Final = 1.01
-"""A rival is a plan of the same populations with another order of neurons. Local search is skipped if this request, with the placement of
-the rival, is slower than the rival by more than this factor."""
+"""A rival is an earlier plan of the same populations with another order of neurons. Local search is skipped if the request, with the
+placement of the rival, is slower than the rival by more than this factor."""
 PROGRAM_FIELDS: Final = ("network", "schedule", "estimated")
 """Fields of a request that are not compared with other requests: the program determines them, or they contain results."""
 
@@ -109,9 +109,9 @@ def make_plan(
         lengths.
     streaming
         Data that may be stored outside the tiles if a sequence is divided into segments: "off", none; "inputs", which the host then sends
-        segment by segment; "boundaries", also the initial states of segments, in streaming memory; "history", also the histories of
-        segments, which are then not recomputed. "auto" tries the first three in this order until one fits, and uses the fourth if it is
-        predicted to be faster.
+        segment by segment; "boundaries", also the initial states of segments, in streaming memory; "history", the inputs and, in streaming
+        memory, the histories of segments, which are then not recomputed. "auto" tries the first three in this order until one fits, and
+        uses the fourth if it is predicted to be faster.
     fused
         Whether relays search for the spikes of one iteration of the forward pass while neurons compute the next iteration, if the network
         allows it; None: if that is predicted to be faster.
@@ -125,10 +125,10 @@ def make_plan(
     placer
         Function that returns the placements to price instead of a search; the fastest one is chosen.
     effort
-        Number of changes of the best placement that local search tries, times the populations, times the tiles. None:
-        :data:`snnc.compiler.tiles.search.search.EFFORT`.
+        Maximum product of three numbers: the changes of the best placement that local search tries, the populations, and the tiles of the
+        chips in use. 0: no local search; None: :data:`snnc.compiler.tiles.search.search.EFFORT`.
     quick
-        Make only a quick estimate: full windows, no local search, and no advice if nothing fits.
+        Make only a quick estimate: full windows (unless `capacity` limits them), no local search, and no advice if nothing fits.
     estimates
         Results of quick estimates. A full plan of the same request continues from them; a quick plan then contains only its cycles. Local
         search is skipped if a rival in `estimates` is faster (:data:`RIVAL_MARGIN`).
@@ -212,7 +212,7 @@ def _misfit(searches: Sequence[Search], request: MappingRequest, strategy: str, 
 
 
 def _populations(request: MappingRequest) -> Populations:
-    """Return a key that is equal for two requests if a placement for one is valid for the other."""
+    """Return a key that is equal for two requests only if a placement for one is valid for the other."""
     target = request.target
     sizes = target.chips, target.tiles_per_chip, target.tile_bytes, request.steps, request.batch
     return sizes, tuple((layer.id, layer.neurons) for layer in request.network.layers)
@@ -260,15 +260,15 @@ def _refine_all(candidates: Sequence[Search], effort: int) -> Search:
 
 
 def _with_fused(searches: Iterable[Search], request: MappingRequest) -> list[Search]:
-    """Return the searches and, if allowed, variants in which relays and neurons share a superstep.
+    """Return the searches and, unless the request forbids it, variants in which relays and neurons share a superstep.
 
-    If the request requires such a variant, it replaces its search, unless it does not fit.
+    If the request demands such variants, each replaces its search, unless it does not fit.
     """
-    both: list[Search] = []
+    variants: list[Search] = []
     for search in searches:
         fused = list(_fused(search)) if request.fused is not False else []
-        both += [search, *fused] if request.fused is None or not any_fits(fused) else fused
-    return both
+        variants += [search, *fused] if request.fused is None or not any_fits(fused) else fused
+    return variants
 
 
 def _fused(search: Search) -> Iterator[Search]:
@@ -281,8 +281,8 @@ def _fused(search: Search) -> Iterator[Search]:
     schedule = fused_schedule(problem.network, problem.schedule)
     if schedule is not None:
         placement = search.best.layout.placement
-        found = search.again(replace(problem, fused=schedule)).run_placements([placement])
-        yield found if found.best is not None else found.run_like(placement)
+        variant = search.with_schedule(replace(problem, fused=schedule)).run_placements([placement])
+        yield variant if variant.best is not None else variant.run_like(placement)
 
 
 def _promising(searches: Iterable[Search]) -> list[Search]:
@@ -302,8 +302,8 @@ def _promising(searches: Iterable[Search]) -> list[Search]:
 
 def _plan_bytes(request: MappingRequest, *, quick: bool, effort: int) -> PlannedBytes:
     """Plan a changed request; return the bytes of the fullest tile in the fastest plan, or in the smallest misfit if no plan fits."""
-    found = quick_searches(request) if quick else fitting_searches(request, SNNC, None)
-    best = (min(found, key=Search.cycles) if quick else _refine_all(_candidates(found, request), effort).price_exactly()).best
+    searches = quick_searches(request) if quick else fitting_searches(request, SNNC, None)
+    best = (min(searches, key=Search.cycles) if quick else _refine_all(_candidates(searches, request), effort).price_exactly()).best
     if best is not None:
         return PlannedBytes(best.memory.largest, best.layout.placement.chips)
-    return PlannedBytes(bytes_needed(found), 0)
+    return PlannedBytes(bytes_needed(searches), 0)

@@ -1,4 +1,4 @@
-"""A table of cached results with a bound on its size."""
+"""A table of cached results with a bound on its size, for results that many placements of a network share."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
-MOST: Final = 1 << 14
+MAX_RESULTS: Final = 1 << 14
 """Maximum number of cached results; beyond it, the table is cleared."""
 
 
 class Memo:
-    """Table with at most :data:`MOST` results."""
+    """Table with at most :data:`MAX_RESULTS` results."""
 
     def __init__(self) -> None:
-        self._found: dict[object, Any] = {}
+        self._results: dict[object, Any] = {}
 
     def get(self, key: object, make: Callable[[], T]) -> T:
         """Return the cached result for `key`; the first call computes it with `make`."""
-        if key not in self._found:
-            if len(self._found) >= MOST:
-                self._found.clear()
-            self._found[key] = make()
-        found: T = self._found[key]
-        return found
+        if key not in self._results:
+            if len(self._results) >= MAX_RESULTS:
+                self._results.clear()
+            self._results[key] = make()
+        result: T = self._results[key]
+        return result

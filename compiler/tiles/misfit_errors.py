@@ -21,7 +21,7 @@ from snnc.compiler.tiles.request import MappingRequest
 
 GROWTH: Final = 50
 """Each trial of :func:`_closest` increases the memory of a tile by 1 / GROWTH of it."""
-_WHAT: Final = {
+_CATEGORY_TEXTS: Final = {
     "weights": "weights",
     "tables": "tables of connections that are not dense",
     "optimiser": "optimiser state",
@@ -35,11 +35,12 @@ _WHAT: Final = {
 
 
 def misfit_error(
-    problem: MappingProblem, misfit: tuple[int, Layout, MemoryUse] | None, again: tuple[MappingRequest, Attempt] | None = None
+    problem: MappingProblem, misfit: tuple[int, Layout, MemoryUse] | None, retry: tuple[MappingRequest, Attempt] | None = None
 ) -> TooBigError:
     """Return an error with the needed and available bytes, the fullest tile and its largest category.
 
-    With `again` (the request, and a function that plans changed requests), the error also lists remedies.
+    `misfit` is the smallest layout that does not fit; None if there is not even a placement. With `retry` (the request, and a function that
+    plans changed requests), the error also lists remedies.
     """
     available = problem.target.tile_bytes
     tile: int | None = None
@@ -51,18 +52,18 @@ def misfit_error(
         owners = [layer for layer in problem.network.layers if tile in layout.ranges[layer.id].tiles]
         label = owners[0].label if owners else ""
         who = f"tile {tile}" + (f" (layer {label!r})" if owners else _relayed(layout, tile))
-        what = _what(layout, tile, category, size)
+        what = _category_text(layout, tile, category, size)
     else:
         layer, neurons, phase, held = _closest(problem)
         label, needed = layer.label, sum(held.values())
         category, size = max(held.items(), key=lambda item: item[1])
         who = f"each tile of layer {label!r} ({neurons} of {layer.neurons} neurons on a tile)"
         codelets = layer_code_bytes(problem, layer) + problem.target.fixed_tile_bytes
-        what = _code(size - codelets) if category == "code" else _WHAT[category]
-    knobs = find_knobs(again[0], needed, again[1]) if again is not None else ()
+        what = _code(size - codelets) if category == "code" else _CATEGORY_TEXTS[category]
+    knobs = find_knobs(retry[0], needed, retry[1]) if retry is not None else ()
     return TooBigError(
         f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {available:,} (in {phase!r}). "
-        f"Most of it, {size:,} bytes, is {what}.{_advice(problem, knobs) if again is not None else ''}",
+        f"Most of it, {size:,} bytes, is {what}.{_advice(problem, knobs) if retry is not None else ''}",
         needed=needed,
         available=available,
         tile=tile,
@@ -91,12 +92,12 @@ def _advice(problem: MappingProblem, knobs: tuple[Knob, ...]) -> str:
     return f" {start}: {'; '.join(effects)}."
 
 
-def _what(layout: Layout, tile: int, category: str, size: int) -> str:
+def _category_text(layout: Layout, tile: int, category: str, size: int) -> str:
     """Describe the largest category of a tile, which takes `size` bytes."""
     if category == "code":
         return _code(size - int(codelet_bytes(layout)[0][tile]) - layout.problem.target.fixed_tile_bytes)
     source = _most_relayed(layout, tile) if category == "relays" else None
-    return _WHAT[category] if source is None or source.kind == "spikes" else "values of all steps"
+    return _CATEGORY_TEXTS[category] if source is None or source.kind == "spikes" else "values of all steps"
 
 
 def _code(exchange: int) -> str:
@@ -121,7 +122,7 @@ def _relayed(layout: Layout, tile: int) -> str:
 def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
     """Return the layer that needs the most bytes, its neurons on a tile, the stage of its peak, and its bytes by category in this stage.
 
-    The memory of tiles is increased step by step until a placement exists.
+    They are those of the first placement found if the memory of tiles is increased step by step.
     """
     check_pairs(problem.network, problem.batch)
     options, room = choices(problem), problem.target.tile_bytes
@@ -146,9 +147,10 @@ def baseline_misfit_error(problem: MappingProblem, strategy: str, misfit: tuple[
     needed, layout, memory = misfit
     tile = memory.tile
     name, size = largest_category(memory.at_peak, tile)
+    what = _category_text(layout, tile, name, size)
     return BaselineTooBigError(
         f"the network does not fit on {problem.target.name} with the strategy {strategy!r}: tile {tile} needs {needed:,} bytes and has "
-        f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {_what(layout, tile, name, size)}. "
+        f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {what}. "
         "Try the strategy 'snnc'.",
         needed,
     )

@@ -1,4 +1,4 @@
-"""Conversion of the chosen layout to a plan."""
+"""Conversion of the layout that a search has chosen to a :class:`~snnc.compiler.ir.plan.Plan`, with all predictions."""
 
 from __future__ import annotations
 

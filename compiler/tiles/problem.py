@@ -1,4 +1,4 @@
-"""The mapping problem: a network with its schedule and buses, the machine, and the size of a run.
+"""The mapping problem, which placements are made for: a network with its schedule and buses, the machine, and the size of a run.
 
 A bus connects a source, through tiles called relays, with all tiles that read it a certain number of iterations later (the lag). It carries
 the data of one step as a window: a list of ids of spikes with a fixed capacity, or values. docs/reference/terms.md has the other terms.
@@ -38,11 +38,14 @@ class MappingProblem:
     bus_of: Mapping[str, str]
     """Bus id of each connection, by connection id."""
     costs: Mapping[str, CodeletCost]
+    """Costs of the codelets, by name (:func:`snnc.compiler.tiles.vertices.codelet_costs.codelet_costs`)."""
     activity: Mapping[str, float]
+    """Expected number of spikes per value and step, by buffer."""
     target: Target
     steps: int
     batch: int
     mode: Mode
+    """Treatment of events beyond the capacity of a window; see :func:`snnc.compiler.tiles.make_plan`."""
     support: Mapping[str, float] = field(default_factory=dict)
     """Fraction of neurons that receive a gradient per step, by buffer."""
     windowed: frozenset[BusSource] = frozenset()
@@ -67,7 +70,8 @@ class MappingProblem:
     """Schedule of a forward pass whose relays and neurons share a superstep; None if they have separate supersteps."""
 
     value_memo: Memo = field(default_factory=Memo)
-    """Memo table of drawn or measured data of single values, which depend neither on the schedule nor on the kind of gradients."""
+    """Memo table of drawn or measured data of single values, which depend neither on the schedule nor on the kind of gradients. Copies of
+    the problem share it."""
 
     @cached_property
     def forward(self) -> MappingProblem:
@@ -86,7 +90,7 @@ class MappingProblem:
 
     @cached_property
     def memo(self) -> Memo:
-        """Memo table shared by layouts."""
+        """Memo table for the layouts of this problem."""
         return Memo()
 
     @cached_property
@@ -240,11 +244,11 @@ class MappingProblem:
     @cached_property
     def returned(self) -> Mapping[str, tuple[Link, ...]]:
         """Links whose targets send gradients back in windows, by bus."""
-        found: dict[str, tuple[Link, ...]] = {}
+        by_bus: dict[str, tuple[Link, ...]] = {}
         for link in self.network.links:
             if self.returns(link):
-                found[self.bus_of[link.id]] = (*found.get(self.bus_of[link.id], ()), link)
-        return found
+                by_bus[self.bus_of[link.id]] = (*by_bus.get(self.bus_of[link.id], ()), link)
+        return by_bus
 
     def returned_buses(self, layer: Layer) -> tuple[Bus, ...]:
         """Return the buses over which gradients return to `layer` in windows."""
@@ -269,10 +273,10 @@ class MappingProblem:
 
     @cached_property
     def _buses_by_buffer(self) -> Mapping[str, tuple[Bus, ...]]:
-        found: dict[str, tuple[Bus, ...]] = {}
+        by_buffer: dict[str, tuple[Bus, ...]] = {}
         for bus in self.buses:
-            found[bus.source.buffer] = (*found.get(bus.source.buffer, ()), bus)
-        return found
+            by_buffer[bus.source.buffer] = (*by_buffer.get(bus.source.buffer, ()), bus)
+        return by_buffer
 
     def readers(self, bus: Bus, *, backward: bool) -> tuple[Layer, ...]:
         """Return the layers that read a bus, in order; with `backward`, the layers that read its windows again for a gradient."""

@@ -1,4 +1,4 @@
-"""Remedies for a network that does not fit: changed options, each tried with a new plan."""
+"""Remedies for a network that does not fit: changed options, each tried with a new plan. The error message lists the best ones."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ MIN_TRIES: Final = 4
 GALLOP: Final = 8
 """Maximum factor between a number that fits and the next to be tried: plans for small numbers take less time."""
 MAX_KNOBS: Final = 3
+"""Maximum number of remedies in a message."""
 IN_FILE: Final = "chips ="
 """Option text for machines from a user's file: the key to change in it."""
 PREFERENCE: Final = ("--recompute", "--streaming", "--capacity", "--batch", "--target", IN_FILE, "--mode", "--optimizer", "--steps")
@@ -36,7 +37,7 @@ WORTH: Final = 0.05
 
 @dataclass(frozen=True)
 class PlannedBytes:
-    """Bytes on the fullest tile of a plan, and the number of chips in use; 0 if the network does not fit."""
+    """Bytes on the fullest tile of a plan, and the number of chips in use; if the network does not fit, bytes that it needs, and 0."""
 
     bytes: int
     chips: int
@@ -48,21 +49,23 @@ class PlannedBytes:
 
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
+"""Command-line options with their values."""
 
 
 class Attempt(Protocol):
-    """Function that plans a request; with `quick`, it stops at the first plan that fits."""
+    """Function that plans a request."""
 
     def __call__(self, request: MappingRequest, *, quick: bool) -> PlannedBytes:
-        """Plan the request."""
+        """Plan the request; with `quick`, stop at the first placement that fits."""
         ...
 
 
 def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
-    """Return the best remedies: first those with which the network fits (if possible with unchanged results), then those that save most.
+    """Return the best remedies, at most :data:`MAX_KNOBS`.
 
-    The fullest tile of `request` needs `needed` bytes. All remedies are planned quickly; then the best ones are planned as by
-    :func:`snnc.compiler.tiles.make_plan`, while time remains.
+    Those with which the network fits come first, in the order of :data:`PREFERENCE`, then those that save most bytes.
+    The fullest tile of `request` needs `needed` bytes. Remedies are planned quickly. While time remains (:data:`SECONDS`), the best ones
+    are then planned as by :func:`snnc.compiler.tiles.make_plan`.
     """
     tries = _Tries(request, needed, attempt, time.process_time() + SECONDS)
     enough = needed - WORTH * (needed - request.target.tile_bytes)
@@ -130,10 +133,10 @@ class _Tries:
         if self.request.streaming != "auto" and self.request.network.training:
             yield self._try(replace(self.request, streaming="auto"), ("--streaming", "auto"))
         fewer = partial(self._fewer, "batch"), partial(self._fewer, "steps")
-        for change in (self._capacity, *fewer, partial(self._dropped, always=True), self._plain, self._machine):
-            found = change(self.request, ())
-            if found is not None:
-                yield found
+        for change in (self._capacity, *fewer, partial(self._dropped, always=True), self._sgd, self._machine):
+            remedy = change(self.request, ())
+            if remedy is not None:
+                yield remedy
 
     def together(self) -> Iterator[TriedRemedy]:
         """Combine options until the network fits: a larger machine, dropped events, SGD without moments, fewer samples and steps."""
@@ -143,7 +146,7 @@ class _Tries:
             request = replace(request, target=machines[-1], chips=None)
             options.append(self._named(machines[-1]))
         last: TriedRemedy | None = None
-        for change in (self._dropped, self._plain, partial(self._fewer, "batch"), partial(self._fewer, "steps")):
+        for change in (self._dropped, self._sgd, partial(self._fewer, "batch"), partial(self._fewer, "steps")):
             combined = change(request, tuple(options))
             if combined is not None:
                 last, request, options = combined, combined.request, list(combined.options)
@@ -162,9 +165,10 @@ class _Tries:
             return None
         return self._try(replace(request, capacity=size, mode="drop"), *before, ("--mode", "drop"), ("--capacity", str(size)))
 
-    def _plain(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
-        plain = replace(request, network=replace(request.network, moments=0, update=SGD_CYCLES))
-        return self._try(plain, *before, ("--optimizer", "sgd")) if request.network.moments else None
+    def _sgd(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
+        """Try plain gradient descent, which stores no moments."""
+        sgd = replace(request, network=replace(request.network, moments=0, update=SGD_CYCLES))
+        return self._try(sgd, *before, ("--optimizer", "sgd")) if request.network.moments else None
 
     def _fewer(self, name: str, request: MappingRequest, before: Options) -> TriedRemedy | None:
         """Try the largest number of samples or steps that fits, or the smallest number if none fits."""
@@ -176,14 +180,14 @@ class _Tries:
 
     def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, PlannedBytes]:
         """Find the largest number that fits by bisection, which starts from a linear interpolation of the bytes between 1 and `now`."""
-        there, unit = request.target.tile_bytes, _unit(request, name)
+        tile_bytes, unit = request.target.tile_bytes, _unit(request, name)
         now //= unit
         value, best = 1, self.attempt(_with(request, name, unit), quick=True)
         high = now
         if not best.fits:
             return unit, best
         slope = (self.needed - best.bytes) / max(now - 1, 1)
-        guess = int(1 + (there - best.bytes) / slope) if slope > 0 else now // 2
+        guess = int(1 + (tile_bytes - best.bytes) / slope) if slope > 0 else now // 2
         for tried in range(TRIES):
             if high - value <= 1 or (self.late and tried >= MIN_TRIES):
                 break
@@ -214,17 +218,17 @@ class _Tries:
         return None if size is None else self._try(replace(request, capacity=size), *before, ("--capacity", str(size)))
 
 
-def larger_targets(mine: Target) -> tuple[Target, ...]:
+def larger_targets(target: Target) -> tuple[Target, ...]:
     """Return the machines with more chips of the same kind, the smallest first.
 
     For a known machine, these are other known machines, one for each number of chips; for a machine from a file, the same machine with
     twice and four times the chips.
     """
     known = [load_target(name) for name in target_names()]
-    kind = [t for t in known if replace(mine, name=t.name, chips=t.chips, links=t.links) == t]
+    kind = [t for t in known if replace(target, name=t.name, chips=t.chips, links=t.links) == t]
     if not kind:
-        return tuple(t for t in (replace(mine, chips=2 * mine.chips), replace(mine, chips=4 * mine.chips)) if _is_joined(t))
-    sizes = {t.chips: t for t in sorted(kind, key=lambda t: t.name, reverse=True) if t.chips > mine.chips}
+        return tuple(t for t in (replace(target, chips=2 * target.chips), replace(target, chips=4 * target.chips)) if _is_joined(t))
+    sizes = {t.chips: t for t in sorted(kind, key=lambda t: t.name, reverse=True) if t.chips > target.chips}
     return tuple(sizes[chips] for chips in sorted(sizes))
 
 
@@ -247,7 +251,7 @@ def _with(request: MappingRequest, name: str, value: int) -> MappingRequest:
 
 
 def _usual_capacity(request: MappingRequest) -> int | None:
-    """Return a capacity for all windows that the expected activity rarely exceeds; None if it would make no window smaller."""
+    """Return a capacity for all windows that the spikes of a step rarely exceed; None if it would make no window smaller."""
     problem = next(request.problems())
     buses = [bus for bus in problem.buses if bus.events]
     size = max((window_capacity(bus.source, problem.activity[bus.source.buffer], None) for bus in buses), default=0)

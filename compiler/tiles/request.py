@@ -1,4 +1,4 @@
-"""Mapping requests: their checks, and their mapping problems."""
+"""Mapping requests, which contain all that a caller asks of a plan; their checks, and the mapping problems that a search tries for them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.search.search import Search
 
 Gradients: TypeAlias = Literal["auto", "dense", "windowed"]
+"""How gradients return to sources of spikes; see :func:`snnc.compiler.tiles.make_plan`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,9 @@ class MappingRequest:
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     segment: int = 0
-    """Number of iterations of a segment; 0: as in `recompute`."""
+    """Number of iterations of a segment; 0: the number in `recompute`, or no segments if `recompute` is a keyword."""
     streamed: Streamed | None = None
-    """Data stored outside the tiles if there are segments; None: as in `streaming`, or nothing if `streaming` is "auto"."""
+    """Data stored outside the tiles if there are segments; None: those that `streaming` names, or none if `streaming` is "auto"."""
     fused: bool | None = None
     packed: bool | None = None
     """Whether rows of weights are packed; None: only if nothing fits without packing."""
@@ -69,8 +70,8 @@ class MappingRequest:
         for windowed in self._windowed():
             for spikes, support in self._sizes(bool(windowed)):
                 buses, bus_of = make_buses(self.network, self.schedule, spikes, self.capacity, support, self.gradient_capacity)
-                given = (self.network, self.schedule, buses, bus_of, costs, expected, *sizes, likely, windowed, *measured)
-                yield MappingProblem(*given, self._segment(), streamed=self._streamed(), packed=bool(self.packed))
+                leading = (self.network, self.schedule, buses, bus_of, costs, expected, *sizes, likely, windowed, *measured)
+                yield MappingProblem(*leading, self._segment(), streamed=self._streamed(), packed=bool(self.packed))
 
     def _segment(self) -> int:
         """Return the number of iterations of a segment; 0 without a backward pass, or if one segment would contain all iterations."""
@@ -88,13 +89,13 @@ class MappingRequest:
         Stored histories are possible without recomputation. Data in streaming memory need a machine that defines its rate.
         """
         has_streaming, has_inputs = self.target.streaming is not None, any(not source.static for source in self.network.inputs)
-        able: dict[Streamed, bool] = {
+        possible: dict[Streamed, bool] = {
             "off": self.recompute != "off",
             "inputs": self.recompute != "off" and has_inputs,
             "boundaries": self.recompute != "off" and has_streaming,
             "history": has_streaming,
         }
-        return tuple(way for way, may in able.items() if may and self.network.training and self.streaming in ("auto", way))
+        return tuple(way for way, may in possible.items() if may and self.network.training and self.streaming in ("auto", way))
 
     def lengths(self, way: Streamed) -> tuple[int, ...]:
         """Return the lengths of segments to try, the longest first; none if the request already defines segments."""
@@ -106,8 +107,8 @@ class MappingRequest:
 
     def _windowed(self) -> tuple[frozenset[BusSource], ...]:
         """Return the sets of sources whose gradients return in windows: none, and all sources whose gradients can."""
-        none, able = frozenset[BusSource](), self.network.windowed
-        return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
+        none, possible = frozenset[BusSource](), self.network.windowed
+        return tuple(dict.fromkeys({"dense": (none,), "windowed": (possible,), "auto": (none, possible)}[self.gradients]))
 
     def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
         """Yield pairs of activities (spikes, and neurons that receive a gradient) that determine window sizes; None: full windows."""

@@ -2,6 +2,7 @@
 
 With segments, tiles store the history of a few iterations at a time. Relays, the tiles that distribute spikes, store the ids of a
 step's spikes, or one bit for each neuron. Packed rows need less exchange code, because a source tile then receives them in few pieces.
+Which of these are tried, and in which order, is decided here; :mod:`snnc.compiler.tiles.search.search` searches for each.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.search.search import Search
 
 Placer: TypeAlias = Callable[[MappingProblem], Iterable[Placement]]
+"""Function that returns the placements to price, instead of a search."""
 FAR: Final = 1.5
 """Searches whose best placement is slower than the fastest by this factor are dropped before local search."""
 PROBLEM_KEY: Final = ("buses", "windowed", "bits", "segment", "streamed", "packed")
@@ -39,7 +41,7 @@ MAX_IDS_SHARE: Final = 0.5
 
 def fitting_searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
     """Search without packed rows of weights and, if nothing fits, with packed rows."""
-    return _packed_if_needed(request, partial(_without_packing, strategy=strategy, placer=placer, quick=quick), able=strategy == SNNC)
+    return _packed_if_needed(request, partial(_without_packing, strategy=strategy, placer=placer, quick=quick), allowed=strategy == SNNC)
 
 
 def quick_searches(request: MappingRequest) -> list[Search]:
@@ -47,10 +49,10 @@ def quick_searches(request: MappingRequest) -> list[Search]:
     return _packed_if_needed(request, _quick_without_packing)
 
 
-def _packed_if_needed(request: MappingRequest, search: Callable[[MappingRequest], list[Search]], *, able: bool = True) -> list[Search]:
+def _packed_if_needed(request: MappingRequest, search: Callable[[MappingRequest], list[Search]], *, allowed: bool = True) -> list[Search]:
     """Search without packed rows of weights and, if nothing fits, with packed rows; return what comes closer to fitting."""
     unpacked = search(request)
-    may_pack = able and request.packed is None and not any_fits(unpacked)
+    may_pack = allowed and request.packed is None and not any_fits(unpacked)
     if not (may_pack and any(saves_room(problem) for problem in request.problems())):
         return unpacked
     packed = search(replace(request, packed=True))
@@ -79,45 +81,48 @@ def bit_sources(request: MappingRequest) -> tuple[frozenset[BusSource], ...]:
 
 
 def _without_packing(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
-    """Search without segments and, if nothing fits, with segments; data stay on the tiles if they fit, unless streaming is faster."""
-    whole = _searches(request, strategy, placer, quick=quick)
-    if any_fits(whole) or strategy != SNNC:
-        return whole
-    rerun: list[Search] = []
+    """Search without segments and, if nothing fits, with segments.
+
+    Sets of data that may be stored outside the tiles (:meth:`MappingRequest.streaming_choices`) are tried in order until something fits.
+    The last set, the histories of segments, is also tried if copying them may be faster than recomputing them; the fastest set is used.
+    """
+    unsegmented = _searches(request, strategy, placer, quick=quick)
+    if any_fits(unsegmented) or strategy != SNNC:
+        return unsegmented
+    segmented: list[Search] = []
     for way in request.streaming_choices():
-        if all(search.too_big_after_sequence for search in rerun or whole):
+        if all(search.too_big_after_sequence for search in segmented or unsegmented):
             break
-        if _histories_pay(rerun) if way == "history" else not any_fits(rerun):
-            rerun += _in_segments(replace(request, streamed=way), way, placer, quick=quick)
-    return _fastest_way(rerun) or rerun or whole
+        if _histories_pay(segmented) if way == "history" else not any_fits(segmented):
+            segmented += _in_segments(replace(request, streamed=way), way, placer, quick=quick)
+    return _fastest_way(segmented) or segmented or unsegmented
 
 
 def _quick_without_packing(request: MappingRequest) -> list[Search]:
     """Search for the first placements that fit, with the shortest segments if none fits without segments."""
-    found = list(_each_quickly(request))
+    searches = list(_each_quickly(request))
     for way in request.streaming_choices():
-        lengths = () if any_fits(found) else request.lengths(way)
+        lengths = () if any_fits(searches) else request.lengths(way)
         if lengths:
-            found = list(_each_quickly(replace(request, segment=lengths[-1], streamed=way)))
-    return found
+            searches = list(_each_quickly(replace(request, segment=lengths[-1], streamed=way)))
+    return searches
 
 
-def _histories_pay(rerun: Sequence[Search]) -> bool:
+def _histories_pay(segmented: Sequence[Search]) -> bool:
     """Return whether copying histories to streaming memory and back may be faster than recomputing segments.
 
     The estimate of the copies ignores relays and barriers.
     """
-    best = min((search.best for search in rerun if search.best is not None), key=lambda priced: priced.cycles, default=None)
+    best = min((search.best for search in segmented if search.best is not None), key=lambda priced: priced.cycles, default=None)
     if best is None:
         return True
     problem, chips = best.layout.problem, best.layout.placement.chips
     histories = [(layer.neurons, layer.past) for layer in problem.network.layers]
-    each = sum(n * (FLOAT * (p.states + p.others) + HALF * (p.half_states + p.half_others)) for n, p in histories)
-    moved = 2 * each * problem.batch * problem.steps * problem.segments.rerun_iterations / problem.segments.iterations
-    again = sum(p.runs * (p.compute + p.sync + p.exchange) for p in best.phases if p.part == "recompute")
-    return (
-        problem.target.streaming is not None and moved * problem.target.clock_hz < again * chips * problem.target.streaming.bytes_per_second
-    )
+    values = sum(n * (FLOAT * (p.states + p.others) + HALF * (p.half_states + p.half_others)) for n, p in histories)
+    moved = 2 * values * problem.batch * problem.steps * problem.segments.rerun_iterations / problem.segments.iterations
+    recomputing = sum(p.runs * (p.compute + p.sync + p.exchange) for p in best.phases if p.part == "recompute")
+    streaming = problem.target.streaming
+    return streaming is not None and moved * problem.target.clock_hz < recomputing * chips * streaming.bytes_per_second
 
 
 def _fastest_way(searches: Sequence[Search]) -> list[Search]:
@@ -133,9 +138,9 @@ def _time(search: Search) -> float:
     return search.cycles() + host_bytes(problem) / rate
 
 
-def _in_segments(request: MappingRequest, way: Streamed, placer: Placer | None, *, quick: bool) -> list[Search]:
+def _in_segments(request: MappingRequest, streamed: Streamed, placer: Placer | None, *, quick: bool) -> list[Search]:
     """Search with segments of several lengths, around the longest that fits."""
-    lengths, search = request.lengths(way), partial(_searches, strategy=SNNC, placer=placer)
+    lengths, search = request.lengths(streamed), partial(_searches, strategy=SNNC, placer=placer)
     if not lengths:
         return []
     tried = search(replace(request, segment=lengths[-1]), quick=quick)
@@ -150,6 +155,7 @@ def _in_segments(request: MappingRequest, way: Streamed, placer: Placer | None, 
 
 
 def _each_quickly(request: MappingRequest) -> Iterator[Search]:
+    """Yield, for each problem of the request and each choice of bits, a search that stops at the first placement that fits."""
     return (Search(problem).run_quickly(request.chips) for some in request.problems() for problem in with_bits(some))
 
 
@@ -161,11 +167,11 @@ def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, 
     problems = list(request.problems())
     if quick:
         problems = list({problem.windowed: problem for problem in problems}.values())
-    ways = [list(with_bits(problem)) for problem in problems]
-    found = _run_searches(request, [some[0] for some in ways], strategy, placer)
-    if all(search.best is None for search in found):
-        found += _run_searches(request, [problem for some in ways for problem in some[1:]], strategy, placer)
-    return found
+    variants = [list(with_bits(problem)) for problem in problems]
+    searches = _run_searches(request, [of_problem[0] for of_problem in variants], strategy, placer)
+    if all(search.best is None for search in searches):
+        searches += _run_searches(request, [problem for of_problem in variants for problem in of_problem[1:]], strategy, placer)
+    return searches
 
 
 def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], strategy: str, placer: Placer | None) -> list[Search]:
@@ -201,22 +207,24 @@ def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search |
 
 
 def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
-    """Yield the problem with bits where they save time or ids need too much memory, then with bits wherever they are smaller than ids.
+    """Yield the problem with bits where they save time or ids need too much memory, then, if that differs, with bits wherever possible.
+
+    Bits are possible for sources of spikes for which they need fewer bytes than ids.
 
     Sources whose gradients return in windows keep ids, because relays also need the ids of neurons near the threshold. Populations in mode
     "drop" keep ids, because each run chooses which of their spikes to drop.
     """
-    able = frozenset(
+    possible = frozenset(
         source
         for source in problem.network.sources
         if source.kind == "spikes" and source not in problem.windowed and (source.external or problem.mode == "exact")
         if _bytes(problem, source, bits=True) < _bytes(problem, source)
     )
     room = MAX_IDS_SHARE * problem.target.tile_bytes
-    chosen = frozenset(s for s in able if _bytes(problem, s) > room or (s.external and _bits_pay(problem, s)))
+    chosen = frozenset(s for s in possible if _bytes(problem, s) > room or (s.external and _bits_pay(problem, s)))
     yield replace(problem, bits=chosen)
-    if chosen != able:
-        yield replace(problem, bits=able)
+    if chosen != possible:
+        yield replace(problem, bits=possible)
 
 
 def _bytes(problem: MappingProblem, source: BusSource, *, bits: bool = False) -> int:

@@ -22,7 +22,7 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
-from snnc.compiler.tiles.codelets.block_vertices import NUMBERS
+from snnc.compiler.tiles.codelets.block_vertices import INDEX_TYPES
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
 from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
@@ -128,7 +128,7 @@ def _sides(found: IndexedConnection) -> list[str]:
 
 def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTables, at: int) -> None:
     form = tables.form
-    number_type, poplar_type = NUMBERS[form.index_bytes], _POPLAR_TYPES[form.index_bytes]
+    number_type, poplar_type = INDEX_TYPES[form.index_bytes], _POPLAR_TYPES[form.index_bytes]
     assembly.variable("Side", name, f"Side({population}, tables, {at})", f"runs with {population}")
     assembly.variable("Parts", f"{name}_rows", f"{name}.rows<{number_type}>(graph, {poplar_type})")
     if form.keyed:
@@ -336,7 +336,7 @@ def table_body(net: PoplarNetwork, connection: str, index: int, *, source: bool 
     assert tables is not None
     form = tables.form
     return {
-        "table_type": NUMBERS[form.index_bytes],
+        "table_type": INDEX_TYPES[form.index_bytes],
         "single": "true" if form.single else "false",
         "length": "nullptr" if form.single else f"&length{index}[0]",
         "find": f"&keys{index}[0]" if form.keyed else f"low{index}",

@@ -1,4 +1,4 @@
-"""Names of the baselines, and the placements that they choose."""
+"""Names of the baselines (other ways to assign neurons to tiles, to compare snnc's plans with), and the placements that they choose."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.problem import MappingProblem
 
 SNNC: Final = "snnc"
+"""Name of snnc's own way to place neurons."""
 BASELINES: Final = ("linear", "random", "metis", "greedy")
+"""Names of the baselines; :mod:`snnc.compiler.tiles.baselines` describes them."""
 SEED: Final = 0
 """Seed of random assignments and of METIS."""
 
@@ -71,8 +73,8 @@ def place(problem: MappingProblem, assignment: Assignment) -> Placement:
 def _works(problem: MappingProblem) -> tuple[float, ...]:
     """Return, for each layer, the tile cycles of a step on a tile with one neuron per worker, divided by the number of these neurons."""
     workers = problem.target.workers
-    whole = Cut(1, workers)
-    return tuple(float(step_cycles(problem, layer, whole, np.array([workers])).sum()) / workers for layer in problem.network.layers)
+    cut = Cut(1, workers)
+    return tuple(float(step_cycles(problem, layer, cut, np.array([workers])).sum()) / workers for layer in problem.network.layers)
 
 
 def _flows(problem: MappingProblem) -> tuple[NeuronFlow, ...]:

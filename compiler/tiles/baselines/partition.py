@@ -171,8 +171,8 @@ def greedy(runs: Runs, sizes: tuple[int, ...], tiles: int, tiles_per_chip: int) 
     parts = np.zeros(len(runs.work), dtype=np.int64)
     for chip in range(chips):
         free = [(0.0, tile) for tile in range(chip * tiles_per_chip, min((chip + 1) * tiles_per_chip, tiles))]
-        mine = np.nonzero(chip_of == chip)[0]
-        for node in mine[np.argsort(-runs.work[mine], kind="stable")]:
+        nodes = np.nonzero(chip_of == chip)[0]
+        for node in nodes[np.argsort(-runs.work[nodes], kind="stable")]:
             load, tile = heapq.heappop(free)
             parts[node] = tile
             heapq.heappush(free, (load + float(runs.work[node]), tile))

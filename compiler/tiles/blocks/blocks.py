@@ -1,7 +1,8 @@
 """All blocks of a population, as arrays, and the sizes of the blocks on a tile.
 
-A block is the neurons and samples that one worker processes. Both are split as evenly as possible, so a tile has blocks of at most four
-sizes. Blocks of one *kind* have the same cost, so costs are computed once for each kind.
+A block is the neurons and samples that one worker processes. The neurons and the samples of a tile are split as evenly as possible, so its
+blocks have at most two numbers of neurons and two of samples. Blocks of one *kind* have the same cost, so costs are computed once for each
+kind.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from snnc.compiler.tiles.blocks.grouping import Cut, Ints, column_groups, places
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 
 MAX_CODES: Final = 1 << 62
-"""Maximum number of codes: the code of a row is a 64-bit integer."""
+"""Maximum number of codes in :func:`different_rows`: the code of a row is a 64-bit integer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +78,10 @@ def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool, pairs
     size = np.array([count for _, count in where.samples], dtype=np.int64)
     for samples in np.unique(size).tolist():
         here = np.flatnonzero(size == samples)
-        place, one = _of_replica(where, workers, samples, distinct_groups=distinct_groups, pairs=pairs)
-        every = np.repeat(one[None], len(here), axis=0)
-        every[:, :, 1] += begin[here, None]
-        yield (here[:, None] * where.width + place).ravel(), every.reshape(-1, 6)
+        place, properties = _of_replica(where, workers, samples, distinct_groups=distinct_groups, pairs=pairs)
+        of_replicas = np.repeat(properties[None], len(here), axis=0)
+        of_replicas[:, :, 1] += begin[here, None]
+        yield (here[:, None] * where.width + place).ravel(), of_replicas.reshape(-1, 6)
 
 
 def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups: bool, pairs: bool = False) -> tuple[Ints, Ints]:
@@ -116,9 +117,9 @@ def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int, *, pairs: bool 
     groups = np.maximum(column_groups(neurons, cut.columns), 1)
     shares = np.maximum(sample_groups(neurons, cut.columns, workers, samples, pairs=pairs), 1)
     step = sample_step(samples, shares, paired=cut.paired)
-    for columns, wide in _parts(neurons, groups):
-        for count, many in _parts(samples // step, shares):
-            shape = BlockShape(columns, step * count, wide * many)
+    for columns, groups_of_size in _parts(neurons, groups):
+        for count, shares_of_size in _parts(samples // step, shares):
+            shape = BlockShape(columns, step * count, groups_of_size * shares_of_size)
             if (shape.number > 0).any():
                 yield shape
 

@@ -23,15 +23,15 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 def column_groups(neurons: Any, limit: Any) -> Ints:
     """Return the number of column groups of a tile with `neurons`."""
-    found: Ints = np.minimum(np.asarray(neurons, dtype=np.int64), limit)
-    return found
+    groups: Ints = np.minimum(np.asarray(neurons, dtype=np.int64), limit)
+    return groups
 
 
 def sample_groups(neurons: Any, limit: Any, workers: int, samples: Any, *, pairs: bool = False) -> Ints:
     """Return the number of sample groups per column group of a tile; with `pairs`, every sample group has at least two samples."""
     most = samples // 2 if pairs else samples
-    found: Ints = np.minimum(workers // np.maximum(column_groups(neurons, limit), 1), most)
-    return found
+    groups: Ints = np.minimum(workers // np.maximum(column_groups(neurons, limit), 1), most)
+    return groups
 
 
 def column_limits(workers: int) -> tuple[int, ...]:
@@ -44,8 +44,8 @@ def even_neurons(neurons: Any, limit: Any) -> Ints:
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
     larger = n % groups
-    found: Ints = larger * _even(n // groups + 1) + (groups - larger) * _even(n // groups)
-    return found
+    padded: Ints = larger * _even(n // groups + 1) + (groups - larger) * _even(n // groups)
+    return padded
 
 
 def _even(count: Any) -> Any:
@@ -61,8 +61,8 @@ def mask_units(neurons: Any, limit: Any) -> Ints:
     """Return the number of mask units (each for 32 neurons) per sample on a tile; every column group has as many as the largest one."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
-    found: Ints = groups * ceil_div(ceil_div(n, groups), 32)
-    return found
+    units: Ints = groups * ceil_div(ceil_div(n, groups), 32)
+    return units
 
 
 def mask_unit(count: Any, *, support: bool) -> Any:
@@ -77,14 +77,14 @@ def mask_unit(count: Any, *, support: bool) -> Any:
 def mask_words(neurons: Any, limit: Any, *, support: bool = False) -> Ints:
     """Return the number of 32-bit words of masks per sample; `neurons` is the maximum number of neurons on a tile of the population."""
     n = np.asarray(neurons, dtype=np.int64)
-    found: Ints = mask_units(n, limit) * mask_unit(ceil_div(n, np.maximum(column_groups(n, limit), 1)), support=support)
-    return found
+    words: Ints = mask_units(n, limit) * mask_unit(ceil_div(n, np.maximum(column_groups(n, limit), 1)), support=support)
+    return words
 
 
 def places_within(counts: Ints) -> Ints:
     """Return 0, 1, …, count - 1 for each count in `counts`, in one array."""
-    found: Ints = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    return found
+    places: Ints = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    return places
 
 
 def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
@@ -111,8 +111,8 @@ def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tu
 def sample_step(samples: Any, parts: Any, *, paired: Any) -> Ints:
     """Return 2 if :func:`split_samples` keeps pairs of samples together, else 1."""
     n = np.asarray(samples)
-    found: Ints = 1 + ((n % 2 == 0) & (n >= 2 * parts) & (paired | (ceil_div(n, parts) % 2 == 0)))
-    return found
+    step: Ints = 1 + ((n % 2 == 0) & (n >= 2 * parts) & (paired | (ceil_div(n, parts) % 2 == 0)))
+    return step
 
 
 def largest_share(samples: Any, parts: Any, *, paired: Any) -> Any:
@@ -159,8 +159,8 @@ class Cuts:
 
     def samples(self, batch: int) -> Ints:
         """Return the maximum number of samples on a tile, for each cut."""
-        found: Ints = ceil_div(batch, self.replicas)
-        return found
+        most: Ints = ceil_div(batch, self.replicas)
+        return most
 
 
 AnyCut: TypeAlias = Cut | Cuts

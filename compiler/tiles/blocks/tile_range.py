@@ -72,7 +72,7 @@ class TileRange:
         return self.tiles[replica * self.width : (replica + 1) * self.width]
 
     def contains(self, tiles: Ints) -> Bools:
-        """Return [tiles, replicas]: whether each tile belongs to each replica."""
+        """Return [tiles, replicas]: whether each of `tiles` belongs to each replica."""
         starts = self._order[0]
         return (tiles[:, None] >= starts) & (tiles[:, None] < starts + self.width)
 
@@ -91,10 +91,13 @@ class TileRange:
         return np.where(there, np.maximum(np.minimum(stop, end[replica]) - np.maximum(first, begin[replica]), 0), 0)
 
     def windows_read(self, first: Ints, stop: Ints) -> Ints:
-        """Return the number of windows that each tile reads; window i contains the samples ``[first[i], stop[i])``."""
+        """Return how many windows each tile of the range reads.
+
+        Window i contains the samples ``[first[i], stop[i])``; windows are in ascending order.
+        """
         _, begin, end = self._order
-        found: Ints = np.searchsorted(first, end, side="left") - np.searchsorted(stop, begin, side="right")
-        return np.repeat(found, self.width)
+        number: Ints = np.searchsorted(first, end, side="left") - np.searchsorted(stop, begin, side="right")
+        return np.repeat(number, self.width)
 
     def replica_with(self, sample: int) -> int:
         """Return the replica that processes `sample`."""

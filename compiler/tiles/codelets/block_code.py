@@ -90,9 +90,9 @@ def half_states(layer: Layer) -> tuple[HalfState, ...]:
     if not (layer.gradient and layer.kernel.rounded):
         return ()
     reads = backward_code(layer).reads
-    found = [
+    candidates = [
         HalfState(index, name, layer.kernel.rounded[name], f"{name}_prev" in reads, name in reads)
         for index, name in enumerate(layer.kernel.states)
         if name in layer.kernel.history and name in layer.kernel.rounded and name not in layer.kernel.halves
     ]
-    return tuple(state for state in found if state.before or state.after)
+    return tuple(state for state in candidates if state.before or state.after)

@@ -18,8 +18,8 @@ from snnc.compiler.tiles.codelets.block_vertices import (
     gather,
     returning_to,
     source_gradient,
-    testing,
     weight_round,
+    with_support_tests,
 )
 from snnc.compiler.tiles.codelets.relay_codelets import relay_codelets
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
@@ -37,7 +37,10 @@ FormOf: TypeAlias = Callable[[IndexedLink, Side], TableForm]
 
 
 def estimated_form(link: IndexedLink, side: Side) -> TableForm:
-    """Return the form that tables have in nearly every placement: longer runs of the map are rarely all cut into runs of one value."""
+    """Return the form that tables have in nearly every placement: all runs have one value only if all runs of the map have one value.
+
+    A placement may cut the runs of a map, but rarely cuts all longer ones into runs of one value.
+    """
     return TableForm(single=link.map.length == 1)
 
 
@@ -65,10 +68,10 @@ def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimat
     if out:
         forms = [(link, None if link.indexed is None else form(link.indexed, "source")) for link in out]
         yield source_gradient(costs[f"source_gradient.{layer.id}"], layer, forms), 1
-    again = [link for link in links if link.limited_back and (link.read_backward or link.returned)]
+    further_back = [link for link in links if link.limited_back and (link.read_backward or link.returned)]
     returning_sources = returning_to(layer, adjoint, [bus.source for bus in returning if bus in limited])
-    if again or returning_sources:
-        yield weight_round(costs[f"weight_round.{layer.id}"], layer, again, returning_sources), 1
+    if further_back or returning_sources:
+        yield weight_round(costs[f"weight_round.{layer.id}"], layer, further_back, returning_sources), 1
 
 
 def block_loops(problem: MappingProblem, layer: Layer, name: str) -> LoopsByPlace:
@@ -81,7 +84,8 @@ def _loops(problem: MappingProblem, layer: Layer, name: str) -> tuple[Loop, ...]
     if name == "source_gradient":
         return source_loops(cost, [(link, None) for link in layer.outgoing if problem.copies(link)])
     if name in ("forward", "gather"):
-        return forward_loops(testing(cost, len(supported_outputs(layer, problem.windowed))) if name == "forward" else cost, links)
+        tested = with_support_tests(cost, len(supported_outputs(layer, problem.windowed))) if name == "forward" else cost
+        return forward_loops(tested, links)
     read, back = [link for link in links if link.read_backward], [link for link in links if link.returned]
     return backward_loops(cost, read, back, len(problem.returned_buses(layer)))
 

@@ -1,6 +1,6 @@
 """Loops of a block's vertices: over its neurons, over the inputs of its connections, and over returned gradients.
 
-Their trip counts depend on these amounts:
+A block is the neurons and samples that one worker of a tile processes. The trip counts of its loops depend on these amounts:
 
 * block: ``samples``, and ``count`` (neurons);
 * incoming connection: ``events`` (spikes of all samples), ``entries`` (spikes, and neurons in the support of the surrogate), ``width``

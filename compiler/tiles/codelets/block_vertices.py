@@ -1,7 +1,7 @@
-"""Vertices of a population's blocks: steps, their adjoints, further windows, and gradients of sources.
+"""Vertices of a population's blocks and their fields: steps, their adjoints, further windows, and gradients of sources.
 
-Blocks receive a step as a window: a list of ids of spikes with a fixed capacity, or values. Further windows contain the spikes beyond this
-capacity.
+A block is the neurons and samples that one worker of a tile processes. It receives a step as a window: a list of ids of spikes with a fixed
+capacity, or values. Further windows contain the spikes beyond this capacity.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.relay_vertices import id_type
 from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, one, run
 
-NUMBERS: Final[Mapping[int, Element]] = {2: "unsigned short", 4: "unsigned"}
+INDEX_TYPES: Final[Mapping[int, Element]] = {2: "unsigned short", 4: "unsigned"}
 """Element type of table entries, by bytes."""
 _WINDOWS: Final = (
     constant("stage", "iteration in which the population runs step 0", "int"),
@@ -72,14 +72,14 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
 
     The masks of `supports` outputs also mark neurons in the support of the surrogate.
     """
-    kernel, way = layer.kernel, _changed(any(link.limited for link in links))
+    kernel, access = layer.kernel, _written(any(link.limited for link in links))
     fields = [*_BLOCK, *_first(layer), *_windows(links), *_weights(links)]
     for port in range(len(kernel.inputs)):
-        fields.append(run(way, "float", f"current{port}", "the current of a port"))
+        fields.append(run(access, "float", f"current{port}", "the current of a port"))
         fields += [_parameter(f"bias{port}_{n}", "a bias of the port", shared) for n, shared in enumerate(layer.biases[port])]
     fields += [_state(layer, i, "inout", "a state") for i in range(len(kernel.states))]
     fields += _parameters(layer, code)
-    fields += [_past(f"past{state.index}", "inout") for state in (half_states(layer) if saved else ())]
+    fields += [_halves_of_steps(f"past{state.index}", "inout") for state in (half_states(layer) if saved else ())]
     fields += [_saved(layer, i, "inout", "a saved value that the adjoint reads") for i in range(len(kernel.saved) if saved else 0)]
     kinds = {source.buffer: source.kind for source in layer.sent}
     for i, buffer in enumerate(layer.outputs):
@@ -88,12 +88,12 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
         elif buffer in kinds:
             fields.append(run("output", "float", f"value{i}", "values that the output sends"))
     fields += [run("inout", "float", f"record{i}", "a record of all steps") for i in range(layer.records)]
-    cost = testing(cost, supports)
+    cost = with_support_tests(cost, supports)
     return VertexSpec("forward", tuple(fields), cost, forward_loops(cost, links))
 
 
-def testing(cost: CodeletCost, supports: int) -> CodeletCost:
-    """Return `cost` with a test, for each of `supports` outputs, whether a neuron is in the support of the surrogate."""
+def with_support_tests(cost: CodeletCost, supports: int) -> CodeletCost:
+    """Return `cost` with the tests whether a neuron is in the support of the surrogate, one for each of `supports` outputs."""
     return replace(cost, neuron=cost.neuron + supports * cost.window_test, pair=cost.pair + 2 * supports * cost.window_test)
 
 
@@ -135,7 +135,7 @@ def backward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: 
         for i, (state, names) in enumerate(stored.items())
         if names & code.reads and state not in rounded
     ]
-    fields += [_past(f"past{state.index}", "input") for state in halves]
+    fields += [_halves_of_steps(f"past{state.index}", "input") for state in halves]
     fields += [_saved(layer, i, "input", "a value of the forward pass") for i, name in enumerate(kernel.saved) if name in code.reads]
     returning_sources = returning_to(layer, code, returning)
     for i, source in enumerate(returning_sources):
@@ -195,11 +195,13 @@ def sends_halves(links: Iterable[BlockLink], port: int) -> bool:
     return any(link.link.port == port and link.link.half_deltas and not link.returned for link in links)
 
 
-def _changed(also_read: bool) -> FieldKind:
+def _written(also_read: bool) -> FieldKind:
+    """Return the access to a field that a vertex writes."""
     return "inout" if also_read else "output"
 
 
 def _first(layer: Layer, *, always: bool = False) -> list[FieldSpec]:
+    """Return the field of the block's first neuron if one-to-one connections read it, or `always`."""
     return [_FIRST] if always or any(link.one_to_one for link in layer.incoming) else []
 
 
@@ -209,22 +211,22 @@ def _windows(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 
 
 def _window(link: BlockLink) -> Iterator[FieldSpec]:
-    i, of = link.index, link.link
-    if of.events:
-        yield run("input", id_type(of.source.width), f"ids{i}", "ids of the window")
+    i, connection = link.index, link.link
+    if connection.events:
+        yield run("input", id_type(connection.source.width), f"ids{i}", "ids of the window")
         yield run("input", "unsigned", f"number{i}", "number of ids in the window")
         yield constant(f"room{i}", "capacity of the window in ids, in whole words")
-        if of.dense:
+        if connection.dense:
             yield constant(f"inputs{i}", "values of the source")
     else:
         yield run("input", "float", f"values{i}", "values of the source")
         yield constant(f"width{i}", "number of values")
-    if of.one_to_one:
+    if connection.one_to_one:
         yield constant(f"offset{i}", "neuron that receives the first value")
 
 
 def _table(i: int, form: TableForm) -> Iterator[FieldSpec]:
-    number = NUMBERS[form.index_bytes]
+    number = INDEX_TYPES[form.index_bytes]
     yield run("input", number, f"rows{i}", "start of each row's runs")
     yield run("input", number, f"place{i}", "first target of each run")
     yield run("input", number, f"start{i}", "first weight of each run")
@@ -236,7 +238,7 @@ def _target_table(link: BlockLink, form: TableForm) -> Iterator[FieldSpec]:
     i = link.index
     yield from _table(i, form)
     if form.keyed:
-        yield run("input", NUMBERS[form.index_bytes], f"keys{i}", "source of each row")
+        yield run("input", INDEX_TYPES[form.index_bytes], f"keys{i}", "source of each row")
     else:
         yield constant(f"low{i}", "source of the first row")
     yield constant(f"span{i}", "number of rows")
@@ -245,17 +247,17 @@ def _target_table(link: BlockLink, form: TableForm) -> Iterator[FieldSpec]:
 def _weights(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
     """Yield weights as stored on the target's tiles, or the state of a maximum."""
     for link in links:
-        i, of = link.index, link.link
+        i, connection = link.index, link.link
         if link.form is not None:
             yield from _target_table(link, link.form)
-            if of.chooses:
-                yield _choice("seen" if of.events else "best", i)
+            if connection.chooses:
+                yield _choice("seen" if connection.events else "best", i)
             else:
-                yield from _table_weights(i, of)
-        elif of.half and of.dense:
+                yield from _table_weights(i, connection)
+        elif connection.half and connection.dense:
             yield run("input", "half", f"weight{i}", "weights", 8)
-        elif of.weight_elements:
-            yield _weight(i, of, align=8 if of.dense else 0)
+        elif connection.weight_elements:
+            yield _weight(i, connection, align=8 if connection.dense else 0)
 
 
 def _weight(i: int, link: Link, align: int = 0) -> FieldSpec:
@@ -282,35 +284,35 @@ def _choice(name: str, i: int) -> FieldSpec:
 def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
     """Yield private sums of weight gradients, or the entries chosen by a maximum."""
     for link in links:
-        i, of = link.index, link.link
-        if link.form is not None and of.read_backward:
+        i, connection = link.index, link.link
+        if link.form is not None and connection.read_backward:
             yield from _target_table(link, link.form)
-        if of.weight_gradient:
-            yield run("inout", "float", f"gradient{i}", "weight gradients of the block", 8 if of.dense else 0)
+        if connection.weight_gradient:
+            yield run("inout", "float", f"gradient{i}", "weight gradients of the block", 8 if connection.dense else 0)
             if link.form is not None:
                 yield constant(f"size{i}", "number of weight gradients")
-        elif of.read_backward:
+        elif connection.read_backward:
             yield _choice("chosen", i)
-            if not of.events:
+            if not connection.events:
                 yield _choice("best", i)
             yield run("output", "float", f"winner{i}", "entries that the maximum chose, for the source")
 
 
-def _past(name: str, way: FieldKind, contents: str = "a state of all steps") -> FieldSpec:
+def _halves_of_steps(name: str, access: FieldKind, contents: str = "a state of all steps") -> FieldSpec:
     """Return a field of float16 values, padded to whole words."""
-    return run(way, "half", name, contents, align=4)
+    return run(access, "half", name, contents, align=4)
 
 
-def _state(layer: Layer, i: int, way: FieldKind, contents: str) -> FieldSpec:
+def _state(layer: Layer, i: int, access: FieldKind, contents: str) -> FieldSpec:
     if layer.kernel.states[i] in layer.kernel.halves:
-        return _past(f"state{i}", way, contents)
-    return run(way, "float", f"state{i}", contents)
+        return _halves_of_steps(f"state{i}", access, contents)
+    return run(access, "float", f"state{i}", contents)
 
 
-def _saved(layer: Layer, i: int, way: FieldKind, contents: str) -> FieldSpec:
+def _saved(layer: Layer, i: int, access: FieldKind, contents: str) -> FieldSpec:
     if layer.kernel.saved[i] in layer.kernel.rounded:
-        return _past(f"saved{i}", way, contents)
-    return run(way, "float", f"saved{i}", contents)
+        return _halves_of_steps(f"saved{i}", access, contents)
+    return run(access, "float", f"saved{i}", contents)
 
 
 def _partials(link: BlockLink) -> Iterator[FieldSpec]:
@@ -341,6 +343,7 @@ def _returning(i: int, source: BusSource) -> tuple[FieldSpec, ...]:
 
 
 def _ring(output: int) -> tuple[FieldSpec, FieldSpec]:
+    """Return the fields of a ring buffer for the output gradients of steps that the adjoint has not reached yet."""
     pending = run("inout", "float", f"d_output{output}", "pending gradients of an output")
     return pending, constant(f"ring{output}", "number of pending steps")
 

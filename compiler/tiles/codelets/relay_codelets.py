@@ -55,7 +55,7 @@ def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codel
             yield from _next(problem, source, limited, backward=backward)
     if source in problem.sources_at_boundaries:
         vertex = relay_boundary(costs, None if source.kind == "values" else stored_spikes(problem, source))
-        yield _codelet(problem, vertex, source, buses, forward=True, number=2)
+        yield _codelet(problem, vertex, source, buses, forward=True, number=2)  # one saves steps, one restores them
 
 
 def stored_spikes(problem: MappingProblem, source: BusSource) -> StoredSpikes:

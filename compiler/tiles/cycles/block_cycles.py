@@ -24,6 +24,7 @@ from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
 from snnc.compiler.tiles.vertices.parameter_vertices import summands, update, update_half
 
 PARTS: Final = ("forward", "backward", "source_gradient")
+"""Parts of a step in which blocks run: neurons, adjoints of neurons, and gradients of sources."""
 MIN_SILENCE: Final = 1e-12
 """Lower bound on the probability that a spike does not occur, so that its logarithm is finite."""
 
@@ -197,8 +198,8 @@ def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -
         halves = half_elements(layer) if problem.network.rounding is not None else 0
         rounding = update_half(problem.costs, problem.network.moments).trip("parameters") - vertex.trip("parameters") if halves else 0
         updated = (elements * vertex.trip("parameters") + halves * neurons * rounding) / cut.replicas
-    found: Floats = (summed + moved + updated) / problem.schedule.iterations(problem.steps) + 0.0 * neurons
-    return found
+    total: Floats = (summed + moved + updated) / problem.schedule.iterations(problem.steps) + 0.0 * neurons
+    return total
 
 
 def _returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:

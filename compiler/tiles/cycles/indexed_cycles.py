@@ -26,7 +26,7 @@ Holdings: TypeAlias = Callable[[IndexedLink, Side], TableAmounts]
 
 
 def estimated(neurons: Any, groups: Any) -> Holdings:
-    """Return estimated sizes of tables before placement, for tiles with `neurons` neurons in `groups` column groups."""
+    """Return :data:`Holdings` for tables before placement: estimates for tiles with `neurons` neurons in `groups` column groups."""
     return lambda link, side: link.estimated(side, neurons, groups)
 
 
@@ -71,17 +71,17 @@ def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, 
     sources extend to the last source, because only there can keys come after the last event.
     """
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
-    part, lookups = 1.0, held["span"]
+    event_share, lookups = 1.0, held["span"]
     if link.events:
-        part, wide = events / link.inputs, np.minimum(held["reach"] / link.inputs, 1.0)
-        lookups = part * held["reach"] + held["ended"] + held["keys"] * (1 - wide * (1 - passed))
+        event_share, reach_share = events / link.inputs, np.minimum(held["reach"] / link.inputs, 1.0)
+        lookups = event_share * held["reach"] + held["ended"] + held["keys"] * (1 - reach_share * (1 - passed))
     return {
         "searches": samples * held["searched"] * expected_halvings(usual) if link.events else 0,
         "lookups": samples * lookups,
-        "found_rows": samples * (part * held["span"] + biased),
-        "singles": samples * (part * held["singles"] + held["bias_singles"]),
-        "runs": samples * (part * held["runs"] + held["bias_runs"]),
-        "values": samples * (part * held["values"] + held["bias_values"]),
+        "found_rows": samples * (event_share * held["span"] + biased),
+        "singles": samples * (event_share * held["singles"] + held["bias_singles"]),
+        "runs": samples * (event_share * held["runs"] + held["bias_runs"]),
+        "values": samples * (event_share * held["values"] + held["bias_values"]),
     }
 
 
@@ -183,8 +183,8 @@ def expected_halvings(mean: float) -> float:
     """
     if mean <= 0:
         return 0.0
-    found, power = 1.0 - math.exp(-mean), 2
+    expected, power = 1.0 - math.exp(-mean), 2
     while power < 2 * mean + 8:
-        found += 0.5 * math.erfc((power - 0.5 - mean) / math.sqrt(2 * mean))
+        expected += 0.5 * math.erfc((power - 0.5 - mean) / math.sqrt(2 * mean))
         power *= 2
-    return found
+    return expected

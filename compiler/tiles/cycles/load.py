@@ -1,6 +1,7 @@
-"""Compute load of tiles in a superstep: vertices are assigned to workers, and their cycles are added for every iteration.
+"""Cycles of tiles in a superstep: vertices are assigned to workers, and their cycles are added for every iteration.
 
-A vertex is an instance of a codelet on a tile, which one of the tile's workers (hardware threads) runs. All tiles wait for the slowest one.
+A vertex is an instance of a codelet on a tile. One of the tile's workers (hardware threads) runs it, or all of them share it. All tiles
+wait for the slowest one.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 SUPERVISOR: Final = 11.0
 """Tile cycles that the supervisor needs to start all workers on one vertex (docs/reference/emulator.md)."""
 ASSIGNED: Final = 300_000
-"""Maximum number of vertices times iterations that are assigned to workers; beyond it, only some of the iterations are simulated."""
+"""Maximum number of vertices times iterations that are assigned to workers, to bound the time of a prediction; beyond it, vertices are
+assigned in only some of the iterations."""
 AT_ONCE: Final = 1 << 21
-"""Number of vertex cycles that are copied at a time."""
+"""Number of cycles of vertices that are copied at a time: 16 MiB."""
 
 
 LoopsOfKind: TypeAlias = Callable[[int], tuple[PhaseLoop, ...]]
@@ -44,7 +46,10 @@ def _loops_of_vertex(vertex: VertexSpec, amounts: Values, place: int) -> tuple[P
 
 
 class Work:
-    """Sum of the worker cycles of each tile's vertices: a lower bound on the tile's cycles, reached if all workers are always busy."""
+    """Sum of the worker cycles of each tile's vertices: a lower bound on the tile's cycles, reached if all workers are always busy.
+
+    It has the methods of :class:`Load` that a lower bound needs.
+    """
 
     def __init__(self, problem: MappingProblem) -> None:
         self.total: Floats = np.zeros(problem.target.tiles)
@@ -62,14 +67,15 @@ class Work:
 class Load:
     """Vertices of one compute set. Methods accept worker cycles; :attr:`cycles` and :attr:`busiest` are tile cycles.
 
-    Vertices of one *kind* take the same cycles, so their cycles are stored once.
+    Vertices of one *kind* take the same cycles, so their cycles are stored once. Iterations are those that the problem's timeline chooses
+    (:attr:`snnc.compiler.tiles.schedule.timeline.EventTimeline.chosen`).
     """
 
     def __init__(self, problem: MappingProblem, iterations: int | None = None) -> None:
-        """Count the first `iterations` iterations of a sequence, by default all."""
+        """Create the load of a compute set that runs in the first `iterations` iterations of a sequence, by default in all."""
         self.problem = problem
-        self.whole = iterations is None
-        self.chosen = problem.timeline.before(iterations)
+        self._in_all_iterations = iterations is None
+        self._chosen = problem.timeline.before(iterations)
         self._tiles: list[Ints] = []
         self._kinds: list[Ints] = []
         self._cycles: list[Floats] = []
@@ -89,9 +95,10 @@ class Load:
         self.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), cycles, shared=True, loops=loops)
 
     def add(self, tiles: Ints | int, cycles: Any, number: Any = 1, loops: LoopsOfKind | None = None) -> None:
-        """Add to each of `tiles` `number` vertices that take `cycles` cycles in every run.
+        """Add to each of `tiles` `number` vertices that take `cycles` worker cycles in every run.
 
-        A tile may occur several times in `tiles`. `loops` returns the loops of a vertex, given the index of its tile in `tiles`.
+        `cycles` and `number` are numbers, or arrays with one element per tile. A tile may occur several times in `tiles`. `loops` returns
+        the loops of a vertex, given the index of its tile in `tiles`.
         """
         where, each = np.atleast_1d(np.asarray(tiles, dtype=np.int64)), np.asarray(cycles, dtype=np.float64)
         times = np.broadcast_to(np.asarray(number, dtype=np.int64), where.shape)
@@ -117,16 +124,16 @@ class Load:
         self._number += len(cycles)
 
     def in_chosen(self, cycles: Floats) -> Floats:
-        """Return the columns of `cycles` [kinds, iterations] for the iterations in which this compute set runs."""
-        return cycles if self.whole else cycles[:, self.chosen]
+        """Return the columns of `cycles`, [kinds, chosen iterations], for the iterations in which this compute set runs."""
+        return cycles if self._in_all_iterations else cycles[:, self._chosen]
 
     @property
     def tiles(self) -> Ints:
         """Tiles with a vertex, ascending."""
-        found = np.zeros(self.problem.target.tiles, dtype=bool)
+        occupied = np.zeros(self.problem.target.tiles, dtype=bool)
         for tiles in self._tiles:
-            found[tiles] = True
-        return np.flatnonzero(found)
+            occupied[tiles] = True
+        return np.flatnonzero(occupied)
 
     @property
     def vertices(self) -> int:
@@ -142,16 +149,16 @@ class Load:
 
     def _rows(self, kinds: Ints) -> Floats:
         """Return the cycles of `kinds`, which are in ascending order: [kinds, iterations]."""
-        found: Floats = np.zeros((len(kinds), max((part.shape[1] for part in self._cycles), default=1)))
+        rows: Floats = np.zeros((len(kinds), max((part.shape[1] for part in self._cycles), default=1)))
         edges = np.cumsum([0, *(len(part) for part in self._cycles)])
         places = np.searchsorted(kinds, edges)
         for part, first, begin, stop in zip(self._cycles, edges.tolist(), places.tolist(), places[1:].tolist(), strict=False):
-            found[begin:stop] = part[kinds[begin:stop] - first]
-        return found
+            rows[begin:stop] = part[kinds[begin:stop] - first]
+        return rows
 
     @cached_property
     def total(self) -> Floats:
-        """Worker cycles of all vertices of each tile, averaged over iterations."""
+        """Worker cycles of all vertices of each tile, averaged over iterations; a shared vertex takes those of all workers."""
         tiles, kind, cycles = self._all
         mean, workers = cycles.mean(axis=1), self.problem.target.workers
         each = np.where(np.array(self._shared, dtype=bool), workers * mean + SUPERVISOR, mean)
@@ -160,9 +167,9 @@ class Load:
     @cached_property
     def cycles(self) -> Floats:
         """Tile cycles of each tile, averaged over iterations."""
-        found: Floats = np.zeros(self.problem.target.tiles)
-        found[self._groups.tiles] = self._groups.makespans.mean(axis=1)[self._groups.of_tile]
-        return found
+        mean: Floats = np.zeros(self.problem.target.tiles)
+        mean[self._groups.tiles] = self._groups.makespans.mean(axis=1)[self._groups.of_tile]
+        return mean
 
     @cached_property
     def busiest(self) -> float:
@@ -174,22 +181,22 @@ class Load:
         tiles, kind = np.concatenate(self._tiles), np.concatenate(self._kinds)
         # If every vertex of a tile has its own worker, the longest vertex sets the time: one maximum covers all such tiles.
         workers, serial = self.problem.target.workers, np.array(self._shared, dtype=bool)[kind] if any(self._shared) else None
-        own = tiles if serial is None else tiles[~serial]
-        crowded = np.bincount(own, minlength=self.problem.target.tiles) > workers
+        tiles_of_workers = tiles if serial is None else tiles[~serial]
+        crowded = np.bincount(tiles_of_workers, minlength=self.problem.target.tiles) > workers
         if serial is not None:
             crowded[tiles[serial]] = True
-        others = crowded[tiles]
+        on_crowded = crowded[tiles]
         alone = np.zeros(self._number, dtype=bool)
-        alone[kind[~others]] = True
+        alone[kind[~on_crowded]] = True
         longest: Any = 0.0
-        for part, mine in zip(self._cycles, np.split(alone, np.cumsum([len(part) for part in self._cycles])[:-1]), strict=True):
-            some = part if mine.all() else part[mine]
+        for part, rows in zip(self._cycles, np.split(alone, np.cumsum([len(part) for part in self._cycles])[:-1]), strict=True):
+            some = part if rows.all() else part[rows]
             longest = np.maximum(longest, workers * some.max(axis=0, initial=0.0))
-        if others.any():
+        if on_crowded.any():
             present = np.zeros(self._number, dtype=bool)
-            present[kind[others]] = True
+            present[kind[on_crowded]] = True
             place = np.cumsum(present) - 1
-            groups = self._group_tiles(tiles[others], place[kind[others]], np.flatnonzero(present))
+            groups = self._group_tiles(tiles[on_crowded], place[kind[on_crowded]], np.flatnonzero(present))
             longest = np.maximum(longest, groups.makespans.max(axis=0))
         return float(longest.mean())
 
@@ -246,9 +253,9 @@ def _labels(number: int) -> Floats:
 
     Tiles with equal sums over their vertices almost certainly have the same vertices. Sums are exact for up to 8,192 vertices.
     """
-    found: Floats = np.random.default_rng(0).integers(1, 1 << 40, size=number).astype(np.float64)
-    found.setflags(write=False)
-    return found
+    labels: Floats = np.random.default_rng(0).integers(1, 1 << 40, size=number).astype(np.float64)
+    labels.setflags(write=False)
+    return labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,15 +301,15 @@ def _longest_first(cycles: Floats, kinds: Ints, workers: int, most: int) -> Floa
     """
     (vertices, tiles), iterations = kinds.shape, cycles.shape[1]
     chosen = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))
-    whole = cycles[kinds]
-    assigned = whole if len(chosen) == iterations else whole[:, :, chosen]
+    all_cycles = cycles[kinds]
+    assigned = all_cycles if len(chosen) == iterations else all_cycles[:, :, chosen]
     ascending = np.sort(assigned.reshape(vertices, -1), axis=0)
     longest: Floats = _longest_worker(ascending, workers).reshape(tiles, len(chosen))
     if len(chosen) == iterations:
         return longest
-    even = whole.sum(axis=0) / workers
-    over = longest.sum(axis=1, keepdims=True) / np.maximum(even[:, chosen].sum(axis=1, keepdims=True), 1.0)
-    bounded: Floats = np.maximum(whole.max(axis=0), even * over)
+    mean_load = all_cycles.sum(axis=0) / workers
+    ratio = longest.sum(axis=1, keepdims=True) / np.maximum(mean_load[:, chosen].sum(axis=1, keepdims=True), 1.0)
+    bounded: Floats = np.maximum(all_cycles.max(axis=0), mean_load * ratio)
     return bounded
 
 

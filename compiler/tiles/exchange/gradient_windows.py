@@ -30,6 +30,7 @@ from snnc.compiler.tiles.vertices.gradient_vertices import PAIRS, gradient_windo
 ROUNDING: Final = 1e-6
 """Tolerance, in tiles, for rounding errors in a job's share of the tiles."""
 COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)
+"""Names of the fields of a partial sum of a plan, in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,10 @@ class BusReduction:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """The sums of one part over `producers` consecutive producers from `first` on, for `samples` samples from `sample` on."""
+    """The sums of one part over `producers` consecutive producers from `first` on, for `samples` samples from `sample` on.
+
+    Tiles of `chip` compute the sums.
+    """
 
     bus: Bus
     part: int
@@ -73,11 +77,11 @@ def producer_tiles(problem: MappingProblem, bus: Bus, ranges: Mapping[str, TileR
     """
     targets = [ranges[link.target] for link in problem.returned[bus.id]]
     edges = sorted({0, problem.batch, *(first for where in targets for first, _ in where.samples)})
-    found = {}
+    by_samples = {}
     for first, stop in pairwise(edges):
         tiles = [np.repeat(where.of(where.replica_with(first)), column_groups(where.neurons, where.columns)) for where in targets]
-        found[first, stop - first] = np.concatenate(tiles)
-    return found
+        by_samples[first, stop - first] = np.concatenate(tiles)
+    return by_samples
 
 
 def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays: Mapping[str, Sequence[Relay]]) -> dict[str, BusReduction]:
@@ -88,17 +92,17 @@ def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays:
     jobs: list[Job] = []
     parts = {}
     for bus in buses:
-        most = max(r.samples for r in relays[bus.source.buffer])
+        relay_samples = max(r.samples for r in relays[bus.source.buffer])
         (_, samples), tiles = next(iter(producers[bus.id].items()))
         share = _work(problem, bus, len(tiles), samples) / work[int(tiles[0]) // problem.target.tiles_per_chip]
-        chosen = choose_parts(problem, bus, len(tiles), samples, share * problem.target.tiles_per_chip, most)
-        mine = _jobs(problem, bus, producers[bus.id], chosen)
-        parts[bus.id] = 1 + max(job.part for job in mine)
-        jobs += mine
+        chosen = choose_parts(problem, bus, len(tiles), samples, share * problem.target.tiles_per_chip, relay_samples)
+        bus_jobs = _jobs(problem, bus, producers[bus.id], chosen)
+        parts[bus.id] = 1 + max(job.part for job in bus_jobs)
+        jobs += bus_jobs
     rows: dict[str, list[Ints]] = {bus.id: [] for bus in buses}
     for job, first, stop in _tiles_of_jobs(problem, jobs):
         rows[job.bus.id].append(_vertices(job, first, stop, problem.target.workers))
-    tables = {name: np.concatenate(found, axis=1) for name, found in rows.items()}
+    tables = {name: np.concatenate(pieces, axis=1) for name, pieces in rows.items()}
     return {
         bus.id: BusReduction(bus.gradient_capacity, parts[bus.id], dict(zip(COLUMNS, tables[bus.id], strict=True)), producers[bus.id])
         for bus in buses
@@ -115,6 +119,7 @@ def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapp
 
 
 def _work(problem: MappingProblem, bus: Bus, producers: int, samples: int) -> float:
+    """Return the worker cycles to add the partial products of `producers` producers for `samples` samples."""
     return samples * bus.gradient_capacity / 2 * float(reduce_partials(problem.costs).trip(PAIRS, {"producers": producers}))
 
 
@@ -135,11 +140,12 @@ def choose_parts(problem: MappingProblem, bus: Bus, producers: int, samples: int
 
 
 def _stage(problem: MappingProblem, pair: Any, inner: Ints | Floats, elements: Floats) -> Floats:
-    """Return the cycles to receive and add `inner` rows of `elements` floats on a tile; two elements take `pair` worker cycles."""
+    """Return the tile cycles to receive and add `inner` rows of `elements` floats; to add a pair of elements of all rows, a worker takes
+    `pair` cycles."""
     target = problem.target
     exchange = inner * elements * FLOAT / target.exchange_bytes_per_cycle + target.fragment_cycles * inner
-    found: Floats = exchange + (elements / 2) * pair
-    return found
+    cycles: Floats = exchange + (elements / 2) * pair
+    return cycles
 
 
 def _jobs(problem: MappingProblem, bus: Bus, producers: Mapping[tuple[int, int], Ints], parts: int) -> list[Job]:
@@ -160,6 +166,7 @@ def _jobs(problem: MappingProblem, bus: Bus, producers: Mapping[tuple[int, int],
 
 
 def _cut(chips: Ints, parts: int) -> Iterator[tuple[int, int]]:
+    """Yield the first producer and the number of producers of each part; a part has producers of one chip, at least one part per chip."""
     edges = [0, *(np.flatnonzero(np.diff(chips)) + 1).tolist(), len(chips)]
     for start, stop in pairwise(edges):
         share = min(stop - start, max(1, round(parts * (stop - start) / len(chips))))
@@ -172,10 +179,10 @@ def _tiles_of_jobs(problem: MappingProblem, jobs: Sequence[Job]) -> Iterator[tup
     by_chip: dict[int, list[Job]] = defaultdict(list)
     for job in jobs:
         by_chip[job.chip].append(job)
-    for chip, mine in sorted(by_chip.items()):
-        edges = np.cumsum([0.0, *(job.work for job in mine)])
+    for chip, chip_jobs in sorted(by_chip.items()):
+        edges = np.cumsum([0.0, *(job.work for job in chip_jobs)])
         tiles = np.floor(edges * (per_chip / edges[-1]) + ROUNDING).astype(np.int64).tolist()
-        for job, first, stop in zip(mine, tiles, tiles[1:], strict=False):
+        for job, first, stop in zip(chip_jobs, tiles, tiles[1:], strict=False):
             begin = min(first, per_chip - 1)
             yield job, chip * per_chip + begin, chip * per_chip + max(begin + 1, stop)
 

@@ -74,9 +74,9 @@ class Ownership:
     def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: Bools | None = None) -> Bools:
         """Return, for each of a replica's `uses`, whether it is sent in one fragment with the previous use.
 
-        Both uses must have the same sender and receiver, and must be adjacent in the memory of the sender. Without `single`, owners send;
-        they store elements in ascending order. With `single`, groups send; `single` is True for tiles whose groups have one block each. On
-        other tiles, the private sums of further blocks lie between the groups.
+        This requires that the two uses have the same sender and the same receiver, and are adjacent in the memory of the sender. Without
+        `single`, owners send weights; they store elements in ascending order. With `single`, groups send gradients; `single` is True for
+        tiles whose groups have one block each. On other tiles, the private sums of further blocks lie between the groups.
         """
         tile, owner, _ = uses
         home, (group, _, first, elements) = self.owners.tile[owner], self.pieces[side]
@@ -86,9 +86,9 @@ class Ownership:
             follows = (np.diff(first) == elements[:-1]) & ~(apart & (np.diff(owner) != 0))
         else:
             follows = (np.diff(group) == 0) | single[group_tiles(self.sides[side])[group[:-1]]]
-        found = np.zeros(len(tile), dtype=bool)
-        found[1:] = follows & (np.diff(tile) == 0) & (np.diff(home) == 0)
-        return found
+        in_one_fragment = np.zeros(len(tile), dtype=bool)
+        in_one_fragment[1:] = follows & (np.diff(tile) == 0) & (np.diff(home) == 0)
+        return in_one_fragment
 
     def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints, Ints]:
         """Return the pieces that column groups exchange with owners: group, owner, first element, and number of elements of each."""

@@ -29,7 +29,7 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
     """
     problem = layout.problem
     for layer in problem.network.layers:
-        whole = {(target, port) for target, port in problem.whole_deltas_into(layer) if problem.delta_bytes(target, port) == FLOAT}
+        read_anyway = {(target, port) for target, port in problem.whole_deltas_into(layer) if problem.delta_bytes(target, port) == FLOAT}
         rows: dict[tuple[str, int], list[Link]] = {}
         for link in layer.outgoing:
             if link.indexed is not None and link.input_gradient:
@@ -38,17 +38,17 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
             reader = layout.ranges[layer.id]
             if not layout.exact:
                 for link in links:
-                    _estimate_rows(layout, traffic, link, layer, target in whole)
+                    _estimate_rows(layout, traffic, link, layer, target in read_anyway)
                 continue
             # For a maximum, the source also reads which entries were chosen.
-            for some in ([links] if target not in whole else []) + [[link] for link in links if link.chooses]:
-                _read_rows(layout, traffic, some, reader)
+            for read_together in ([links] if target not in read_anyway else []) + [[link] for link in links if link.chooses]:
+                _read_rows(layout, traffic, read_together, reader)
 
 
-def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: Layer, whole: bool) -> None:
-    """Add the expected number of rows of one connection; with `whole`, a dense connection reads its deltas anyway."""
+def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: Layer, read_anyway: bool) -> None:
+    """Add the expected rows of one connection; with `read_anyway`, a dense connection reads its deltas in any case."""
     assert link.indexed is not None
-    reader, times = layout.ranges[layer.id], (not whole) + link.chooses
+    reader, times = layout.ranges[layer.id], (not read_anyway) + link.chooses
     amounts = layout.holdings(layer)(link.indexed, "source").total
     traffic.add(reader.tiles, times * FLOAT * reader.tile_samples * amounts["read"], times * amounts["pieces"])
 
@@ -66,12 +66,12 @@ def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], 
             overlap = common(read, written)
             if not overlap:
                 continue
-            whole = overlap == written[1]
+            complete = overlap == written[1]
             size = float(FLOAT * overlap)
-            traffic.add(reader.of(r), size * rows, pieces if whole else rows)
+            traffic.add(reader.of(r), size * rows, pieces if complete else rows)
             local = home - tile == reader.starts[r] - writer.starts[w]
             if local.any():
-                local_rows = [np.bincount(tile[local & some], minlength=reader.width) for some in (True, begins if whole else True)]
+                local_rows = [np.bincount(tile[local & some], minlength=reader.width) for some in (True, begins if complete else True)]
                 traffic.add(reader.of(r), -size * local_rows[0], -local_rows[1])
             _rows_over_links(layout, traffic, reader.starts[r] + tile, writer.starts[w] + home, row, size)
     traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
@@ -80,12 +80,12 @@ def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], 
 def _tile_rows(links: Sequence[Link], reader: TileRange) -> tuple[Ints, Ints]:
     """Return every distinct pair of a tile (as an index in a replica) and a row that it reads."""
     tile_of_group = np.repeat(np.arange(reader.width), column_groups(reader.neurons, reader.columns))
-    outputs, found = links[0].outputs, []
+    outputs, keys_of_links = links[0].outputs, []
     for link in links:
         assert link.indexed is not None
         owner, row = _spread(link.indexed.tables("source", reader).targets)
-        found.append(tile_of_group[owner] * outputs + row)
-    keys = np.sort(np.concatenate(found))
+        keys_of_links.append(tile_of_group[owner] * outputs + row)
+    keys = np.sort(np.concatenate(keys_of_links))
     tile, row = np.divmod(keys[np.append(True, np.diff(keys) != 0)[: len(keys)]], outputs)
     return tile, row
 
@@ -102,14 +102,14 @@ def _rows_over_links(layout: Layout, traffic: ExchangeTraffic, to: Ints, origin:
     per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
     away = to // per_chip != origin // per_chip
     pairs = np.unique((row[away] * chips + origin[away] // per_chip) * chips + to[away] // per_chip) % (chips * chips)
-    for pair, number in zip(*(found.tolist() for found in np.unique(pairs, return_counts=True)), strict=True):
+    for pair, number in zip(*(array.tolist() for array in np.unique(pairs, return_counts=True)), strict=True):
         traffic.flows.send(pair // chips, (pair % chips,), size * number)
 
 
 def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
     """Return the learned indexed connections whose weights the tiles of `layers` own."""
     ids = {layer.id for layer in layers}
-    return [found for found in layout.owned if found.link.target in ids]
+    return [connection for connection in layout.owned if connection.link.target in ids]
 
 
 def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraffic:

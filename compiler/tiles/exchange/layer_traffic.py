@@ -83,18 +83,18 @@ class StepTraffic:
 
     def load(self, routes: Routes) -> dict[tuple[int, int], float]:
         """Return the bytes per training step on every wire between chips that carries data, by (from, to)."""
-        found: dict[tuple[int, int], float] = defaultdict(float)
+        by_wire: dict[tuple[int, int], float] = defaultdict(float)
         for flows in self.links.values():
             for wire, size in routes.load(flows).items():
-                found[wire] += size
-        return dict(found)
+                by_wire[wire] += size
+        return dict(by_wire)
 
     def matrix(self) -> Floats:
         """Return the bytes from node (row) to node (column)."""
-        found = np.zeros((len(self.nodes), len(self.nodes)))
+        total = np.zeros((len(self.nodes), len(self.nodes)))
         for flow in self.flows:
-            found[flow.source, flow.target] += flow.bytes
-        return found
+            total[flow.source, flow.target] += flow.bytes
+        return total
 
 
 def traffic_of(plan: Plan, network: MappedNetwork) -> PlanTraffic:
@@ -142,7 +142,10 @@ def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] 
 
 
 class _Count:
-    """Accumulator of flows and chip matrices."""
+    """Accumulator of flows between layers and of matrices [sending chip, receiving chip].
+
+    Arrays named `sent`, `readers` or `local` have one value per chip.
+    """
 
     def __init__(self, plan: Plan, places: LayerPlaces, program: Mapping[str, Any]) -> None:
         self.plan, self.places, self.program = plan, places, program
@@ -171,9 +174,9 @@ class _Count:
 
     def chip_vector(self, tile: int) -> Floats:
         """Return a vector over chips: 1 for the chip of the tile, 0 for the others."""
-        found = np.zeros(self.plan.target.chips)
-        found[tile // self.plan.target.tiles_per_chip] = 1.0
-        return found
+        vector = np.zeros(self.plan.target.chips)
+        vector[tile // self.plan.target.tiles_per_chip] = 1.0
+        return vector
 
     def by_chip(self, tiles: Any, weights: Any) -> Floats:
         return np.bincount(self.chip(tiles), weights=weights, minlength=self.plan.target.chips).astype(np.float64)
@@ -183,17 +186,18 @@ class _Count:
         self.flows[self.node(source), self.node(target), kind] += size
         self.moved[kind] = self.moved.get(kind, 0.0) + chips
 
-    def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, own: Floats, times: float) -> None:
+    def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, local: Floats, times: float) -> None:
         """Add data that every reader receives, `times` times.
 
-        The arrays have one value per chip: the bytes `sent`, the number of `readers` (tiles), and the bytes that readers already `own`.
+        The arrays have one value per chip: the bytes `sent`, the number of `readers` (tiles), and the bytes that readers have in their own
+        memory (`local`).
         """
         receivers, links = readers.nonzero()[0].tolist(), self.links[kind]
         for source_chip in sent.nonzero()[0].tolist():
             links.send(source_chip, receivers, times * float(sent[source_chip]))
         chips = sent[:, None] * (readers > 0)
-        chips.flat[:: len(chips) + 1] = sent * readers - own
-        self.add(source, target, kind, times * float(sent.sum() * readers.sum() - own.sum()), times * chips)
+        chips.flat[:: len(chips) + 1] = sent * readers - local
+        self.add(source, target, kind, times * float(sent.sum() * readers.sum() - local.sum()), times * chips)
 
     def learns(self, connection: str, what: str) -> bool:
         """Return whether a step computes the gradient `what` ("weight_gradient" or "input_gradient") of a connection."""
@@ -212,16 +216,16 @@ class _Count:
                 sent = FLOAT * self.by_chip(group.tiles, words[group.at])
                 for relay, size in _overlapping(bus.relays, group.first, group.count):
                     readers = self.chip_vector(relay.tile)
-                    own = size * FLOAT * readers * words[group.at[group.tiles == relay.tile]].sum()
-                    self.send(name, name, KINDS[0], size * sent, readers, own, self.plan.iterations)
+                    local = size * FLOAT * readers * words[group.at[group.tiles == relay.tile]].sum()
+                    self.send(name, name, KINDS[0], size * sent, readers, local, self.plan.iterations)
 
     def windows(self, bus: BusPlan) -> None:
         """Add the windows that tiles read for their samples in each iteration, and again in the backward pass if weights learn."""
         received: dict[str, dict[int, tuple[Span, ...]]] = {KINDS[1]: {}, KINDS[2]: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
-            mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
-            again = self.plan.training and any(self.learns(c, "weight_gradient") for c in mine)
-            for kind in KINDS[1 : 3 if again else 2]:
+            connection_ids = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
+            read_backward = self.plan.training and any(self.learns(c, "weight_gradient") for c in connection_ids)
+            for kind in KINDS[1 : 3 if read_backward else 2]:
                 for group in self.layer(target).groups:
                     for (first, stop), tiles in _not_received(group, received[kind]).items():
                         self._window(bus, target, kind, tiles, first, stop - first)
@@ -232,14 +236,14 @@ class _Count:
         reading, each = set(tiles), window_bytes(bus)
         for relay, samples in _overlapping(bus.relays, first, count):
             sent = float(samples * each) * self.chip_vector(relay.tile)
-            own = sent * (relay.tile in reading)
-            self.send(bus.source, target, kind, sent, readers, own, self.plan.iterations)
+            local = sent * (relay.tile in reading)
+            self.send(bus.source, target, kind, sent, readers, local, self.plan.iterations)
 
     def deltas(self, index: int) -> None:
         """Add the deltas of the targets that every tile of a source reads for its samples."""
         name, where = self.plan.populations[index].id, self.places.layers[index]
-        mine = [c for c in self.plan.connections if self.buses[c.bus].source == name and self.learns(c.id, "input_gradient")]
-        for target, _ in dict.fromkeys((c.target, self.known.get(c.id, {}).get("port", 0)) for c in mine):
+        returning = [c for c in self.plan.connections if self.buses[c.bus].source == name and self.learns(c.id, "input_gradient")]
+        for target, _ in dict.fromkeys((c.target, self.known.get(c.id, {}).get("port", 0)) for c in returning):
             writer = self.layer(target)
             for reads in where.groups:
                 readers = self.by_chip(reads.tiles, np.ones(len(reads.tiles)))
@@ -248,9 +252,9 @@ class _Count:
                 first, stop = reads.first, reads.first + reads.count
                 for writes in (other for other in writer.groups if other.first < stop and first < other.first + other.count):
                     sizes = FLOAT * common((first, reads.count), (writes.first, writes.count)) * writer.neurons[writes.at]
-                    own = self.by_chip(writes.tiles, sizes * reading[writes.tiles])
+                    local = self.by_chip(writes.tiles, sizes * reading[writes.tiles])
                     sent = self.by_chip(writes.tiles, sizes)
-                    self.send(target, name, KINDS[3], sent, readers, own, self.plan.iterations)
+                    self.send(target, name, KINDS[3], sent, readers, local, self.plan.iterations)
 
     def loss(self) -> None:
         """Add the records that move to the tile of each sample's loss, and the adjoints of records that move back."""
@@ -264,9 +268,9 @@ class _Count:
             for tile, number in zip(losses, samples, strict=True):
                 sent = number * self.by_chip(group.tiles, each)
                 reader = self.chip_vector(tile)
-                own = reader * float(number * each[group.tiles == tile].sum())
-                self.send(name, name, KINDS[4], sent, reader, own, 1)
-                self.add(name, name, KINDS[5], float(sent.sum() - own.sum()), np.outer(reader, sent) - np.diag(own))
+                local = reader * float(number * each[group.tiles == tile].sum())
+                self.send(name, name, KINDS[4], sent, reader, local, 1)
+                self.add(name, name, KINDS[5], float(sent.sum() - local.sum()), np.outer(reader, sent) - np.diag(local))
                 self.links[KINDS[5]].send_each(np.outer(reader, sent))
 
     def copies(self, connection: str) -> None:
@@ -280,8 +284,8 @@ class _Count:
             other = target.groups[number * len(target.groups) // len(source.groups)]
             neurons, read = _on_tiles(source, group), FLOAT * data["copied"] * source.neurons[group.at]
             written = _on_tiles(target, other)
-            own = {t: FLOAT * data["copied"] * n * written[t] / outputs for t, n in neurons.items() if t in written}
-            local = self.by_chip(list(own), list(own.values())) if own else np.zeros(self.plan.target.chips)
+            stored = {t: FLOAT * data["copied"] * n * written[t] / outputs for t, n in neurons.items() if t in written}
+            local = self.by_chip(list(stored), list(stored.values())) if stored else np.zeros(self.plan.target.chips)
             received = self.by_chip(group.tiles, read)
             share = self.by_chip(list(written), list(written.values())) / sum(written.values())
             self.links[KINDS[6]].send_each(np.outer(share, received))
@@ -327,13 +331,13 @@ def _not_received(group: BatchGroup, received: dict[int, tuple[Span, ...]]) -> d
     alike: dict[tuple[Span, ...], list[int]] = defaultdict(list)
     for tile in group.tiles.tolist():
         alike[received.get(tile, ())].append(tile)
-    own = group.first, group.first + group.count
-    found: dict[Span, list[int]] = defaultdict(list)
+    wanted = group.first, group.first + group.count
+    missing: dict[Span, list[int]] = defaultdict(list)
     for covered, tiles in alike.items():
-        for span in _uncovered(*own, covered):
-            found[span] += tiles
-        received.update(dict.fromkeys(tiles, (*covered, own)))
-    return found
+        for span in _uncovered(*wanted, covered):
+            missing[span] += tiles
+        received.update(dict.fromkeys(tiles, (*covered, wanted)))
+    return missing
 
 
 def _uncovered(first: int, stop: int, covered: Iterable[Span]) -> list[Span]:

@@ -32,9 +32,9 @@ def records_or_adjoints(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
     # Records lie group by group: if a tile has several samples, those of one sample are one piece per group.
     pieces = np.where(where.tile_samples == 1, np.minimum(groups, 1), groups)
     losses, replica = np.array(layout.loss_tiles, dtype=np.int64), np.repeat(np.arange(where.replicas), [n for _, n in where.samples])
-    here, local = where.contains(losses)[np.arange(len(losses)), replica], np.zeros((2, problem.target.tiles), dtype=np.int64)
+    local_of_sample, local = where.contains(losses)[np.arange(len(losses)), replica], np.zeros((2, problem.target.tiles), dtype=np.int64)
     local[:, where.tiles] = size, pieces
-    local_size, local_pieces = local[:, losses] * here
+    local_size, local_pieces = local[:, losses] * local_of_sample
     moved = size.reshape(where.replicas, -1).sum(axis=1)[replica] - local_size
     if to_loss:
         np.add.at(traffic.received, losses, moved)

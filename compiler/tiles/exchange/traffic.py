@@ -1,6 +1,6 @@
-"""Bytes and fragments that every tile receives in the exchange before each superstep.
+"""Bytes and fragments that every tile receives in the exchange before each superstep, and the bytes that it sends.
 
-A fragment is contiguous at both the sender and the receiver. The layout of the data determines how many fragments a tile receives:
+A fragment is contiguous at the sender and at the receiver. The layout of the data determines how many fragments a tile receives:
 
 - Deltas are stored by neuron (``[neurons][batch]``): a reader receives one fragment from each tile of a replica if it reads all samples of
   the replica, otherwise one for each neuron.
@@ -83,6 +83,7 @@ class Layout:
     placement: Placement
     relays: Mapping[BusSource, tuple[Relay, ...]]
     loss_tiles: tuple[int, ...]
+    """Tile of the loss of each sample; empty if the program computes no loss."""
     exact: bool = True
     """Whether tables of indexed connections are counted exactly; they are estimated while placements are compared."""
 
@@ -110,17 +111,17 @@ class Layout:
     @cached_property
     def copied(self) -> tuple[Ownership, ...]:
         """Indexed connections whose weights are copied from owners after every update."""
-        found = []
+        connections = []
         for link in self.problem.network.indexed if self.problem.training else ():
             if link.indexed is not None and link.indexed.owned:
                 source = self.ranges[link.source.owner] if link.input_gradient else None
-                found.append(Ownership(link, link.indexed, self.ranges[link.target], source))
-        return tuple(found)
+                connections.append(Ownership(link, link.indexed, self.ranges[link.target], source))
+        return tuple(connections)
 
     @cached_property
     def owned(self) -> tuple[Ownership, ...]:
         """Connections of :attr:`copied` whose weights are trained."""
-        return tuple(found for found in self.copied if found.link.weight_gradient)
+        return tuple(connection for connection in self.copied if connection.link.weight_gradient)
 
     def holdings(self, layer: Layer) -> Holdings:
         """Return the :data:`Holdings` of `layer`: the sizes of a connection's tables on each of its tiles."""
@@ -161,15 +162,15 @@ class Layout:
         first, last = self.chip_of(int(tiles[0])), self.chip_of(int(tiles[-1]))
         if last - first < 2 or tiles[-1] - tiles[0] + 1 == len(tiles):
             return range(first, last + 1)
-        found: list[int] = np.unique(tiles // self.problem.target.tiles_per_chip).tolist()
-        return found
+        chips: list[int] = np.unique(tiles // self.problem.target.tiles_per_chip).tolist()
+        return chips
 
     def chip_of(self, tile: int) -> int:
         """Return the chip of a tile."""
         return tile // self.problem.target.tiles_per_chip
 
     def by_chip(self, tiles: Ints, amounts: Any) -> dict[int, float]:
-        """Sum amounts of tiles over their chips."""
+        """Return the sum of `amounts`, one for each of `tiles` (in ascending order), on each chip."""
         chips = self.chips_of(tiles)
         if len(chips) == 1:
             return {chips[0]: float(np.sum(amounts))}
@@ -346,10 +347,10 @@ def _read_all(traffic: ExchangeTraffic, reader: TileRange, writer: TileRange, si
     fragments = np.where(complete, tiles, neurons) * (shared > 0)
     received = size * neurons * shared.sum(axis=1)
     traffic.add(reader.tiles, np.repeat(received, reader.width), np.repeat(fragments.sum(axis=1), reader.width))
-    both, in_reader, in_writer = shared_tiles(reader.tiles, writer.tiles)
+    shared_by_both, in_reader, in_writer = shared_tiles(reader.tiles, writer.tiles)
     pair = in_reader // reader.width, in_writer // writer.width
     local = writer.tile_neurons[in_writer]
-    traffic.add(both, -size * shared[pair] * local, -np.where(complete[pair], np.minimum(local, 1), local) * (shared[pair] > 0))
+    traffic.add(shared_by_both, -size * shared[pair] * local, -np.where(complete[pair], np.minimum(local, 1), local) * (shared[pair] > 0))
     traffic.sent[writer.tiles] += size * writer.tile_samples * writer.tile_neurons
 
 
@@ -367,8 +368,8 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
     if int(a[-1] - a[0]) + 1 == len(a) and int(b[-1] - b[0]) + 1 == len(b):
         begin, end = max(int(a[0]), int(b[0])), min(int(a[-1]), int(b[-1])) + 1
         return np.arange(begin, end), np.arange(begin, end) - int(a[0]), np.arange(begin, end) - int(b[0])
-    both, first, second = np.intersect1d(a, b, assume_unique=True, return_indices=True)
-    return both, first, second
+    tiles, first, second = np.intersect1d(a, b, assume_unique=True, return_indices=True)
+    return tiles, first, second
 
 
 def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool, size: int = FLOAT) -> None:
@@ -394,9 +395,9 @@ def _pieces(number: Ints, share: Ints, elements: Ints, joined: Bools) -> Ints:
     Column groups of a tile are adjacent in memory, so all groups that one replica owns completely (biases of one or two neurons) form one
     piece. `joined` marks the shares in which groups of the other size already form such a piece; it is updated.
     """
-    whole = (share == elements) & (share > 0) & (number > 0)
-    pieces: Ints = np.where(whole, ~joined, number * (share > 0))
-    joined |= whole
+    complete = (share == elements) & (share > 0) & (number > 0)
+    pieces: Ints = np.where(complete, ~joined, number * (share > 0))
+    joined |= complete
     return pieces
 
 
@@ -414,8 +415,8 @@ def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]
 def shares_of(where: TileRange, elements: Ints) -> Ints:
     """Return the number of elements in each replica's share, ``[replicas][tiles]``; it is even where possible."""
     edges = np.minimum(2 * (ceil_div(elements, 2) * np.arange(where.replicas + 1)[:, None] // where.replicas), elements)
-    found: Ints = np.diff(edges, axis=0)
-    return found
+    number: Ints = np.diff(edges, axis=0)
+    return number
 
 
 def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, share: Floats, *, gathers: bool) -> None:

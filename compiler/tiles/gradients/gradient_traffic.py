@@ -45,14 +45,14 @@ def _add_partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, 
     # A tile receives `size` bytes from each of the producers [first, first + count) of a part.
     rows = np.repeat(np.arange(len(size)), count)
     source = tiles[np.repeat(first, count) + places_within(count)]
-    own = np.bincount(rows, weights=source == tile[rows], minlength=len(size))
-    np.add.at(traffic.received, tile, size * (count - own))
-    np.add.at(traffic.fragments, tile, count - own)
+    local = np.bincount(rows, weights=source == tile[rows], minlength=len(size))
+    np.add.at(traffic.received, tile, size * (count - local))
+    np.add.at(traffic.fragments, tile, count - local)
     send_over_links(layout, traffic, source, tile[rows], size[rows])
 
 
 def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collection[Bus] | None = None) -> None:
-    """Add the sums of stage one that move to relays: before B1, or before a further window of `buses` if given."""
+    """Add the sums of stage one that move to relays: before B1, or with `buses` before a further window of these buses."""
     for bus_id, reduction in layout.reductions.items():
         if buses is not None and layout.problem.bus[bus_id] not in buses:
             continue
@@ -89,12 +89,12 @@ def reduced_bytes(layout: Layout) -> dict[str, Ints]:
     the last neurons have run; they live for the whole backward pass (lifetime "backward").
     """
     further = {bus.id for bus in layout.problem.limited(backward=True)}
-    found = {life: np.zeros(layout.problem.target.tiles, dtype=np.int64) for life in ("backward", "partial sums")}
+    sizes = {life: np.zeros(layout.problem.target.tiles, dtype=np.int64) for life in ("backward", "partial sums")}
     for bus, reduction in layout.reductions.items():
         table = reduction.table
         size = FLOAT * table["samples"] * table["entries"]
-        np.add.at(found["backward" if bus in further else "partial sums"], table["tile"], size)
-    return found
+        np.add.at(sizes["backward" if bus in further else "partial sums"], table["tile"], size)
+    return sizes
 
 
 def add_reduction(layout: Layout, load: Load) -> None:
@@ -138,13 +138,14 @@ def last_sums(problem: MappingProblem, entry_pairs: Ints, relays: tuple[tuple[in
     vertex, workers = gradient_window(problem.costs), problem.target.workers
 
     def cycles(firsts: Ints, samples: int) -> Any:
-        """Return the cycles of relays with `samples` samples each, from `firsts` on, that add the sums of all parts."""
+        """Return the cycles of relays whose `samples` samples begin at `firsts`."""
         shares = Shares.of(workers, samples)
         at = np.flatnonzero(shares.begins)
         first, end = shares.word[at][:, None], (shares.word[at] + np.diff(np.append(at, len(shares.word))))[:, None]
         pairs = entry_pairs[firsts[:, None] + shares.sample[at]]
-        mine = np.add.reduceat(pairs * end // workers - pairs * first // workers, np.searchsorted(at, samples * np.arange(workers)), axis=1)
-        of_workers = cycles_of(vertex.loops, {"lists": shares.pieces[:, None], "pairs": mine, "parts": parts})
+        first_of_worker = np.searchsorted(at, samples * np.arange(workers))
+        worker_pairs = np.add.reduceat(pairs * end // workers - pairs * first // workers, first_of_worker, axis=1)
+        of_workers = cycles_of(vertex.loops, {"lists": shares.pieces[:, None], "pairs": worker_pairs, "parts": parts})
         return problem.target.vertex_start_cycles + vertex.cost.start + of_workers.max(axis=1)
 
     return by_samples(relays, entry_pairs.shape[1], cycles)
@@ -153,5 +154,5 @@ def last_sums(problem: MappingProblem, entry_pairs: Ints, relays: tuple[tuple[in
 def _entry_pairs(problem: MappingProblem, bus: Bus) -> Ints:
     """Return the pairs of entries in the window of iteration k + 1, which precedes k in the backward pass: [samples, iterations]."""
     timeline = problem.timeline
-    found: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
-    return found
+    pairs: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
+    return pairs

@@ -26,7 +26,7 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows
 
 WORTH: Final = 2
-"""Rows are packed if that reduces the number of pieces that a tile reads by this factor or more."""
+"""Rows of a connection are packed if that reduces the number of pieces that a source tile reads by this factor or more."""
 NOTABLE: Final = 0.05
 """Packing is tried only if the estimated exchange code for rows of weights takes more than this fraction of a tile's memory."""
 Runs: TypeAlias = tuple[tuple[int, int], ...]
@@ -77,8 +77,8 @@ class Packing:
     @cached_property
     def part_of(self) -> tuple[Ints, Ints]:
         """For each tile, the range [first, end) of source tiles whose rows it packs."""
-        found = [(a, b) for size in np.diff(self.edges).tolist() for a, b in zip(*_ends(self.parts(size)), strict=True)]
-        begin, end = np.array(found, dtype=np.int64).T
+        ranges = [(a, b) for size in np.diff(self.edges).tolist() for a, b in zip(*_ends(self.parts(size)), strict=True)]
+        begin, end = np.array(ranges, dtype=np.int64).T
         return begin, end
 
     @cached_property
@@ -86,8 +86,8 @@ class Packing:
         """Number of rows that each tile packs."""
         sums = np.append(0, np.cumsum(self.source.neurons))
         begin, end = self.part_of
-        found: Ints = sums[end] - sums[begin]
-        return found
+        number: Ints = sums[end] - sums[begin]
+        return number
 
     @cached_property
     def elements(self) -> Ints:
@@ -96,11 +96,11 @@ class Packing:
 
     def widths(self, bundle: int) -> tuple[int, ...]:
         """Return the columns of the pieces of a bundle: for each column group an even number, and one for a last odd column."""
-        found: list[int] = []
+        columns_of_pieces: list[int] = []
         for neurons in self.target.neurons[self.edges[bundle] : self.edges[bundle + 1]].tolist():
             for _, count in split(neurons, int(column_groups(neurons, self.target.columns))):
-                found += [width for width in (count // 2 * 2, count % 2) if width]
-        return tuple(found)
+                columns_of_pieces += [width for width in (count // 2 * 2, count % 2) if width]
+        return tuple(columns_of_pieces)
 
     def runs(self, tile: int) -> Runs:
         """Return the runs of source tiles whose rows the tile with index `tile` packs."""
@@ -115,8 +115,8 @@ class Packing:
 
     def numbers(self) -> Ints:
         """Return the number of constants that describe the shape of each of :attr:`tiles`."""
-        found = np.array([len(widths) + 2 * len(runs) for widths, runs in self.shapes], dtype=np.int64)
-        return np.tile(found, len(self.readers))
+        constants = np.array([len(widths) + 2 * len(runs) for widths, runs in self.shapes], dtype=np.int64)
+        return np.tile(constants, len(self.readers))
 
 
 def equal_runs(neurons: Ints) -> Runs:
@@ -151,9 +151,9 @@ def saves_room(problem: MappingProblem) -> bool:
 def packings(layout: Layout) -> Iterator[tuple[Link, Packing]]:
     """Yield the connections whose rows of weights are packed, with their packing."""
     for link in layout.problem.network.links if layout.problem.packed else ():
-        found = packing_of(layout, link)
-        if found is not None:
-            yield link, found
+        packing = packing_of(layout, link)
+        if packing is not None:
+            yield link, packing
 
 
 def packing_of(layout: Layout, link: Link) -> Packing | None:
@@ -205,11 +205,11 @@ def row_pieces(target: TileRange) -> Ints:
 
 def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
     """Return the exchange and the work of the superstep in which tiles collect rows of their bundle; None if no rows are packed."""
-    found = list(packings(layout))
-    if not found:
+    packed = list(packings(layout))
+    if not packed:
         return None
     traffic, load = ExchangeTraffic.none(layout.problem), Load(layout.problem)
-    for _, packing in found:
+    for _, packing in packed:
         for replica in packing.readers:
             _collect(layout, traffic, packing, replica)
         cycles = {shape: _cycles(layout.problem, *shape) for shape in dict.fromkeys(packing.shapes)}

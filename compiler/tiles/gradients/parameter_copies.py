@@ -1,7 +1,7 @@
 """Copies of parameters after an update: to other replicas, to tiles that read shared values, and to sources of connections.
 
-In the backward pass, a source computes its gradient with a copy of the weights. It reads these from the target: one or two pieces from each
-column group (a part of the neurons of a tile), fewer if the source has a single tile, or one piece from each bundle of tiles
+In the backward pass, a source computes its gradient with a copy of the weights, which it reads from the target: one or two pieces from each
+column group (a part of the neurons of a tile), fewer if a replica of the source has a single tile, or one piece from each bundle of tiles
 (:mod:`snnc.compiler.tiles.gradients.packing`).
 """
 
@@ -150,8 +150,8 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
         else:
             packed_to_source(layout, traffic, packing)
         sizes, which = np.unique(source.neurons, return_inverse=True)
-        key, cycles_of = ("weight rows", target.neurons.tobytes(), target.columns), _half_cycles if link.half else _cycles
-        cycles = np.array([problem.memo.get((*key, n), partial(cycles_of, layout, n, target)) for n in sizes.tolist()])[which]
+        key, row_cycles = ("weight rows", target.neurons.tobytes(), target.columns), _half_cycles if link.half else _cycles
+        cycles = np.array([problem.memo.get((*key, n), partial(row_cycles, layout, n, target)) for n in sizes.tolist()])[which]
         load.add(source.tiles, np.tile(cycles, source.replicas), problem.target.workers)
     return traffic, load
 
@@ -188,19 +188,19 @@ def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
 def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRange, target: TileRange) -> None:
     """Add the rows that tiles of the source read; weights in a tile's own memory are not moved."""
     size, memo, key = HALF if link.half else FLOAT, layout.problem.memo, (target.neurons.tobytes(), target.columns, link.inputs)
-    pieces, whole = memo.get(("row pieces", *key), lambda: (row_pieces(target), _whole_pieces(target, link.inputs)))
+    pieces, pieces_of_all_rows = memo.get(("row pieces", *key), lambda: (row_pieces(target), _whole_pieces(target, link.inputs)))
     origin = np.array([nearest(source, target, r) for r in range(source.replicas)])
     readers = np.bincount(origin, minlength=target.replicas)
     sent = size * link.inputs * target.tile_neurons * np.repeat(readers > 0, target.width)
-    pieces_sent = whole if source.width == 1 else pieces
+    pieces_sent = pieces_of_all_rows if source.width == 1 else pieces
     traffic.sent[target.tiles] += sent
     traffic.add(source.tiles, size * source.tile_neurons * int(target.neurons.sum()), int(pieces_sent.sum()))
-    both, of_source, of_target = shared_tiles(source.tiles, target.tiles)
+    on_both, of_source, of_target = shared_tiles(source.tiles, target.tiles)
     same = origin[of_source // source.width] == of_target // target.width
-    both, of_source, of_target = both[same], of_source[same], of_target[same]
+    on_both, of_source, of_target = on_both[same], of_source[same], of_target[same]
     held = size * source.tile_neurons[of_source] * target.tile_neurons[of_target]
-    traffic.add(both, -held, -pieces_sent[of_target % target.width])
-    traffic.sent[both] -= held * (readers[of_target // target.width] == 1)
+    traffic.add(on_both, -held, -pieces_sent[of_target % target.width])
+    traffic.sent[on_both] -= held * (readers[of_target // target.width] == 1)
     for r in range(source.replicas) if layout.several_chips else ():
         homes = layout.by_chip(target.of(int(origin[r])), target.neurons)
         for chip, neurons in layout.by_chip(source.of(r), source.neurons).items():

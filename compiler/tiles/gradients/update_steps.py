@@ -48,7 +48,10 @@ RATES: Final = "update: rates"
 
 
 def update_steps(layout: Layout) -> Iterator[SuperstepDraft]:
-    """Yield the supersteps of the update that the network needs: sums of private and of shared gradients, norm, and optimiser."""
+    """Yield the supersteps of the update up to the optimiser, as far as the network needs them.
+
+    They sum private gradients and shared gradients, compute the norm of all gradients, and update the parameters.
+    """
     problem, network = layout.problem, layout.problem.network
     if layout.owned or any(where.replicas > 1 for where in layout.placement.ranges):
         yield _step(layout, "update: private gradients", _add_private, ExchangeTraffic.none(problem))
@@ -90,19 +93,19 @@ def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
 
 
 def least_update(layout: Layout, layer: Layer) -> Floats:
-    """Return lower bounds on cycles of the update of one population, with estimated tables of indexed connections.
+    """Return lower bounds on the tile cycles of four parts of the update of one population, with estimated tables of indexed connections.
 
-    The bounds are for the exchange of gradients to owners, and for the vertices that sum private gradients, sum shared gradients, and
-    update parameters.
+    The parts are the exchange of gradients to owners, and the vertices that sum private gradients, sum shared gradients, and update
+    parameters.
     """
     traffic, target = gradients_to_owners(layout, (layer,)), layout.problem.target
     exchange = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
-    found = [float(exchange.max())]
+    bounds = [float(exchange.max())]
     for add in (_add_private, _add_owners, _add_update):
         work = Work(layout.problem)
         add(layout, (layer,), work)
-        found.append(float(work.total.max()))
-    return np.array(found)
+        bounds.append(float(work.total.max()))
+    return np.array(bounds)
 
 
 def _step(layout: Layout, name: str, add: Callable[[Layout, Sequence[Layer], Load], None], traffic: ExchangeTraffic) -> SuperstepDraft:
@@ -130,12 +133,12 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
     for layer in layers:
         where = layout.ranges[layer.id]
         if where.replicas > 1:
-            for _, amounts, number in _of_layer(layout, layer, "private", _private):
+            for _, amounts, number in _cached(layout, layer, "private", _private_vertices):
                 load.add_vertices(where.tiles, sum_private(problem.costs), amounts, number)
-    for found in owned_by(layout, layers):
-        where = found.target
+    for connection in owned_by(layout, layers):
+        where = connection.target
         shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
-        size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
+        size = layout.holdings(layout.problem.by_id[connection.link.target])(connection.indexed, "target").largest["size"]
         groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
         load.add_vertices(where.tiles, sum_private(problem.costs), _summed(problem, size, shares), groups * problem.target.workers)
 
@@ -153,7 +156,7 @@ def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vert
     halves = problem.network.rounding is not None
     half = update_half(problem.costs, problem.network.moments) if vertex.name == "update" and halves else vertex
     for layer in layers:
-        for is_half, amounts, number in _of_layer(layout, layer, vertex.name, partial(_updates, sums=sums)):
+        for is_half, amounts, number in _cached(layout, layer, vertex.name, partial(_share_vertices, sums=sums)):
             load.add_vertices(layout.ranges[layer.id].tiles, half if is_half else vertex, amounts, number)
     for layer in layers:
         where, scalars = layout.ranges[layer.id], learned_scalars(layer)
@@ -174,28 +177,31 @@ Vertices: TypeAlias = list[tuple[bool, Any, Any]]
 """For each learned parameter and size of column group: whether it is float16, and amounts and number of vertices on every tile."""
 
 
-def _of_layer(
+def _cached(
     layout: Layout, layer: Layer, name: str, make: Callable[[MappingProblem, TileRange, Sequence[LearnedRows]], Vertices]
 ) -> Vertices:
-    """Return the vertices of the learned parameters with values per neuron, cached for populations with equal parameters and tile cuts."""
+    """Return the result of `make` for the learned parameters with values per neuron.
+
+    It is cached under `name` for populations with equal parameters that are cut in the same way.
+    """
     rows, where = tuple(learned_parameters(layer)), layout.ranges[layer.id]
     return layout.problem.memo.get((name, rows, cut_key(where)), partial(make, layout.problem, where, rows))
 
 
-def _private(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows]) -> Vertices:
+def _private_vertices(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows]) -> Vertices:
     """Return the vertices that sum the private gradients of column groups with several blocks."""
     shares, vertices = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
-    for half, groups, elements in _updated(where, rows):
+    for half, groups, elements in _groups_of_parameters(where, rows):
         amounts = _summed(problem, np.tile(elements, where.replicas), shares)
         number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
         vertices.append((half, amounts, number))
     return vertices
 
 
-def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows], *, sums: bool) -> Vertices:
+def _share_vertices(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows], *, sums: bool) -> Vertices:
     """Return the vertices that each process a share of a parameter; with `sums`, they also sum its gradients."""
     shares, vertices = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
-    for half, groups, elements in _updated(where, rows):
+    for half, groups, elements in _groups_of_parameters(where, rows):
         elements_of_tile = shares_of(where, elements).ravel()
         amounts = _summed(problem, elements_of_tile, 1 if not sums else shares if where.replicas == 1 else where.replicas)
         number = np.tile(groups, where.replicas) * (elements_of_tile > 0) * problem.target.workers
@@ -203,7 +209,7 @@ def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRo
     return vertices
 
 
-def _updated(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:
+def _groups_of_parameters(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:
     """Yield, for each learned parameter and size of column group: whether it is float16, groups on each tile, elements of a group."""
     for rows_of_parameter, half in rows:
         for groups, elements in parameter_groups(where, rows_of_parameter):
@@ -220,8 +226,8 @@ def _rates_to_updates(layout: Layout, *, clips: bool = False) -> ExchangeTraffic
     for layer in network.layers:
         if learned_rows(layer):
             updates[layout.ranges[layer.id].tiles] = True
-    for found in layout.owned if layout.exact else ():
-        updates[found.owners.tile[found.owners.learned]] = True
+    for connection in layout.owned if layout.exact else ():
+        updates[connection.owners.tile[connection.owners.learned]] = True
     updates[0] = False
     # The learning rate, a bias correction (of Adam), and the reciprocal loss scale; the number of the update; the clipping factor.
     for size in (FLOAT * (2 + network.scaled), FLOAT * (network.rounding == "stochastic"), FLOAT * clips):
@@ -256,7 +262,7 @@ TILES: Final = "update: norm of tiles"
 CHIPS: Final = "update: norm of chips"
 NORM: Final = "update: norm"
 JUDGED: Final = "update: loss scale"
-"""Names of the supersteps: squares; their sums by tile, by chip and in total; and the adaptation of the loss scale."""
+"""Names of the supersteps of the norm: squares; their sums by tile, by chip and in total; and the adaptation of the loss scale."""
 
 
 def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
@@ -305,12 +311,15 @@ def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:
 
 
 def norm_bytes(layout: Layout, shares: Ints) -> Ints:
-    """Return the bytes for the norm on each tile: sums of squares (of each worker for each share, of tile and chip), and the factor."""
-    found: Ints = FLOAT * (shares * layout.problem.target.workers + (shares > 0))
-    found[0] += FLOAT
+    """Return the bytes for the norm on each tile, given the result of :func:`squared_shares`.
+
+    They are sums of squares (of each worker for each share, of the tile, and of its chip), and the factor.
+    """
+    size: Ints = FLOAT * (shares * layout.problem.target.workers + (shares > 0))
+    size[0] += FLOAT
     if layout.several_chips:
-        found[heads_of_chips(layout, np.flatnonzero(shares))[0]] += FLOAT
-    return found
+        size[heads_of_chips(layout, np.flatnonzero(shares))[0]] += FLOAT
+    return size
 
 
 def _to_heads(layout: Layout, tiles: Ints, heads: Ints) -> ExchangeTraffic:

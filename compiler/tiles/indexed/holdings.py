@@ -1,7 +1,8 @@
-"""Sizes of an indexed map's tables on each tile: exact for a given cut, or estimated for any number of neurons on a tile.
+"""Sizes of an indexed map's tables on each tile: exact for one cut, or estimated for any number of neurons on a tile.
 
-An indexed map is a connection that is not dense, such as a convolution, as a list of (source, target, weight). A tile has tables with the
-entries of its own neurons.
+An indexed map is a connection that is not dense, such as a convolution, as a list of entries (source, target, weight). A tile has tables
+with the entries of its own neurons, one for each of its column groups (here *groups*). A *run* is a sequence of adjacent entries of a row
+(:mod:`snnc.compiler.tiles.indexed.tables`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NAMES: Final = "span keys reach searched ended singles runs values bias_singles
 AMOUNTS: Final = tuple(_NAMES.split())
 """Names of the sizes that :class:`TableAmounts` explains."""
 REMEMBERED: Final = 4
-"""Maximum number of results that a profile caches."""
+"""Maximum number of results that a profile caches; a search alternates between few."""
 SIZES: Final = 10
 """Number of group sizes that a profile measures."""
 SAMPLED: Final = 16
@@ -101,7 +102,7 @@ def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]
 
 
 def held_exactly(indexed: dict[str, Any], groups: Ints) -> TableAmounts:
-    """Return the sizes for each tile, given the sizes for each group, tile by tile; tile i has ``groups[i]`` groups."""
+    """Return the sizes for each tile from those for each group, which are ordered by tile; tile i has ``groups[i]`` groups."""
     start = np.concatenate([[0], np.cumsum(groups)[:-1]])
     return TableAmounts(
         {name: np.maximum.reduceat(values, start) for name, values in indexed.items()},
@@ -140,8 +141,8 @@ class Profile:
         above = np.minimum(below + 1, last)
         step = np.maximum(self.sizes[above] - self.sizes[below], 1)
         share = np.clip((each - self.sizes[below]) / step, 0.0, 1.0)
-        found: Floats = self.largest[:, below] * (1 - share) + self.largest[:, above] * share
-        return found
+        interpolated: Floats = self.largest[:, below] * (1 - share) + self.largest[:, above] * share
+        return interpolated
 
 
 def _bytes(array: Ints | Floats) -> bytes:

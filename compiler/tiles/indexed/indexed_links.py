@@ -73,11 +73,12 @@ class MapCuts:
 
 
 def _groups(where: TileRange) -> tuple[Ints, Ints]:
-    found, begin = [], 0
+    """Return the first neuron and the number of neurons of each column group of a replica."""
+    ranges, begin = [], 0
     for neurons, groups in zip(where.neurons.tolist(), column_groups(where.neurons, where.columns).tolist(), strict=True):
-        found += [(begin + first, count) for first, count in split(neurons, groups)]
+        ranges += [(begin + first, count) for first, count in split(neurons, groups)]
         begin += neurons
-    array = np.array(found, dtype=np.int64)
+    array = np.array(ranges, dtype=np.int64)
     return array[:, 0], array[:, 1]
 
 
@@ -136,10 +137,11 @@ class IndexedLink:
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
         """Return the amounts of every tile of `where`, replica by replica; `rate` is the event rate of each source value, if measured."""
-        one = held_exactly(self._cuts.amounts(side, where, rate), column_groups(where.neurons, where.columns))
-        return TableAmounts(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
+        replica = held_exactly(self._cuts.amounts(side, where, rate), column_groups(where.neurons, where.columns))
+        largest, total = ({name: np.tile(v, where.replicas) for name, v in sizes.items()} for sizes in (replica.largest, replica.total))
+        return TableAmounts(largest, total)
 
     def held_by(self, side: Side, where: TileRange, rate: Floats | None, groups: Ints) -> TableAmounts:
         """Return the amounts of the column groups with the indices `groups` in a replica; `rate` as for :meth:`held`."""
-        found = {name: values[groups] for name, values in self._cuts.amounts(side, where, rate).items()}
-        return TableAmounts(found, found)
+        sizes = {name: values[groups] for name, values in self._cuts.amounts(side, where, rate).items()}
+        return TableAmounts(sizes, sizes)

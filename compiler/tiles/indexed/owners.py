@@ -16,6 +16,8 @@ from snnc.compiler.tiles.indexed.tables import Pieces
 
 GRAIN: Final = 4
 """Minimum number of shared weights per owner, if there are several owners: one with few weights receives as many fragments as others."""
+MAX_RANGES: Final = 4
+"""Maximum mean number of ranges of weights that an owner has because no other tile uses these weights; each needs separate vertices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +37,10 @@ class Owners:
 def find_owners(indexed: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints, *, weight_learns: bool, bias_learns: bool) -> Owners:
     """Assign the elements of theta to owner tiles, weights first, then biases.
 
-    If no two groups use the same element, each element is owned by the tile of the group that uses it. Otherwise, or if this would need too
-    many ranges, all weights (or all biases) are distributed evenly over `tiles`, the tiles of the target. `used` contains the elements that
-    each column group of the target's first replica uses, `group_tiles` the tiles of these groups.
+    If no two groups use the same weight, each weight is owned by the tile of the group that uses it. Otherwise, or if this would need more
+    than :data:`MAX_RANGES` ranges per owner on average, all weights are distributed evenly over `tiles`, the tiles of the target. The same
+    holds for biases. `used` contains the elements that each column group of the target's first replica uses, `group_tiles` the tiles of
+    these groups.
     """
     owner = np.repeat(np.arange(len(group_tiles)), np.diff(used.group))
     parts = []
@@ -46,16 +49,19 @@ def find_owners(indexed: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Int
         first = np.maximum(used.first[inside], begin)
         count = np.minimum((used.first + used.count)[inside], end) - first
         if end > begin:
-            tile, start, size = _private(first, count, group_tiles[owner[inside]], begin, end) or _even(begin, end, tiles)
+            tile, start, size = _owned_by_users(first, count, group_tiles[owner[inside]], begin, end) or _even(begin, end, tiles)
             parts.append(Owners(tile, start, size, np.full(len(tile), learns)))
     return Owners(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("tile", "first", "count", "learned")))
 
 
-def _private(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tuple[Ints, Ints, Ints] | None:
-    """Make the tile of each group the owner of its weights; return None if groups share a weight, or if this needs too many ranges."""
+def _owned_by_users(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tuple[Ints, Ints, Ints] | None:
+    """Make the tile of each group the owner of its weights, and of unused weights after them.
+
+    Return None if groups share a weight, or if this needs too many ranges (:data:`MAX_RANGES`).
+    """
     order = np.argsort(first, kind="stable")
     first, count, tile = first[order], count[order], tile[order]
-    if not len(first) or (first[1:] < (first + count)[:-1]).any() or len(first) > 2 * len(np.unique(tile)) + len(tile) // 2:
+    if not len(first) or (first[1:] < (first + count)[:-1]).any() or len(first) > MAX_RANGES * len(np.unique(tile)):
         return None
     stop = np.append(first[1:], end)
     first[0] = begin

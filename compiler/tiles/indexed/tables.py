@@ -230,6 +230,7 @@ def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
 
 
 def _merged(entries: _Entries) -> _Entries:
+    """Merge adjacent entries into runs."""
     e = entries
     if not len(e.group):
         return e
@@ -244,14 +245,15 @@ def _merged(entries: _Entries) -> _Entries:
 
 
 def _tables(indexed: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> IndexTables:
+    """Return the tables that contain `runs`; `shape` is `low`, `span` and `keys` of :class:`IndexTables`."""
     low, span, keys = shape
     groups = len(low)
     run_start = np.searchsorted(runs.group, np.arange(groups + 1), side="left")
     row_start = np.concatenate([[0], np.cumsum(span + 1 + always)])
     row_number = np.arange(row_start[-1]) - np.repeat(row_start[:-1], np.diff(row_start))
     of_group = np.repeat(np.arange(groups), np.diff(row_start))
-    wide = int(span.max(initial=0)) + 2
-    rows = np.searchsorted(runs.group * wide + runs.row, of_group * wide + row_number, side="left") - run_start[of_group]
+    row_limit = int(span.max(initial=0)) + 2
+    rows = np.searchsorted(runs.group * row_limit + runs.row, of_group * row_limit + row_number, side="left") - run_start[of_group]
     local, used = (runs.weight, _nothing(groups)) if indexed.maximum else _used(runs, groups, indexed.elements)
     of_map = always, indexed.inputs, indexed.weights
     return IndexTables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, *of_map)
@@ -309,5 +311,5 @@ def _nothing(groups: int) -> Pieces:
 def _sums(values: Ints, start: Ints) -> Ints:
     """Return the sums of the parts of `values` that begin at `start`."""
     total = np.concatenate([[0], np.cumsum(values)])
-    found: Ints = total[start[1:]] - total[start[:-1]]
-    return found
+    sums: Ints = total[start[1:]] - total[start[:-1]]
+    return sums

@@ -10,8 +10,8 @@ from snnc.compiler.tiles.mapped.network import Layer
 
 def learned_elements(layer: Layer) -> Mapping[str, int]:
     """Return the number of learned values per neuron: weights by link id, and biases and neuron parameters under ``"bias"``."""
-    found = {link.id: (link.inputs if link.dense else int(link.weight_elements > 1)) for link in layer.incoming if link.weight_gradient}
-    return {**found, "bias": layer.learnable_neuron_parameters}
+    weights = {link.id: (link.inputs if link.dense else int(link.weight_elements > 1)) for link in layer.incoming if link.weight_gradient}
+    return {**weights, "bias": layer.learnable_neuron_parameters}
 
 
 class LearnedRows(NamedTuple):
@@ -33,12 +33,12 @@ def learned_parameters(layer: Layer) -> list[LearnedRows]:
 
 def learned_rows(layer: Layer) -> list[int]:
     """Return the number of values per neuron of each of the :func:`learned_parameters`."""
-    return [found.rows for found in learned_parameters(layer)]
+    return [parameter.rows for parameter in learned_parameters(layer)]
 
 
 def half_elements(layer: Layer) -> int:
     """Return the number of learned float16 values per neuron."""
-    return sum(found.rows for found in learned_parameters(layer) if found.half)
+    return sum(parameter.rows for parameter in learned_parameters(layer) if parameter.half)
 
 
 def learned_scalars(layer: Layer) -> int:

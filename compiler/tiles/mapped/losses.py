@@ -1,4 +1,4 @@
-"""Sizes of a loss on a machine: the outputs that it reads, and the scores and targets of a sample.
+"""Sizes of a loss, from which its memory and cycles on tiles are predicted: the outputs that it reads, and scores and targets of a sample.
 
 A score is a statistic of an output over time, such as its number of spikes.
 """
@@ -119,5 +119,6 @@ def _slots(loss: Composed) -> tuple[ScoreSlot, ...]:
 
 
 def _masked(loss: Composed) -> int:
+    """Return :attr:`LossShape.masked` of a composed loss."""
     compared = [term for term in loss.terms if term.reads_targets]
     return len(compared) * {"step_classes": 1, "values": loss.width(0)}.get(loss.targets, 0)

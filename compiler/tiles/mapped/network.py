@@ -62,14 +62,14 @@ class Link:
     delay: int
     inputs: int
     outputs: int
-    """Number of values of the source and of the target."""
+    """Number of values of the source, and of neurons of the target."""
     weight_elements: int
     """Number of weights: inputs x outputs if dense; 0, 1 or `inputs` if one to one; 0 if indexed."""
     weight_gradient: bool
     input_gradient: bool
     """Whether the backward step computes the gradient of the weights, and of the source."""
     indexed: IndexedLink | None = None
-    """Tables of an indexed connection; None if the connection is dense or one to one."""
+    """The connection as an indexed one, with its tables; None if it is dense or one to one."""
     sparse_values: bool = False
     """Whether the connection is dense and reads sums or averages of spikes, which are mostly 0."""
     half: bool = False
@@ -296,8 +296,8 @@ class MappedNetwork:
 
         Sources that a maximum reads are excluded: it finds the chosen entry only in windows of spikes.
         """
-        able = frozenset(link.source for link in self.links if link.dense and link.input_gradient and link.source.windowed)
-        return able - {link.source for link in self.links if link.chooses}
+        possible = frozenset(link.source for link in self.links if link.dense and link.input_gradient and link.source.windowed)
+        return possible - {link.source for link in self.links if link.chooses}
 
     @property
     def sources(self) -> tuple[BusSource, ...]:
@@ -306,7 +306,7 @@ class MappedNetwork:
 
 
 def describe(program: StepProgram, training: bool | None = None) -> MappedNetwork:
-    """Return the description of `program`; if `training` is None, the network trains if the program has a loss and an optimiser."""
+    """Return the description of `program`; with `training` None, the network trains if the program has a loss and an optimiser."""
     if training is None:
         training = program.loss is not None and program.optimizer is not None
     shape = loss_shape(program)
@@ -366,7 +366,7 @@ def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
 def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool, cuts: dict[IndexedMap, MapCuts]) -> Link:
     target = next(p for p in program.populations if p.id == connection.target)
     backward = program.backward if training else ()
-    own_backward = [op for op in backward if getattr(op, "connection", None) == connection.id]
+    backward_of_link = [op for op in backward if getattr(op, "connection", None) == connection.id]
     dense = connection.kind == "dense"
     op = next((op for op in program.forward if isinstance(op, IndexedOp) and op.connection == connection.id), None)
     learned = {step.parameter for step in program.update} if training else set()
@@ -382,11 +382,11 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, t
         inputs=source.width,
         outputs=source.width if op is None and not dense else math.prod(target.shape),
         weight_elements=math.prod(program.buffers[connection.weight].shape) if connection.weight and op is None else 0,
-        weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in own_backward),
-        input_gradient=any(isinstance(op, InputGradient) for op in own_backward),
+        weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in backward_of_link),
+        input_gradient=any(isinstance(op, InputGradient) for op in backward_of_link),
         indexed=indexed,
         sparse_values=reads_sparse_values(program, connection),
-        half_deltas=any(isinstance(op, DenseInputGradient) and op.half for op in own_backward),
+        half_deltas=any(isinstance(op, DenseInputGradient) and op.half for op in backward_of_link),
         half=connection.weight is not None and program.parameters[connection.weight].half,
     )
 
@@ -423,7 +423,7 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
         outgoing=tuple(link for link in links if link.source.owner == population.id),
         parameters=shared(step.parameters),
         biases=tuple(shared(names) for names in biases),
-        learned=tuple(LearnedParameter(*found, *shared(found[:1])) for found in learnable if found[0] in updated),
+        learned=tuple(LearnedParameter(*names, *shared(names[:1])) for names in learnable if names[0] in updated),
         outputs=step.outputs,
         sent=tuple(sent),
         recorded=tuple(o.source.buffer for o in program.outputs if o.source.buffer in buffers),

@@ -21,13 +21,13 @@ from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, index
 from snnc.compiler.tiles.mapped.learned import half_elements, learned_elements, learned_scalars
 from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.lifetimes import (
-    AGAIN_NEURONS,
     BACKWARD,
     BACKWARD_NEURONS,
     COPIES,
     FORWARD_NEURONS,
     OPTIMISER,
     PACKED,
+    RECOMPUTE_NEURONS,
     LiveBytes,
     peak_bytes,
     stages_of,
@@ -41,7 +41,7 @@ CategoryAndLife: TypeAlias = tuple[str, str]
 def block_bytes(
     problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
 ) -> dict[CategoryAndLife, Ints]:
-    """Return bytes by category and lifetime on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
+    """Return bytes by category and lifetime on a tile with `neurons` neurons of `layer` for `samples` samples (numbers or arrays).
 
     A replica stores the optimiser state of its share of the parameters. `holdings` returns the sizes of the tables of indexed connections;
     by default they are estimated. With `owned`, owned weights of indexed connections are included, as if all tiles owned equally many.
@@ -112,6 +112,7 @@ def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any]
 
 
 def _weights(layer: Layer) -> int:
+    """Return the number of parameters and weights that a tile stores per neuron, as a target, without those of indexed connections."""
     return layer.neuron_parameters + sum(link.inputs if link.dense else int(link.weight_elements > 1) for link in layer.incoming)
 
 
@@ -133,26 +134,26 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]
     # Further windows are added to currents that the previous step set to zero.
     limited = any(problem.bus_into(link) in problem.limited() for link in layer.incoming)
     # Boundaries are restored into states, which are live from one segment to the next; sent values are read before they are overwritten.
-    again = problem.segment > 0
+    recomputes = problem.segment > 0
     stored = layer.past.floats(segments.steps_in_history) + segments.boundaries_sent * sent
-    found: dict[CategoryAndLife, int] = {
+    values: dict[CategoryAndLife, int] = {
         ("history", "always"): max(1, segments.boundaries) * states + sent,
-        ("history", "sequence"): stored + again * layer.running[0],
-        ("history", "forward"): (1 - again) * layer.running[0],
+        ("history", "sequence"): stored + recomputes * layer.running[0],
+        ("history", "forward"): (1 - recomputes) * layer.running[0],
     }
     current: CategoryAndLife = ("history", "always" if limited else "currents")
-    return found | {current: found.get(current, 0) + len(kernel.inputs)}
+    return values | {current: values.get(current, 0) + len(kernel.inputs)}
 
 
 def _half_states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
     """Return the number of float16 values per neuron and sample of states, history, initial values and boundaries."""
-    segments, again = problem.segments, problem.segment > 0
-    found: dict[CategoryAndLife, int] = {
+    segments, recomputes = problem.segments, problem.segment > 0
+    values: dict[CategoryAndLife, int] = {
         ("history", "always"): max(1, segments.boundaries) * len(layer.kernel.halves),
-        ("history", "sequence"): layer.past.halves(segments.steps_in_history) + again * layer.running[1],
-        ("history", "forward"): (1 - again) * layer.running[1],
+        ("history", "sequence"): layer.past.halves(segments.steps_in_history) + recomputes * layer.running[1],
+        ("history", "forward"): (1 - recomputes) * layer.running[1],
     }
-    return {key: each for key, each in found.items() if each}
+    return {key: each for key, each in values.items() if each}
 
 
 def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
@@ -182,11 +183,11 @@ def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: 
     back += sum(samples * bus.returned_bytes for bus in problem.returned_buses(layer))
     elements = sum(learned_elements(layer).values()) * neurons
     gathered = FLOAT * (elements - elements // cut.replicas)
-    found = {FORWARD_NEURONS: windows, AGAIN_NEURONS: windows, BACKWARD: deltas, BACKWARD_NEURONS: back, OPTIMISER: gathered}
+    received = {FORWARD_NEURONS: windows, RECOMPUTE_NEURONS: windows, BACKWARD: deltas, BACKWARD_NEURONS: back, OPTIMISER: gathered}
     if problem.packed:
         rows = FLOAT * neurons * sum(link.inputs for link in layer.incoming if link.dense and problem.copies(link))
-        found |= {PACKED: 2 * rows, COPIES: rows + FLOAT * neurons * _copies(problem, layer)}
-    return found
+        received |= {PACKED: 2 * rows, COPIES: rows + FLOAT * neurons * _copies(problem, layer)}
+    return received
 
 
 def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: Cut, neurons: Any) -> Ints:

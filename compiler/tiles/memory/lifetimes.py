@@ -17,18 +17,19 @@ from snnc.compiler.tiles.blocks.grouping import Ints
 LiveBytes: TypeAlias = Mapping[tuple[str, str], Any]
 """Bytes by (category, lifetime), each a number or an array."""
 
+# The stages: parts of a training step, and supersteps in which other data are live than in the rest of their part.
 FORWARD, FORWARD_NEURONS = "forward", "forward: neurons"
 SCORES, LOSS = "loss: scores", "loss"
-AGAIN, AGAIN_NEURONS = "recompute", "recompute: neurons"
+RECOMPUTE, RECOMPUTE_NEURONS = "recompute", "recompute: neurons"
 BACKWARD, BACKWARD_NEURONS, REDUCTION = "backward", "backward: neurons", "backward: reduction"
 PRIVATE_SUMS, SHARED_SUMS, OPTIMISER = "update: private gradients", "update: shared gradients", "update: optimiser"
 REPLICAS, NUMBERS = "update: replicas", "update: shared numbers"
 PACKED, COPIES = "update: weight rows packed", "update: weight copies"
 
 _INFERENCE: Final = (FORWARD, FORWARD_NEURONS)
-_AGAIN: Final = (AGAIN, AGAIN_NEURONS)
+_RECOMPUTE: Final = (RECOMPUTE, RECOMPUTE_NEURONS)
 _BACKWARD: Final = (BACKWARD, BACKWARD_NEURONS)
-_BACK: Final = (*_AGAIN, *_BACKWARD, REDUCTION)
+_BACK: Final = (*_RECOMPUTE, *_BACKWARD, REDUCTION)
 SEQUENCE: Final = (*_INFERENCE, SCORES, LOSS, *_BACK)
 """The stages before the update."""
 STAGES: Final = (*SEQUENCE, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER, REPLICAS, NUMBERS, PACKED, COPIES)
@@ -40,13 +41,13 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         for name, stages in {
             "always": STAGES,
             "sequence": SEQUENCE,
-            "forward": (*_INFERENCE, *_AGAIN),
-            "found ids": (FORWARD, AGAIN),
-            "windows": (*_INFERENCE, *_AGAIN, *_BACKWARD),
+            "forward": (*_INFERENCE, *_RECOMPUTE),
+            "found ids": (FORWARD, RECOMPUTE),
+            "windows": (*_INFERENCE, *_RECOMPUTE, *_BACKWARD),
             "gradient windows": (*_BACKWARD, REDUCTION),
             "returned windows": _BACKWARD,
-            "partial sums": (*_AGAIN, BACKWARD, REDUCTION),
-            "currents": (FORWARD_NEURONS, AGAIN_NEURONS),
+            "partial sums": (*_RECOMPUTE, BACKWARD, REDUCTION),
+            "currents": (FORWARD_NEURONS, RECOMPUTE_NEURONS),
             "scores": (SCORES, LOSS),
             "loss": (LOSS,),
             "record adjoints": (LOSS, *_BACK),
@@ -68,19 +69,19 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 
 def stages_of(*, training: bool, segment: int) -> tuple[str, ...]:
     """Return the stages of a step."""
-    return tuple(s for s in STAGES if segment or s not in _AGAIN) if training else _INFERENCE
+    return tuple(s for s in STAGES if segment or s not in _RECOMPUTE) if training else _INFERENCE
 
 
 def stage_of(part: str, name: str) -> str:
     """Return the stage of a superstep: its part of the step, or a separate stage if other data are live in the superstep."""
     if name in STAGES:
         return name
-    if part in (FORWARD, AGAIN) and name.endswith("neurons"):
+    if part in (FORWARD, RECOMPUTE) and name.endswith("neurons"):
         return f"{part}: neurons"
-    if part == "update" and name not in STAGES:
+    if part == "update":
         return OPTIMISER
-    # Supersteps that add to gradients after the superstep of neurons still read its deltas.
-    return BACKWARD_NEURONS if part == "backward" and name.endswith(("windows", "ahead")) else part
+    # Supersteps of further windows add to gradients after the superstep of neurons, and still read its deltas.
+    return BACKWARD_NEURONS if part == "backward" and name.endswith("windows") else part
 
 
 def by_stage(held: LiveBytes, stages: tuple[str, ...]) -> dict[str, Any]:
@@ -93,8 +94,8 @@ def by_stage(held: LiveBytes, stages: tuple[str, ...]) -> dict[str, Any]:
 
 def peak_bytes(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> Ints:
     """Return the maximum of live bytes over all stages, with the additional bytes of `more` in some stages."""
-    found: Ints = np.max(np.stack(np.broadcast_arrays(*_all(held, stages, more).values())), axis=0)
-    return found
+    peak: Ints = np.max(np.stack(np.broadcast_arrays(*_all(held, stages, more).values())), axis=0)
+    return peak
 
 
 def fullest(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> tuple[str, dict[str, int]]:

@@ -52,8 +52,8 @@ class Candidates:
     def hypergraph(self, rates: Mapping[str, Array], work: Floats) -> Hypergraph:
         """Return the hypergraph of neurons: a net contains a neuron and its targets, with the neuron's spikes per step as weight.
 
-        `rates` contains spikes per step by population, for each neuron or for all (0-d); 1 for populations that are not listed. `work` is
-        the work of each neuron.
+        `rates` contains, by population, the spikes per step of each neuron, or one number for all of them; populations that are not listed
+        have a rate of 1. `work` is the work of each neuron, in any unit.
         """
         rate = np.concatenate([np.broadcast_to(np.asarray(rates.get(p, 1.0), np.float64).reshape(-1), n) for p, n in self.sizes.items()])
         sending = np.unique(self.sources)
@@ -68,38 +68,40 @@ class Candidates:
         return Partition({name: part[neurons] for name, neurons in neurons_of.items()}, places)
 
     def _places(self, part: Ints, neurons: slice) -> Ints:
-        work, found = np.stack([self.fan_in[neurons], self.fan_out[neurons]]), np.zeros(len(part), dtype=np.int64)
+        """Return the position of each of `neurons` within its part; `part` is the part of each of them."""
+        work, places = np.stack([self.fan_in[neurons], self.fan_out[neurons]]), np.zeros(len(part), dtype=np.int64)
         for members in Partition({"": part}).members(""):
-            found[members[even_order(work[:, members])]] = np.arange(len(members))
-        return found
+            places[members[even_order(work[:, members])]] = np.arange(len(members))
+        return places
 
 
-def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | None:
-    """Find populations with only Linear and Sparse connections that have a Sparse connection with each other or with themselves.
+def find_candidates(graph: Graph, excluded: Collection[str] = ()) -> Candidates | None:
+    """Find the populations that can be cut into parts; None if there are none.
 
-    The populations in `whole`, such as the one that a loss reads, are excluded. None if no population of `graph`, which the default flow of
-    passes has processed, can be cut.
+    They have only Linear and Sparse connections, and a Sparse connection with each other or with themselves, but no Linear connection with
+    each other or with themselves. Populations in `excluded`, such as the one that a loss reads, stay whole. `graph` is the result of the
+    default flow of passes.
     """
-    divisible = {name for name, population in graph.of_type(Population) if name not in whole and _can_be_cut(graph, name, population)}
+    divisible = {name for name, population in graph.of_type(Population) if name not in excluded and _can_be_cut(graph, name, population)}
     ends = {name: (graph.incoming(name)[0].source, graph.outgoing(name)[0].target) for name, _ in graph.of_type(Linear, Sparse)}
-    sparse = [both for name, both in ends.items() if isinstance(graph.operation(name), Sparse)]
-    dense = [both for name, both in ends.items() if isinstance(graph.operation(name), Linear)]
-    divisible = _joined(divisible, sparse)
+    sparse = [pair for name, pair in ends.items() if isinstance(graph.operation(name), Sparse)]
+    dense = [pair for name, pair in ends.items() if isinstance(graph.operation(name), Linear)]
+    divisible = _with_sparse_connection(divisible, sparse)
     # A dense connection would connect every part of its source with every part of its target.
-    divisible -= {end for both in dense if divisible.issuperset(both) for end in both}
-    divisible = _joined(divisible, sparse)
+    divisible -= {end for pair in dense if divisible.issuperset(pair) for end in pair}
+    divisible = _with_sparse_connection(divisible, sparse)
     if not divisible:
         return None
-    return _measured(graph, {n: size(p.shape) for n, p in graph.of_type(Population) if n in divisible}, ends)
+    return _count_entries(graph, {n: size(p.shape) for n, p in graph.of_type(Population) if n in divisible}, ends)
 
 
-def _joined(able: set[str], sparse: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the populations of `able` that have a sparse connection with a population of `able`, which may be the same one."""
-    return {end for both in sparse if able.issuperset(both) for end in both}
+def _with_sparse_connection(populations: set[str], sparse: Sequence[tuple[str, str]]) -> set[str]:
+    """Return those of `populations` that have a sparse connection with one of `populations`, possibly with themselves."""
+    return {end for pair in sparse if populations.issuperset(pair) for end in pair}
 
 
 def _can_be_cut(graph: Graph, name: str, population: Population) -> bool:
-    """Return whether a population can be cut: no neurons share a learned value, and its connections can be divided by neuron."""
+    """Return whether a population can be cut: its neurons share no learned value, and its connections can be divided by neuron."""
     for parameter in population.learnable:
         if np.ndim(population.parameters.get(parameter, population.model.parameters[parameter])) == 0:
             return False  # one learned value for all neurons
@@ -108,13 +110,14 @@ def _can_be_cut(graph: Graph, name: str, population: Population) -> bool:
 
 
 def _reads_separately(graph: Graph, edge: Edge) -> bool:
+    """Return whether the target of `edge` can be divided by neuron: a connection or an output, or a reshape that only outputs read."""
     operation = graph.operation(edge.target)
     if isinstance(operation, Flatten | Reshape):
         return all(isinstance(graph.operation(after.target), Output) for after in graph.outgoing(edge.target))
     return isinstance(operation, Linear | Sparse | Output)
 
 
-def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[str, str]]) -> Candidates:
+def _count_entries(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[str, str]]) -> Candidates:
     """Return the candidates with the numbers of entries into and out of each neuron; `ends` are source and target by connection."""
     first = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     neurons = sum(sizes.values())
@@ -147,17 +150,17 @@ class Prepared:
     @cached_property
     def candidates(self) -> Candidates | None:
         """Populations that can be cut; the population that the loss reads stays whole."""
-        whole = () if self.loss_output is None else (recorded(self.graph, self.loss_output)[0],)
-        return find_candidates(self.graph, whole)
+        excluded = () if self.loss_output is None else (recorded(self.graph, self.loss_output)[0],)
+        return find_candidates(self.graph, excluded)
 
     def lower(self, whole: StepProgram, partition: Partition, **options: Any) -> Correspondence:
         """Cut the graph into the parts of `partition`, and lower it; an UnreachedPartError if a part has no connection.
 
         `options` are the arguments of :func:`snnc.compiler.lowering.lower.lower` with which `whole`, the uncut graph, was lowered.
         """
-        found = split(self.graph, partition)
-        program = lower(found.graph, loss_output=self.loss_output, **options | {"loss": self.loss})
-        return correspond(whole, program, found)
+        cut = split(self.graph, partition)
+        program = lower(cut.graph, loss_output=self.loss_output, **options | {"loss": self.loss})
+        return correspond(whole, program, cut)
 
 
 def prepare(graph: Graph, loss: Loss | None = None, loss_output: str | None = None) -> Prepared:

@@ -1,4 +1,4 @@
-"""Native partitioners in a child process: if the library aborts, only the child process ends."""
+"""Native partitioners (Mt-KaHyPar, METIS) in a child process: if the library aborts, only the child process ends."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from snnc.compiler.tiles.partition.errors import PartitionerCrashError
 from snnc.compiler.tiles.partition.hypergraph import Ints
 
 PROGRAM: Final = Path(__file__).with_name("native.py")
+"""Program of the child process."""
 
 
-def run_partitioner(library: Literal["mtkahypar", "metis"], **given: Any) -> Ints:
+def run_partitioner(library: Literal["mtkahypar", "metis"], **arguments: Any) -> Ints:
     """Run a partitioner in a child process, and return the part of every vertex.
 
-    `given` are the arrays and numbers that :mod:`~snnc.compiler.tiles.partition.native` passes to this library.
+    `arguments` are the arrays and numbers that :mod:`~snnc.compiler.tiles.partition.native` passes to this library.
 
     Raises
     ------
     PartitionerCrashError
         The library ended its process, or its output is not a partition.
     """
-    arrays, vertices = io.BytesIO(), len(given["work"])
-    np.savez(arrays, **given)
+    arrays, vertices = io.BytesIO(), len(arguments["work"])
+    np.savez(arrays, **arguments)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-P", str(PROGRAM), library]
     try:
@@ -43,7 +44,7 @@ def run_partitioner(library: Literal["mtkahypar", "metis"], **given: Any) -> Int
         part: Ints = np.load(io.BytesIO(process.stdout), allow_pickle=False)
     except (ValueError, EOFError, OSError):
         raise _crash(library, "returned no output") from None
-    if part.shape != (vertices,) or (vertices and not 0 <= part.min() <= part.max() < int(given["parts"])):
+    if part.shape != (vertices,) or (vertices and not 0 <= part.min() <= part.max() < int(arguments["parts"])):
         raise _crash(library, f"returned {part.size:,} parts for {vertices:,} vertices, or numbers of parts that do not exist")
     return part
 

@@ -1,4 +1,7 @@
-"""Mapping between a program and its partitioned or reordered form: parameters, inputs, states and results."""
+"""Correspondence between a program and its partitioned or reordered form, to convert parameters, inputs, states and results.
+
+The *whole* program is the original one. The *parts* are the populations of the other one, also if it only reorders neurons.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ class PlaceInWhole:
 
 @dataclass(frozen=True, eq=False)
 class Correspondence:
-    """The partitioned program, and the place of its populations, parameters, outputs and buffers in the whole program."""
+    """The whole program, its partitioned form, and the place of each population, parameter, output and buffer in the whole program."""
 
     whole: StepProgram
     split: StepProgram
@@ -41,12 +44,12 @@ class Correspondence:
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
         """Ids of the parts of each divided population, by its label."""
-        found: dict[str, tuple[str, ...]] = {}
+        ids_by_label: dict[str, tuple[str, ...]] = {}
         for id_, place in self.populations.items():
             if place.index is not None:
                 label = next(p.label for p in self.whole.populations if p.id == place.whole)
-                found[label] = (*found.get(label, ()), id_)
-        return {label: ids for label, ids in found.items() if len(ids) > 1}
+                ids_by_label[label] = (*ids_by_label.get(label, ()), id_)
+        return {label: ids for label, ids in ids_by_label.items() if len(ids) > 1}
 
     def parameters_of_parts(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """Convert parameters of the whole program to parameters of the parts."""
@@ -81,9 +84,9 @@ class Correspondence:
         of_parts = dict(inputs)
         for id_, values in self.inputs.items():
             if id_ in inputs:
-                given = np.asarray(inputs[id_])
-                lead = given.shape[: given.ndim - len(shapes[id_])]
-                of_parts[id_] = given.reshape(*lead, -1)[..., values].reshape(given.shape)
+                array = np.asarray(inputs[id_])
+                leading = array.shape[: array.ndim - len(shapes[id_])]
+                of_parts[id_] = array.reshape(*leading, -1)[..., values].reshape(array.shape)
         return of_parts
 
     def records_of_whole(self, records: Mapping[str, Array]) -> dict[str, Array]:
@@ -138,8 +141,8 @@ def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, cut: Spl
     id_, _, end = name.partition("_")
     label = next(p.label for p in split.populations if p.id == id_)
     piece = cut.populations.get(label)
-    of = label if piece is None else piece.whole
-    return next(f"{p.id}_{end}" for p in whole.populations if p.label == of)
+    whole_label = label if piece is None else piece.whole
+    return next(f"{p.id}_{end}" for p in whole.populations if p.label == whole_label)
 
 
 def correspond(whole: StepProgram, split: StepProgram, cut: Split) -> Correspondence:
@@ -161,8 +164,8 @@ def correspond(whole: StepProgram, split: StepProgram, cut: Split) -> Correspond
     populations, buffers = {}, {}
     for info in split.populations:
         piece = cut.populations.get(info.label)
-        of, index = (ids[info.label], None) if piece is None else (ids[piece.whole], piece.index)
-        populations[info.id] = PlaceInWhole(of.id, index)
-        buffers.update({own: PlaceInWhole(of.output_buffers[port], index) for port, own in info.output_buffers.items()})
+        whole_info, index = (ids[info.label], None) if piece is None else (ids[piece.whole], piece.index)
+        populations[info.id] = PlaceInWhole(whole_info.id, index)
+        buffers.update({buffer: PlaceInWhole(whole_info.output_buffers[port], index) for port, buffer in info.output_buffers.items()})
     buffers.update({f"{i.id}_in": PlaceInWhole(f"{i.id}_in", None) for i in split.inputs})
     return Correspondence(whole, split, parameters, outputs, populations, buffers)

@@ -1,9 +1,9 @@
 """Order of the neurons within a part that gives every run of neurons about the same work.
 
 Tiles and workers process runs of neurons, and each superstep waits for the run with the most work. Neurons are reordered only within
-stretches, because neighbours often have the same sources. The next neuron of a stretch is the one that brings the total work so
-far closest to that of as many average neurons. Every fourth neuron is instead the one that differs most from the mean, so that many other
-neurons remain to compensate for it; neurons that differ by more than OWN_MEAN times the mean are not chosen in this way.
+stretches, because neighbours often have the same sources. Within a stretch, the next neuron is the one after which the total work so far is
+closest to that of as many average neurons. Every fourth neuron is instead the one that differs most from the mean: if it came last, too few
+neurons would be left to compensate for it. Outliers (:data:`OUTLIER`) are not chosen in this way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STRETCH: Final = 1024
 """Maximum number of neurons in a stretch, within which neurons are reordered."""
 EVERY: Final = 4
 """One in EVERY neurons is chosen because it differs most from the mean."""
-OWN_MEAN: Final = 1.0
+OUTLIER: Final = 1.0
 """Neurons that differ from the mean by more than this multiple of the mean are excluded from the choice of :data:`EVERY`."""
 
 
@@ -36,18 +36,19 @@ def even_order(work: Floats) -> Ints:
     mean = work.mean(axis=1, keepdims=True)
     scaled = work / np.where(mean > 0, mean, 1.0)
     stretches = np.array_split(np.arange(neurons), max(1, -(-neurons // STRETCH)))
-    return np.concatenate([some[_by_turns(scaled[:, some])] for some in stretches])
+    return np.concatenate([stretch[_by_turns(scaled[:, stretch])] for stretch in stretches])
 
 
 def _by_turns(work: Floats) -> Ints:
-    off = work - work.mean(axis=1, keepdims=True)
-    size = (off**2).sum(axis=0)
-    different = iter([n for n in np.argsort(-size, kind="stable").tolist() if size[n] <= OWN_MEAN**2])
-    error, placed = np.zeros((len(off), 1)), np.zeros(off.shape[1])
-    order = np.zeros(off.shape[1], dtype=np.int64)
+    """Order the neurons of one stretch; return the neuron at each position."""
+    deviation = work - work.mean(axis=1, keepdims=True)
+    size = (deviation**2).sum(axis=0)
+    most_different = iter([n for n in np.argsort(-size, kind="stable").tolist() if size[n] <= OUTLIER**2])
+    error, placed = np.zeros((len(deviation), 1)), np.zeros(deviation.shape[1])
+    order = np.zeros(deviation.shape[1], dtype=np.int64)
     for place in range(len(order)):
-        other = next((n for n in different if placed[n] == 0), None) if place % EVERY == 0 else None
-        best = int((((error + off) ** 2).sum(axis=0) + placed).argmin()) if other is None else other
+        different = next((n for n in most_different if placed[n] == 0), None) if place % EVERY == 0 else None
+        best = int((((error + deviation) ** 2).sum(axis=0) + placed).argmin()) if different is None else different
         order[place], placed[best] = best, np.inf
-        error = error + off[:, best, None]
+        error = error + deviation[:, best, None]
     return order

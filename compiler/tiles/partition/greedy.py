@@ -1,4 +1,8 @@
-"""Built-in partitioner: greedy growth or the order of the neurons, followed by rounds of moves that reduce the cut."""
+"""Built-in partitioner: it starts with parts that grow greedily or follow the order of the neurons, and moves vertices to reduce the cut.
+
+The *cut* is the number of spikes per step between parts (:meth:`~snnc.compiler.tiles.partition.hypergraph.Hypergraph.cut`). `most` is the
+maximum work of a part.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ LEAST: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class OwnPartitioner:
+class BuiltInPartitioner:
     """Partitioner that grows parts and moves vertices; see :class:`~snnc.compiler.tiles.partition.partitioners.Partitioner`."""
 
     name: ClassVar[str] = "snnc"
@@ -31,15 +35,15 @@ class OwnPartitioner:
         """Return the part of every vertex: the best of three starts, each improved by moves."""
         most = graph.most_work(parts, imbalance)
         starts = [in_order(graph, parts), grown(graph, parts), joined(graph, parts, seed)]
-        found = [moved(graph, balanced(graph, start, parts, most), parts, most, seed) for start in starts]
-        return min(found, key=lambda part: graph.cut(part, parts))
+        candidates = [moved(graph, balanced(graph, start, parts, most), parts, most, seed) for start in starts]
+        return min(candidates, key=lambda part: graph.cut(part, parts))
 
 
 def in_order(graph: Hypergraph, parts: int) -> Ints:
     """Cut the vertices, in order, into parts of even work."""
     middle = np.cumsum(graph.work) - graph.work / 2
-    found: Ints = np.minimum((middle / graph.work.sum() * parts).astype(np.int64), parts - 1)
-    return found
+    part: Ints = np.minimum((middle / graph.work.sum() * parts).astype(np.int64), parts - 1)
+    return part
 
 
 def grown(graph: Hypergraph, parts: int) -> Ints:
@@ -48,25 +52,25 @@ def grown(graph: Hypergraph, parts: int) -> Ints:
     A part starts at the unassigned vertex that is most strongly connected with earlier parts; then it adds the vertices closest to it.
     """
     weight = graph.rate / np.maximum(np.diff(graph.start) - 1, 1)
-    joined, back = graph.incidence, graph.incidence.T.tocsr()
-    degree = np.maximum(back @ (weight * np.diff(graph.start)), 1e-30)
+    incidence, transposed = graph.incidence, graph.incidence.T.tocsr()
+    degree = np.maximum(transposed @ (weight * np.diff(graph.start)), 1e-30)
     part = np.full(graph.vertices, parts - 1, dtype=np.int64)
     free = np.ones(graph.vertices, bool)
     for k in range(parts - 1):
         room = float(graph.work[free].sum()) / (parts - k)
         taken = (~free).astype(np.float64)
-        start = np.where(free, back @ (weight * (joined @ taken)) / degree, -1.0)
-        grown = np.array([int(np.argmax(start))])
+        closeness = np.where(free, transposed @ (weight * (incidence @ taken)) / degree, -1.0)
+        added = np.array([int(np.argmax(closeness))])
         score = np.zeros(graph.vertices)
         members = 0
-        while len(grown):
-            part[grown], free[grown] = k, False
-            room -= float(graph.work[grown].sum())
-            members += len(grown)
-            reached = back[grown].sum(axis=0)
+        while len(added):
+            part[added], free[added] = k, False
+            room -= float(graph.work[added].sum())
+            members += len(added)
+            reached = transposed[added].sum(axis=0)
             nets = np.flatnonzero(reached)
-            score += joined[nets].T @ (weight[nets] * reached[nets]) / degree
-            grown = _closest(graph, np.where(free, score, -1.0), max(1, int(GROWTH * members)), room)
+            score += incidence[nets].T @ (weight[nets] * reached[nets]) / degree
+            added = _closest(graph, np.where(free, score, -1.0), max(1, int(GROWTH * members)), room)
     return part
 
 
@@ -114,7 +118,10 @@ def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
 
 
 def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> Ints:
-    """Move vertices with the largest gains, many at once, as long as that reduces the cut (after Fiduccia and Mattheyses, 1982)."""
+    """Move vertices with the largest gains, many at once, as long as that reduces the cut (after Fiduccia and Mattheyses, 1982).
+
+    The gain of a move is by how much it reduces the cut if nothing else moves.
+    """
     random = np.random.default_rng(seed)
     best, least_cut = part, graph.cut(part, parts)
     share = 0.5
@@ -137,11 +144,11 @@ def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> 
 
 
 def _best_moves(graph: Hypergraph, part: Ints, parts: int, closed: Floats) -> tuple[Floats, Ints]:
-    """Return, for each vertex, by how much its best move reduces the cut, and the part to which it moves; parts may be `closed` (inf)."""
+    """Return, for each vertex, the gain of its best move, and the part to which it moves; parts that are `closed` (inf) get no vertices."""
     incidence = graph.incidence
-    shown = np.zeros((graph.vertices, parts))
-    shown[np.arange(graph.vertices), part] = 1.0
-    count = incidence @ shown
+    member = np.zeros((graph.vertices, parts))
+    member[np.arange(graph.vertices), part] = 1.0
+    count = incidence @ member
     net = graph.net_of_pin
     alone = count[net, part[graph.pins]] == 1
     leave = np.bincount(graph.pins, graph.rate[net] * alone, graph.vertices)

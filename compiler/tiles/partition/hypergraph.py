@@ -1,4 +1,7 @@
-"""Hypergraph of neurons: a net contains a neuron and its targets. The neuron sends its events once to each other part of its net."""
+"""Hypergraph of neurons, which partitioners cut into parts so that few events are sent between parts.
+
+A net contains a neuron and its targets. The neuron sends its events once to each part, except its own, that contains neurons of the net.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,7 @@ class Hypergraph:
     @classmethod
     def of(cls, nets: Ints, pins: Ints, rate: Floats, work: Floats) -> Hypergraph:
         """Build a hypergraph from pairs (net, pin); pairs may repeat."""
-        both = np.unique(nets.astype(np.int64) * len(work) + pins)
-        net, pin = np.divmod(both, len(work))
+        net, pin = np.divmod(np.unique(nets.astype(np.int64) * len(work) + pins), len(work))
         start = np.concatenate([[0], np.cumsum(np.bincount(net, minlength=len(rate)))])
         return cls(start.astype(np.int64), pin.astype(np.int64), np.asarray(rate, np.float64), np.asarray(work, np.float64))
 

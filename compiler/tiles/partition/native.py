@@ -14,45 +14,45 @@ from typing import Any
 import numpy as np
 
 
-def mtkahypar(given: Mapping[str, Any]) -> list[int]:
+def mtkahypar(arguments: Mapping[str, Any]) -> list[int]:
     """Partition the hypergraph of `start`, `pins`, `rate` and `work` for the connectivity metric; deterministic, on one thread."""
     import mtkahypar
 
     library = mtkahypar.initialize(1, print_warnings=False)
-    mtkahypar.set_seed(int(given["seed"]))
+    mtkahypar.set_seed(int(arguments["seed"]))
     context = library.context_from_preset(mtkahypar.PresetType.DETERMINISTIC)
-    context.set_partitioning_parameters(int(given["parts"]), float(given["imbalance"]), mtkahypar.Objective.KM1)
+    context.set_partitioning_parameters(int(arguments["parts"]), float(arguments["imbalance"]), mtkahypar.Objective.KM1)
     context.logging = False
-    nets = [pins.tolist() for pins in np.split(given["pins"], given["start"][1:-1])]
-    work, rate = given["work"].tolist(), given["rate"].tolist()
-    made = library.create_hypergraph(context, len(work), len(nets), nets, work, rate)
-    found: list[int] = made.partition(context).get_partition()
-    return found
+    nets = [pins.tolist() for pins in np.split(arguments["pins"], arguments["start"][1:-1])]
+    work, rate = arguments["work"].tolist(), arguments["rate"].tolist()
+    hypergraph = library.create_hypergraph(context, len(work), len(nets), nets, work, rate)
+    part: list[int] = hypergraph.partition(context).get_partition()
+    return part
 
 
-def metis(given: Mapping[str, Any]) -> list[int]:
+def metis(arguments: Mapping[str, Any]) -> list[int]:
     """Partition the graph of `start` and `neighbours`, with the weights `work` and `edges`, to minimise the cut edges."""
     import pymetis
 
     _, part = pymetis.part_graph(
-        int(given["parts"]),
-        pymetis.CSRAdjacency(given["start"].tolist(), given["neighbours"].tolist()),
-        vweights=given["work"].tolist(),
-        eweights=given["edges"].tolist(),
-        recursive=bool(given["recursive"]),
-        options=pymetis.Options(seed=int(given["seed"])),
+        int(arguments["parts"]),
+        pymetis.CSRAdjacency(arguments["start"].tolist(), arguments["neighbours"].tolist()),
+        vweights=arguments["work"].tolist(),
+        eweights=arguments["edges"].tolist(),
+        recursive=bool(arguments["recursive"]),
+        options=pymetis.Options(seed=int(arguments["seed"])),
     )
     return list(part)
 
 
 def main() -> None:
-    """Write the result to the original standard output; the library's own output goes to standard error."""
+    """Partition the input, and write the result to the original standard output; the library's own output goes to standard error."""
     with os.fdopen(os.dup(1), "wb") as answer:
         os.dup2(2, 1)
-        with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as given:
-            found = {"mtkahypar": mtkahypar, "metis": metis}[sys.argv[1]](given)
+        with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as arguments:
+            part = {"mtkahypar": mtkahypar, "metis": metis}[sys.argv[1]](arguments)
         array = io.BytesIO()
-        np.save(array, np.asarray(found, dtype=np.int64), allow_pickle=False)
+        np.save(array, np.asarray(part, dtype=np.int64), allow_pickle=False)
         answer.write(array.getvalue())
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from snnc.compiler.tiles.partition.child_process import run_partitioner
 from snnc.compiler.tiles.partition.errors import PartitionerCrashError, PartitionerError
-from snnc.compiler.tiles.partition.greedy import OwnPartitioner, balanced, moved
+from snnc.compiler.tiles.partition.greedy import BuiltInPartitioner, balanced, moved
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 
 MAX_PINS: Final = 300_000
@@ -45,8 +45,8 @@ class MtKahypar:
             "mtkahypar",
             start=graph.start,
             pins=graph.pins,
-            work=whole(graph.work),
-            rate=whole(graph.rate),
+            work=integer_weights(graph.work),
+            rate=integer_weights(graph.rate),
             parts=parts,
             imbalance=imbalance,
             seed=seed,
@@ -70,7 +70,7 @@ class Metis:
             "metis",
             start=star.indptr,
             neighbours=star.indices,
-            work=np.concatenate([whole(graph.work), np.zeros(graph.nets, dtype=np.int64)]),
+            work=np.concatenate([integer_weights(graph.work), np.zeros(graph.nets, dtype=np.int64)]),
             edges=star.data,
             parts=parts,
             recursive=False,
@@ -85,13 +85,13 @@ def _star_expansion(graph: Hypergraph) -> Any:
     """Return the weighted adjacency matrix of vertices and nets."""
     from scipy.sparse import block_array, csr_array
 
-    incidence = csr_array((whole(graph.rate)[graph.net_of_pin], graph.pins, graph.start), shape=(graph.nets, graph.vertices))
+    incidence = csr_array((integer_weights(graph.rate)[graph.net_of_pin], graph.pins, graph.start), shape=(graph.nets, graph.vertices))
     adjacency = block_array([[None, incidence.T], [incidence, None]]).tocsr()
     adjacency.data = adjacency.data.astype(np.int64)
     return adjacency
 
 
-def whole(weights: Floats) -> Ints:
+def integer_weights(weights: Floats) -> Ints:
     """Return weights as integers of at least 1, scaled so that their average is :data:`UNITS`."""
     mean = float(weights.mean()) if len(weights) else 0.0
     return np.maximum(np.rint(weights * (UNITS / mean if mean > 0 else 0.0)), 1).astype(np.int64)
@@ -121,7 +121,7 @@ _MODULES: Final = {"mtkahypar": "mtkahypar", "metis": "pymetis", "snnc": ""}
 
 def partitioners() -> tuple[Partitioner, ...]:
     """Return the installed partitioners, best first."""
-    return tuple(p for p in (MtKahypar(), Metis(), OwnPartitioner()) if not _MODULES[p.name] or find_spec(_MODULES[p.name]) is not None)
+    return tuple(p for p in (MtKahypar(), Metis(), BuiltInPartitioner()) if not _MODULES[p.name] or find_spec(_MODULES[p.name]) is not None)
 
 
 def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:

@@ -39,7 +39,10 @@ def movable(program: StepProgram) -> dict[str, Shape]:
 
 
 def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
-    """Return an order for each movable input and population, with as many adjacent channels as divide their number, at most `grain`."""
+    """Return an order for each movable input and population, in which the values of several channels at one position are adjacent.
+
+    The number of these channels is the largest divisor of the number of all channels that is at most `grain`.
+    """
     return {
         id_: ChannelOrder(shape[0], math.prod(shape[1:]), max(g for g in range(1, min(grain, shape[0]) + 1) if shape[0] % g == 0))
         for id_, shape in movable(program).items()
@@ -47,14 +50,14 @@ def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
 
 
 def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Correspondence:
-    """Return `program` with the values of the inputs and populations in `chosen` (keys of :func:`movable`) in the given orders."""
+    """Return `program` with the orders `chosen` for the values of some inputs and populations, which are keys of :func:`movable`."""
     owners = _owners(program)
-    of = {buffer: chosen[owner] for buffer, owner in owners.items() if owner in chosen}
-    places = _parameter_places(program, of, chosen)
+    order_of = {buffer: chosen[owner] for buffer, owner in owners.items() if owner in chosen}
+    places = _parameter_places(program, order_of, chosen)
     parameters = {name: _reordered_parameter(p, places.get(name)) for name, p in program.parameters.items()}
     reordered = replace(
         program,
-        buffers={name: replace(buffer, order=of[name]) if name in of else buffer for name, buffer in program.buffers.items()},
+        buffers={name: replace(buffer, order=order_of[name]) if name in order_of else buffer for name, buffer in program.buffers.items()},
         parameters=parameters,
         populations=tuple(_population(p, chosen.get(p.id)) for p in program.populations),
     )
@@ -76,10 +79,11 @@ def _buffers(program: StepProgram, population: PopulationInfo) -> set[str]:
 
 
 def _owners(program: StepProgram) -> dict[str, str]:
-    found = {f"{info.id}_in": info.id for info in program.inputs}
+    """Return the input or population of each buffer."""
+    owner_of = {f"{info.id}_in": info.id for info in program.inputs}
     for population in program.populations:
-        found.update(dict.fromkeys(_buffers(program, population), population.id))
-    return found
+        owner_of.update(dict.fromkeys(_buffers(program, population), population.id))
+    return owner_of
 
 
 def _shown(program: StepProgram, buffer: str) -> bool:
@@ -87,24 +91,24 @@ def _shown(program: StepProgram, buffer: str) -> bool:
     return any(c.source_buffer == buffer for c in program.connections) or any(buffer == f"{i.id}_in" for i in program.inputs)
 
 
-def _parameter_places(program: StepProgram, of: Mapping[str, ChannelOrder], chosen: Mapping[str, ChannelOrder]) -> dict[str, Ints]:
+def _parameter_places(program: StepProgram, order_of: Mapping[str, ChannelOrder], chosen: Mapping[str, ChannelOrder]) -> dict[str, Ints]:
     """Return, for each reordered parameter, the index of each element in the author's array."""
     places: dict[str, Ints] = {}
     for op in program.forward:
-        if isinstance(op, DenseProduct) and (op.source.buffer in of or op.target in of):
+        if isinstance(op, DenseProduct) and (op.source.buffer in order_of or op.target in order_of):
             rows, columns = program.parameters[op.weight].value.shape
-            every = np.arange(rows * columns).reshape(rows, columns)
-            every = every[of[op.target].values()] if op.target in of else every
-            every = every[:, of[op.source.buffer].values()] if op.source.buffer in of else every
-            places[op.weight] = every.reshape(-1)
-        elif isinstance(op, Fill) and op.target in of:
-            places.update(_wide(program, op.biases, of[op.target]))
+            index = np.arange(rows * columns).reshape(rows, columns)
+            index = index[order_of[op.target].values()] if op.target in order_of else index
+            index = index[:, order_of[op.source.buffer].values()] if op.source.buffer in order_of else index
+            places[op.weight] = index.reshape(-1)
+        elif isinstance(op, Fill) and op.target in order_of:
+            places.update(_orders_per_neuron(program, op.biases, order_of[op.target]))
         elif isinstance(op, NeuronStep) and op.population in chosen:
-            places.update(_wide(program, op.parameters, chosen[op.population]))
+            places.update(_orders_per_neuron(program, op.parameters, chosen[op.population]))
     return places
 
 
-def _wide(program: StepProgram, names: tuple[str, ...], order: ChannelOrder) -> dict[str, Ints]:
+def _orders_per_neuron(program: StepProgram, names: tuple[str, ...], order: ChannelOrder) -> dict[str, Ints]:
     """Return the order of the values of parameters with a value for each neuron."""
     return {name: order.values() for name in names if program.parameters[name].value.size == order.channels * order.positions}
 

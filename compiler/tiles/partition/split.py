@@ -1,4 +1,7 @@
-"""Division of populations into parts, which become populations. A connection becomes one per pair of parts between which it has weights."""
+"""Division of the populations of a graph into parts, which become populations.
+
+A connection becomes one connection for each pair of parts between which it has weights.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from snnc.compiler.passes.edit import add_edge, fresh_name
 from snnc.compiler.tiles.partition.errors import UnreachedPartError
 from snnc.compiler.tiles.partition.hypergraph import Ints
 
-Between: TypeAlias = Linear | Sparse
+Connection: TypeAlias = Linear | Sparse
+"""A connection that can be divided."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +108,7 @@ class _Work:
                 self.made.state_inputs[label if part == ref.node else f"{label} part {k}"] = StateRef(part, ref.name)
 
     def add(self, name: str) -> None:
+        """Add the node `name` of the original graph, or its parts."""
         operation = self.graph.operation(name)
         match operation:
             case Population() if name in self.members:
@@ -119,6 +124,7 @@ class _Work:
                 self.made.add(name, operation)
 
     def stays(self, edge: Edge) -> bool:
+        """Return whether an edge of the original graph is also an edge of the divided one."""
         return edge.source in self.made.nx and edge.target in self.made.nx and not self.joined & {edge.source, edge.target}
 
     def _ends(self, name: str) -> tuple[tuple[Ints, ...] | None, tuple[Ints, ...] | None]:
@@ -136,8 +142,8 @@ class _Work:
         self.made.add(part, replace(operation, shape=(len(index),), parameters=parameters, initial=restricted(operation.initial)))
         self.populations[part] = ArrayPiece(whole, index)
         for name in operation.model.parameters:
-            wide = np.ndim(operation.parameters.get(name, 0.0)) > 0
-            self.parameters[f"{part}.{name}"] = ArrayPiece(f"{whole}.{name}", index if wide else np.zeros(1, np.int64))
+            per_neuron = np.ndim(operation.parameters.get(name, 0.0)) > 0
+            self.parameters[f"{part}.{name}"] = ArrayPiece(f"{whole}.{name}", index if per_neuron else np.zeros(1, np.int64))
 
     def _outputs(self, name: str, operation: Output, source: str, port: str, delay: int) -> None:
         """Add one output for each part of the population that an output records."""
@@ -148,7 +154,7 @@ class _Work:
             self.joined.add(new)
             self.outputs[new] = ArrayPiece(name, index)
 
-    def _connection(self, name: str, operation: Between) -> None:
+    def _connection(self, name: str, operation: Connection) -> None:
         """Add the pieces of a connection between all parts of its source and of its target; only the first piece per target has a bias."""
         (before,), (after,) = self.graph.incoming(name), self.graph.outgoing(name)
         sources, targets = self._ends(name)
@@ -177,7 +183,7 @@ class _Work:
                 raise UnreachedPartError(f"part {t} of {after.target!r} has the bias of {name!r} but none of its weights.")
 
 
-def _cut(operation: Between, rows: Ints | None, columns: Ints | None) -> tuple[Between, Ints] | None:
+def _cut(operation: Connection, rows: Ints | None, columns: Ints | None) -> tuple[Connection, Ints] | None:
     """Return a connection with the given rows and columns of the weight (None: all), and the indices of its elements; None if empty."""
     bias = operation.bias if operation.bias is None or rows is None else operation.bias[rows]
     if isinstance(operation, Linear):

@@ -1,6 +1,7 @@
 """Distribution of tiles to populations that minimises the time of a step: the time of its slowest tile, summed over the parts of the step.
 
-With b_p the bound on part p (forward, backward, …), every population gets the fewest tiles on which no part exceeds its bound::
+With b_p the bound on the tile cycles of part p (forward, backward, …), every population gets the fewest tiles on which no part exceeds its
+bound::
 
     min  sum_p b_p      with   sum_l tiles_l(b) <= tiles,    tiles_l(b) = min { tiles : parts_l <= b }
 
@@ -52,8 +53,8 @@ class AllocationTable:
     @cached_property
     def cycles(self) -> Floats:
         """Cycles of each allocation, summed over parts and rounded up."""
-        found: Floats = np.ceil(self.parts.sum(axis=0))
-        return found
+        total: Floats = np.ceil(self.parts.sum(axis=0))
+        return total
 
     @cached_property
     def pareto(self) -> AllocationTable:
@@ -81,7 +82,7 @@ class AllocationTable:
 
 
 def bisect(low: float, high: float, attempt: Callable[[float], T | None], most: int, close: float = 1.0) -> T | None:
-    """Return the result of `attempt` for the smallest bound with a result (not None) in [`low`, `high`], if `high` has one.
+    """Return the result of `attempt` for the smallest bound with a result (not None) in [`low`, `high`]; None if `high` has none.
 
     The search ends after `most` bisections, or if the ratio of the limits is at most `close`.
     """
@@ -90,11 +91,11 @@ def bisect(low: float, high: float, attempt: Callable[[float], T | None], most: 
         if high <= low * close:
             break
         middle = (low + high) / 2
-        found = attempt(middle)
-        if found is None:
+        result = attempt(middle)
+        if result is None:
             low = middle
         else:
-            best, high = found, middle
+            best, high = result, middle
     return best
 
 
@@ -143,16 +144,16 @@ class _ParetoAllocations:
     @classmethod
     def of(cls, ordered: Sequence[AllocationTable]) -> _ParetoAllocations:
         """Concatenate the allocations of structures."""
-        starts = np.cumsum([0, *(len(one.tiles) for one in ordered[:-1])])
-        each = [(one.tiles, one.parts, one.choice, one.width) for one in ordered]
-        tiles, parts, choice, width = (np.concatenate(found, axis=-1) for found in zip(*each, strict=True))
+        starts = np.cumsum([0, *(len(table.tiles) for table in ordered[:-1])])
+        columns = [(table.tiles, table.parts, table.choice, table.width) for table in ordered]
+        tiles, parts, choice, width = (np.concatenate(arrays, axis=-1) for arrays in zip(*columns, strict=True))
         return cls(tiles, parts, choice, width, starts)
 
     def multiples(self, ratio: Floats) -> Floats:
         """Return, for each allocation, the smallest multiple of the bounds `ratio` that the allocation satisfies."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found: Floats = np.where(self.parts > 0, self.parts / ratio[:, None], 0.0).max(axis=0)
-        return found
+            largest: Floats = np.where(self.parts > 0, self.parts / ratio[:, None], 0.0).max(axis=0)
+        return largest
 
     def fewest(self, multiples: Floats, scale: float) -> Ints | None:
         """Return the index of the first allocation of each structure with a multiple up to `scale`; None if a structure has none."""
@@ -203,5 +204,5 @@ class Balance:
 
     def _fitting(self, multiples: Floats, tiles: int, scale: float) -> Ints | None:
         """Return the allocations within the multiple `scale` of the bounds; None if the tiles do not suffice."""
-        found = self._allocations.fewest(multiples, scale)
-        return None if found is None or int(self._allocations.tiles[found] @ self._members) > tiles else found
+        rows = self._allocations.fewest(multiples, scale)
+        return None if rows is None or int(self._allocations.tiles[rows] @ self._members) > tiles else rows

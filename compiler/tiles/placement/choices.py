@@ -24,7 +24,7 @@ from snnc.compiler.tiles.schedule.buses import Bus
 
 TYPICAL_NEURONS: Final = 6
 """Number of neurons per tile at which the work of populations is compared."""
-BEFORE: Final = 12
+PERIOD: Final = 12
 """Period, in neurons, of the pattern of cycles per tile: 12 neurons are a pair of columns in each of six column groups."""
 ALIKE: Final = 0.05
 """Populations with the same structure share a table if their expected events differ by at most about this fraction."""
@@ -36,10 +36,10 @@ class Choice:
 
     cut: Cut
     """Number of replicas and division into column groups."""
-    priced: Callable[[], Floats]
+    compute_parts: Callable[[], Floats]
     """Function that computes :attr:`parts`, which are needed only for cuts that fit."""
     used: Ints
-    """Bytes on a tile with 1, 2, … neurons, monotone."""
+    """Bytes on a tile with 1, 2, … neurons, not decreasing."""
     limit: float
     """Maximum number of bytes of a tile that blocks may use."""
     neurons: int
@@ -47,18 +47,18 @@ class Choice:
 
     @cached_property
     def parts(self) -> Floats:
-        """Cycles of a step with 1, 2, … neurons on a tile, one row per part of the step, monotone."""
-        return self.priced()
+        """Tile cycles of a step with 1, 2, … neurons on a tile, not decreasing, one row per part of the step (see :func:`step_cycles`)."""
+        return self.compute_parts()
 
     @cached_property
     def cycles(self) -> Ints:
         """Cycles of a step, summed over its parts."""
-        found: Ints = np.ceil(self.parts.sum(axis=0)).astype(np.int64)
-        return found
+        total: Ints = np.ceil(self.parts.sum(axis=0)).astype(np.int64)
+        return total
 
     @cached_property
     def fit(self) -> int:
-        """Maximum number of neurons that fit into the memory of a tile."""
+        """Maximum number of neurons of a tile that fit within :attr:`limit`."""
         return int(np.searchsorted(self.used, self.limit, side="right"))
 
     def tiles(self, neurons: int) -> int:
@@ -73,13 +73,16 @@ class Choice:
 
 
 def cuts(problem: MappingProblem, layer: Layer) -> tuple[Cut, ...]:
-    """Return the ways to cut a population, the undivided batch first."""
+    """Return the ways to cut a population, those with one replica first.
+
+    With float16 deltas, which are stored for pairs of samples, all blocks have samples in pairs.
+    """
     replicas = dict.fromkeys(int(ceil_div(problem.batch, s)) for s in _sample_counts(problem.batch))
-    room, workers = problem.target.tiles_per_chip, problem.target.workers
-    found = [Cut(r, c) for r in replicas if r <= room for c in column_limits(workers) if c <= max(layer.neurons, 1)]
+    chip_tiles, workers = problem.target.tiles_per_chip, problem.target.workers
+    possible = [Cut(r, c) for r in replicas if r <= chip_tiles for c in column_limits(workers) if c <= max(layer.neurons, 1)]
     if problem.network.half_deltas:
-        return tuple(cut for cut in found if pairs_samples(problem.batch, cut.replicas))
-    return tuple(other for cut in found for other in (cut, *_unpaired(cut, problem.batch, workers)))
+        return tuple(cut for cut in possible if pairs_samples(problem.batch, cut.replicas))
+    return tuple(other for cut in possible for other in (cut, *_unpaired(cut, problem.batch, workers)))
 
 
 def pairs_samples(batch: int, replicas: int) -> bool:
@@ -126,11 +129,11 @@ def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choic
 
     Cycles are those of the block whose samples have the most events; with `even`, every sample has the mean number of events.
     """
-    found: dict[object, tuple[Choice, ...]] = {}
+    by_structure: dict[object, tuple[Choice, ...]] = {}
     for layer in problem.network.layers:
-        if (key := _structure(problem, layer)) not in found:
-            found[key] = _choices(problem, layer, even=even)
-    return tuple(found[_structure(problem, layer)] for layer in problem.network.layers)
+        if (key := _structure(problem, layer)) not in by_structure:
+            by_structure[key] = _choices(problem, layer, even=even)
+    return tuple(by_structure[_structure(problem, layer)] for layer in problem.network.layers)
 
 
 def _structure(problem: MappingProblem, layer: Layer) -> object:
@@ -141,27 +144,27 @@ def _structure(problem: MappingProblem, layer: Layer) -> object:
         (layer.neurons, parameters, layer.records, layer.gradient, layer.shown, layer.measured),
         kernel,
         tuple(problem.costs.get(f"{part}.{layer.id}") for part in PARTS),
-        tuple((_link(link), _about(problem.window_events(link))) for link in layer.incoming),
-        tuple((_link(link), problem.returns(link)) for link in layer.outgoing),
+        tuple((_link_key(link), _rounded(problem.window_events(link))) for link in layer.incoming),
+        tuple((_link_key(link), problem.returns(link)) for link in layer.outgoing),
         tuple(bus.window_bytes for bus in problem.buses_into(layer)),
         tuple(problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)),
         tuple((source.kind, source.width, problem.ring_slots(source), source in problem.windowed) for source in layer.sent),
-        tuple(_returned(problem, problem.bus_into(link)) for link in layer.incoming if problem.returns(link)),
-        tuple(_returned(problem, bus) for bus in problem.returned_buses(layer)),
+        tuple(_returned_key(problem, problem.bus_into(link)) for link in layer.incoming if problem.returns(link)),
+        tuple(_returned_key(problem, bus) for bus in problem.returned_buses(layer)),
         len(layer.adjoint_outputs),
     )
 
 
-def _returned(problem: MappingProblem, bus: Bus) -> object:
-    return bus.gradient_capacity, bus.source.width, _about(problem.support_events(bus)), _about(problem.events(bus.source))
+def _returned_key(problem: MappingProblem, bus: Bus) -> object:
+    return bus.gradient_capacity, bus.source.width, _rounded(problem.support_events(bus)), _rounded(problem.events(bus.source))
 
 
-def _about(number: float) -> int:
+def _rounded(number: float) -> int:
     """Round to logarithmic steps of :data:`ALIKE`, because counted or drawn numbers are never exactly equal."""
     return round(math.log(number) / ALIKE) if number > 0 else -(1 << 30)
 
 
-def _link(link: Link) -> object:
+def _link_key(link: Link) -> object:
     sizes = (link.dense, link.indexed, link.inputs, link.outputs, link.weight_elements, link.weight_gradient, link.input_gradient)
     return (*sizes, link.sparse_values, link.half, link.half_deltas, link.source.kind)
 
@@ -171,21 +174,21 @@ def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choi
 
     A table covers every number of neurons that the fullest tile can have if the neurons are divided evenly.
     """
-    able = cuts(problem, layer)
+    possible = cuts(problem, layer)
     largest = np.unique(ceil_div(layer.neurons, np.arange(1, layer.neurons + 1)))
     # Cycles are not monotone in the neurons, so their running maximum at each size also needs the BEFORE sizes up to it.
-    shares = np.unique(np.maximum(largest[:, None] - np.arange(BEFORE), 1))
+    shares = np.unique(np.maximum(largest[:, None] - np.arange(PERIOD), 1))
     of_neurons = np.searchsorted(shares, np.arange(1, layer.neurons + 1), side="right") - 1
     by_cut: dict[Cut, Choice] = {}
     for single in (True, False):
-        cut_list = [cut for cut in able if (cut.replicas == 1) == single]
+        cut_list = [cut for cut in possible if (cut.replicas == 1) == single]
         if not cut_list:
             continue
         table = cache(partial(_parts, problem, layer, Cuts.of(cut_list), shares, even=even))
         for row, (cut, used) in enumerate(zip(cut_list, _used(problem, layer, cut_list, shares), strict=True)):
-            priced = partial(_row, table, row, of_neurons)
-            by_cut[cut] = Choice(cut, priced, used[of_neurons], problem.target.tile_bytes, layer.neurons)
-    return tuple(by_cut[cut] for cut in able)
+            compute_parts = partial(_row, table, row, of_neurons)
+            by_cut[cut] = Choice(cut, compute_parts, used[of_neurons], problem.target.tile_bytes, layer.neurons)
+    return tuple(by_cut[cut] for cut in possible)
 
 
 def _row(table: Callable[[], Floats], row: int, of_neurons: Ints) -> Floats:
@@ -193,11 +196,12 @@ def _row(table: Callable[[], Floats], row: int, of_neurons: Ints) -> Floats:
 
 
 def _parts(problem: MappingProblem, layer: Layer, several: Cuts, neurons: Ints, *, even: bool) -> Floats:
-    """Return the cycles of a step, [parts, cuts, neurons], monotone in the neurons."""
+    """Return the tile cycles of a step, [parts, cuts, neurons], not decreasing with the number of neurons."""
     return np.maximum.accumulate(step_cycles(problem, layer, several, neurons, even=even), axis=2)
 
 
 def _used(problem: MappingProblem, layer: Layer, cut_list: Sequence[Cut], neurons: Ints) -> Ints:
+    """Return the bytes on a tile, [cuts, neurons], not decreasing with the number of neurons."""
     several = Cuts.of(cut_list)
     held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
     code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in cut_list])
@@ -222,5 +226,5 @@ class Allocation:
         return int(ceil_div(self.choice.neurons, self.width))
 
     def with_fewer(self, neurons: int) -> Allocation:
-        """Return an allocation of the same choice with at most `neurons` neurons per tile."""
+        """Return an allocation of the same choice with at most `neurons` neurons per tile, on as few tiles as possible."""
         return Allocation(self.choice, int(ceil_div(self.choice.neurons, neurons)))

@@ -2,7 +2,7 @@
 
 Consecutive populations are divided between chips such that the work is even. On each chip, populations get contiguous tile ranges such that
 the busiest tile is as fast as possible: for a bound X, each population gets the fewest tiles, over all ways to cut it, on which no tile
-needs more than X cycles per step or more bytes than it has; bisection finds the smallest X whose ranges fit.
+needs more than X cycles per step or more bytes than it has; bisection finds the smallest X for which the ranges fit on the chip.
 
 With *copies* > 1 the chips are split into that many equal groups, each with the whole network for its share of the batch. The *options*
 are the choices (:class:`~snnc.compiler.tiles.placement.choices.Choice`) of each population.
@@ -26,7 +26,7 @@ from snnc.compiler.tiles.placement.choices import Allocation, Choice
 from snnc.compiler.tiles.problem import MappingProblem
 
 ROOMY: Final = 0.3
-"""Populations that use less than this fraction of their tiles' memory get no further tiles to use less memory per tile."""
+"""Tiles that remain are given to the population with the fullest tiles only if these are filled to more than this fraction."""
 BISECTIONS: Final = 40
 """Maximum number of bisections of a bound."""
 CLOSE: Final = 1.002
@@ -147,12 +147,12 @@ def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles:
     """Return allocations with the smallest bound on the cycles of a tile, each with the fewest tiles; None if they need too many tiles."""
     tables_of_options = [tables.of(choices) for choices in {id(choices): choices for choices in options}.values()]
     members = Counter(map(id, options))
-    number = [members[id(one.choices)] for one in tables_of_options]
-    high = float(max(one.cycles.max() for one in tables_of_options))
+    number = [members[id(table.choices)] for table in tables_of_options]
+    high = float(max(table.cycles.max() for table in tables_of_options))
     best = bisect(0.0, high, partial(_within, tables_of_options, number, tiles), BISECTIONS, CLOSE)
     if best is None:
         return None
-    allocations = {id(one.choices): one.allocation(row) for one, row in zip(tables_of_options, best, strict=True)}
+    allocations = {id(table.choices): table.allocation(row) for table, row in zip(tables_of_options, best, strict=True)}
     return [allocations[id(choices)] for choices in options]
 
 
@@ -180,8 +180,8 @@ def _quicken(allocations: list[Allocation], tiles: int) -> list[Allocation]:
         used = sum(allocation.tiles for allocation in allocations)
         for part in np.argsort(-longest.max(axis=0), kind="stable"):
             worst = int(longest[:, part].argmax())
-            fewer = int(np.searchsorted(allocations[worst].choice.parts[part], longest[worst, part], side="left"))
-            more = allocations[worst].with_fewer(fewer) if fewer else None
+            fewer_neurons = int(np.searchsorted(allocations[worst].choice.parts[part], longest[worst, part], side="left"))
+            more = allocations[worst].with_fewer(fewer_neurons) if fewer_neurons else None
             if more is not None and used - allocations[worst].tiles + more.tiles <= tiles:
                 allocations[worst] = more
                 break

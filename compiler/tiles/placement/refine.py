@@ -23,7 +23,7 @@ SIMILAR: Final = 0.1
 
 
 @dataclass(frozen=True)
-class ReplicaShape:
+class PlacedShape:
     """Cut and tiles of a population in one of the groups of chips that share the batch."""
 
     cut: Cut
@@ -40,18 +40,18 @@ class ReplicaShape:
         return self.cut.replicas * self.width
 
 
-def shapes_of(problem: MappingProblem, placement: Placement) -> tuple[ReplicaShape, ...]:
+def shapes_of(problem: MappingProblem, placement: Placement) -> tuple[PlacedShape, ...]:
     """Return the shapes of all populations in a placement."""
     shapes = []
     for where in placement.ranges:
         cut = replace(where.cut, replicas=where.replicas // placement.copies)
         shapes.append(
-            ReplicaShape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip, where.starts[0] if placement.shared else None)
+            PlacedShape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip, where.starts[0] if placement.shared else None)
         )
     return tuple(shapes)
 
 
-def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, copies: int) -> Placement | None:
+def placed(problem: MappingProblem, shapes: Sequence[PlacedShape], chips: int, copies: int) -> Placement | None:
     """Place shapes consecutively from the first tile of their chip; return None if they do not fit."""
     per_chip, group = problem.target.tiles_per_chip, chips // copies * problem.target.tiles_per_chip
     batch = problem.batch // copies
@@ -76,8 +76,8 @@ def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, 
 
 
 def changes(
-    problem: MappingProblem, shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]]
-) -> Iterator[tuple[ReplicaShape, ...]]:
+    problem: MappingProblem, shapes: Sequence[PlacedShape], options: Sequence[Sequence[Choice]]
+) -> Iterator[tuple[PlacedShape, ...]]:
     """Yield changed shapes: first for families of similar populations, then for populations with the same structure, most work first."""
     classes: dict[int, list[int]] = {}
     for index, choices in enumerate(options):
@@ -90,8 +90,8 @@ def changes(
 
 
 def _changed(
-    shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]], members: Sequence[int]
-) -> Iterator[tuple[ReplicaShape, ...]]:
+    shapes: Sequence[PlacedShape], options: Sequence[Sequence[Choice]], members: Sequence[int]
+) -> Iterator[tuple[PlacedShape, ...]]:
     """Yield shapes in which `members` have the same new cut and number of neurons per tile, or their old shape if that is impossible."""
     for choice, width in _moves(shapes[members[0]], options[members[0]]):
         neurons, changed = int(ceil_div(choice.neurons, width)), list(shapes)
@@ -117,7 +117,7 @@ def _similar(problem: MappingProblem, one: int, other: int) -> bool:
     return a.kernel.states == b.kernel.states and abs(a.neurons - b.neurons) <= SIMILAR * a.neurons
 
 
-def _moves(shape: ReplicaShape, choices: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
+def _moves(shape: PlacedShape, choices: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
     """Yield choices and widths with other numbers of neurons per tile, other column groups, and fewer or more replicas."""
     by_cut = {choice.cut: choice for choice in sorted(choices, key=lambda choice: (choice.cut.columns, not choice.cut.paired))}
     replicas = sorted({choice.cut.replicas for choice in choices})

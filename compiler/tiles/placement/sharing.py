@@ -1,7 +1,7 @@
 """Populations that share tiles: each is placed on a run of tiles, and runs may overlap (docs/decisions/0008-indexed-connections.md).
 
 A superstep waits for its busiest tile, and different populations are busy in different supersteps. From each of two start placements,
-one population at a time gets a different cut, width or position, as long as this lowers the cost::
+one population at a time gets a different cut, width (number of tiles) or position, as long as this lowers the cost::
 
     sum over parts p of the step of  ( mean over tiles of ( cycles of part p on a tile )^n )^(1/n)
 
@@ -30,19 +30,19 @@ POWERS: Final = (2, 3, 4)
 """Base-2 logarithms of the exponents n; a power is computed by repeated squaring."""
 ROUNDS: Final = 3
 """Maximum number of rounds over all populations for each exponent."""
-MOST: Final = 40
+COARSE: Final = 40
 """Maximum number of evenly spaced allocations of a population that are tried first; those near the best follow, at smaller spacings."""
-BESIDE: Final = 2
+NEIGHBOURS: Final = 2
 """Number of allocations tried on either side of the best one each time the spacing is halved."""
-WORTH: Final = 0.9999
-"""A population changes only to an allocation that costs less than this fraction of the present one."""
-SURELY: Final = 1 - 1e-9
+IMPROVEMENT: Final = 0.9999
+"""A population changes only to an allocation that costs less than this fraction of the present cost."""
+ROUNDING_MARGIN: Final = 1 - 1e-9
 """Factor that keeps a bound valid despite rounding."""
-PLACES: Final = 24
+FIRST_TILES: Final = 24
 """Number of first tiles that are tried, evenly spaced over a chip; the last one on which the population fits is tried as well."""
 REPLICAS: Final = 1
 """Placements in which all populations have one cut and begin at the first tile are tried for this many of the largest replica counts."""
-LAYERS: Final = 24
+MAX_POPULATIONS: Final = 24
 """Maximum number of populations for which the search runs; with more, it would take many seconds on a laptop."""
 
 
@@ -52,14 +52,16 @@ class _LoadedAllocation(Allocation):
 
     @cached_property
     def busiest(self) -> Floats:
+        """Cycles of each part on a tile with the larger number of neurons."""
         return self.choice.parts[:, self.neurons - 1]
 
     @property
     def larger(self) -> int:
+        """Number of tiles of a replica that have one neuron more than the others."""
         return self.choice.neurons % self.width
 
     @cached_property
-    def two(self) -> Floats:
+    def by_size(self) -> Floats:
         """Cycles of each part, and bytes, on a tile with the smaller and with the larger number of neurons: [parts + 1, 2]."""
         neurons = np.array([self.choice.neurons // self.width, self.neurons]) - 1
         return np.concatenate([self.choice.parts[:, neurons], self.choice.used[None, neurons]])
@@ -68,7 +70,7 @@ class _LoadedAllocation(Allocation):
     def load(self) -> Floats:
         """Cycles of each part, and bytes, on every tile: [parts + 1, tiles]."""
         more = (np.arange(self.width) < self.larger).astype(np.int64)
-        return np.tile(self.two[:, more], self.choice.cut.replicas)
+        return np.tile(self.by_size[:, more], self.choice.cut.replicas)
 
 
 _Placed: TypeAlias = tuple[_LoadedAllocation, int]
@@ -80,17 +82,17 @@ def sharing_tiles(
 ) -> list[Placement]:
     """Return placements in which populations share tiles; arguments as for :func:`snnc.compiler.tiles.placement.placement.placements`.
 
-    The result is empty if a group has several chips, if the network has more than :data:`LAYERS` populations or more than the target has
-    tiles, or if a population fits on no chip. The best placement of `separate`, on separate tiles, is one start of the search.
+    The result is empty if a group has several chips, if the network has more populations than :data:`MAX_POPULATIONS` or than the target
+    has tiles, or if a population fits on no chip. The best placement of `separate`, on separate tiles, is one start of the search.
     """
-    if chips != copies or problem.target.tiles < len(options) or len(options) > LAYERS:
+    if chips != copies or problem.target.tiles < len(options) or len(options) > MAX_POPULATIONS:
         return []
     tiles = problem.target.tiles_per_chip
     allocations = [_allocations(choices, tiles) for choices in options]
     if not all(allocations):
         return []
     limit = min(choices[0].limit for choices in options)
-    places = np.unique(np.linspace(0, tiles, PLACES, endpoint=False).astype(np.int64))
+    places = np.unique(np.linspace(0, tiles, FIRST_TILES, endpoint=False).astype(np.int64))
     shared = []
     for start in _starts(options, allocations, separate, copies):
         for order in (range(len(allocations)), range(len(allocations) - 1, -1, -1)):
@@ -175,14 +177,14 @@ class _Descent:
                     break
 
     def _improve(self, index: int, power: int) -> None:
-        """Give one population its best allocation and place, unless this saves too little (:data:`WORTH`); keep all others."""
+        """Give one population its best allocation and place, unless this saves too little (:data:`IMPROVEMENT`); keep all others."""
         present, at = self.state[index]
         others = self.total.copy()
         others[:, at : at + present.tiles] -= present.load
         costs = _Costs(others, self.scale, power, self.limit)
         present_cost = float(costs.at(present, np.array([at]))[0])
         best, (allocation, place) = self._best_allocation(self.allocations[index], costs)
-        if best >= present_cost * WORTH:
+        if best >= present_cost * IMPROVEMENT:
             allocation, place = present, at
         self.state[index] = allocation, place
         others[:, place : place + allocation.tiles] += allocation.load
@@ -203,18 +205,18 @@ class _Descent:
                 least = min(least, best_places[n][0])
             return min(numbers, key=lambda n: best_places[n][0])
 
-        step = 1 << max(0, math.ceil(math.log2(len(allocations) / MOST)))
+        step = 1 << max(0, math.ceil(math.log2(len(allocations) / COARSE)))
         best = best_of(range(0, len(allocations), step))
         while step > 1:
             step //= 2
-            best = best_of([n for n in range(best - BESIDE * step, best + BESIDE * step + 1, step) if 0 <= n < len(allocations)])
+            best = best_of([n for n in range(best - NEIGHBOURS * step, best + NEIGHBOURS * step + 1, step) if 0 <= n < len(allocations)])
         cost, place = best_places[best]
         return cost, (allocations[best], place)
 
     def _best_place(self, allocation: _LoadedAllocation, costs: _Costs) -> tuple[float, int]:
         places = np.append(self.places[self.places <= self.tiles - allocation.tiles], self.tiles - allocation.tiles)
-        found = costs.at(allocation, places)
-        return float(found.min()), int(places[found.argmin()])
+        cost_at = costs.at(allocation, places)
+        return float(cost_at.min()), int(places[cost_at.argmin()])
 
 
 class _Costs:
@@ -232,11 +234,11 @@ class _Costs:
             runs = places[:, None] + allocation.width * np.arange(allocation.choice.cut.replicas)
             here = here + _between(self._with(allocation, 1) - fewer, runs, allocation.larger).sum(axis=2)
         outside = self._sums[:, -1:] - (self._sums[:, places + allocation.tiles] - self._sums[:, places])
-        found = self._mean(np.maximum(here + outside, 0.0))
-        if self.others[-1].max() + allocation.two[-1].max() > self.limit:
-            held = np.lib.stride_tricks.sliding_window_view(self.others[-1], allocation.tiles)[places] + allocation.load[-1]
-            found = np.where(held.max(axis=1) <= self.limit, found, np.inf)
-        return found
+        cost = self._mean(np.maximum(here + outside, 0.0))
+        if self.others[-1].max() + allocation.by_size[-1].max() > self.limit:
+            bytes_used = np.lib.stride_tricks.sliding_window_view(self.others[-1], allocation.tiles)[places] + allocation.load[-1]
+            cost = np.where(bytes_used.max(axis=1) <= self.limit, cost, np.inf)
+        return cost
 
     def least(self, allocations: Sequence[_LoadedAllocation]) -> Floats:
         """Return a lower bound on each allocation's cost.
@@ -244,11 +246,12 @@ class _Costs:
         The bound assumes, in every part, the tiles with the least load of other populations, and the smaller number of neurons on each.
         """
         ordered, number = self._ordered
-        two = np.stack([allocation.two[:-1, 0] for allocation in allocations], axis=1)
+        added = np.stack([allocation.by_size[:-1, 0] for allocation in allocations], axis=1)
         tiles = np.array([allocation.tiles for allocation in allocations])
         filled = np.clip(tiles - (np.cumsum(number, axis=1) - number)[:, :, None], 0, number[:, :, None])
-        alone, both = (_power(values / self.scale, self.power) for values in (ordered[:, :, None], ordered[:, :, None] + two[:, None]))
-        return SURELY * self._mean((filled * both + (number[:, :, None] - filled) * alone).sum(axis=1))
+        before = ordered[:, :, None]
+        unused, used = (_power(load / self.scale, self.power) for load in (before, before + added[:, None]))
+        return ROUNDING_MARGIN * self._mean((filled * used + (number[:, :, None] - filled) * unused).sum(axis=1))
 
     @cached_property
     def _ordered(self) -> tuple[Floats, Ints]:
@@ -261,12 +264,12 @@ class _Costs:
 
     def _with(self, allocation: _LoadedAllocation, more: int) -> Floats:
         """Return the power of every tile's load with the smaller (`more` 0) or larger (1) number of neurons: [parts, tiles]."""
-        return _power((self.others[:-1] + allocation.two[:-1, more : more + 1]) / self.scale, self.power)
+        return _power((self.others[:-1] + allocation.by_size[:-1, more : more + 1]) / self.scale, self.power)
 
     def _mean(self, sums: Floats) -> Floats:
         """Return the cost, given sums of powers over all tiles, [parts, ...]."""
-        found: Floats = ((sums / self.others.shape[1]) ** (0.5**self.power)).sum(axis=0)
-        return found
+        cost: Floats = ((sums / self.others.shape[1]) ** (0.5**self.power)).sum(axis=0)
+        return cost
 
 
 def _between(values: Floats, first: Ints, number: int) -> Floats:
@@ -277,9 +280,9 @@ def _between(values: Floats, first: Ints, number: int) -> Floats:
 
 def _sums(values: Floats) -> Floats:
     """Return the sums of the first 0, 1, … values of each row."""
-    found: Floats = np.zeros((len(values), values.shape[1] + 1))
-    np.cumsum(values, axis=1, out=found[:, 1:])
-    return found
+    sums: Floats = np.zeros((len(values), values.shape[1] + 1))
+    np.cumsum(values, axis=1, out=sums[:, 1:])
+    return sums
 
 
 def _power(values: Floats, power: int) -> Floats:

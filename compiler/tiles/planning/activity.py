@@ -44,8 +44,8 @@ class Activity:
     @property
     def measured(self) -> dict[str, Any]:
         """Keyword arguments of :func:`snnc.compiler.tiles.make_plan`: the statistics other than :attr:`mean` and the peaks."""
-        found = (self.rates, self.support, self.counts, self.support_counts, self.patterns)
-        return dict(zip(("rates", "support", "counts", "support_counts", "patterns"), found, strict=True))
+        values = (self.rates, self.support, self.counts, self.support_counts, self.patterns)
+        return dict(zip(("rates", "support", "counts", "support_counts", "patterns"), values, strict=True))
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
         """Return window capacities: one more than 125 % of the spikes in the busiest measured step, rounded up (:data:`GRAIN`)."""

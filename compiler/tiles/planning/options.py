@@ -1,4 +1,4 @@
-"""Options of a plan."""
+"""Options that a caller of the planner chooses, from the batch size to the number of parts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from snnc.compiler.lowering.halves import halves_of, rounding_of
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
 DEFAULT_BATCH: Final = 32
+"""Number of samples per run or update if the caller chooses none."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Choice of the order of neurons in populations with channels: the order with the fastest predicted plan."""
+"""Choice of the order of neurons in populations with channels (as of a convolution): the order with the fastest predicted plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from snnc.compiler.tiles.planning.parting import Mapped, Mapper, worth_planning
 from snnc.compiler.tiles.search.quick_estimates import Clocks
 
 GRAINS: Final = (8, 1 << 30)
-"""Maximum number of channels whose values at one position are adjacent. Each number gives an order to try besides the author's."""
+"""Maximum number of channels whose values at one position are adjacent; the last number stands for all channels. Each gives an order to
+try besides the author's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +39,11 @@ class Common:
 
     def variants(self, program: StepProgram) -> Mapping[str, ChannelOrders | None]:
         """Return the orders to try for a program, by name; "" is the author's order."""
-        of_program = next((variants for one, variants in self._variants if one is program), None)
-        if of_program is None:
-            of_program = _variants(program)
-            self._variants.append((program, of_program))
-        return of_program
+        known = next((variants for other, variants in self._variants if other is program), None)
+        if known is None:
+            known = _variants(program)
+            self._variants.append((program, known))
+        return known
 
 
 def _variants(program: StepProgram) -> Mapping[str, ChannelOrders | None]:
@@ -63,7 +64,7 @@ def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None, 
         with suppress(TooBigError):
             estimates.append((_plan(program, mapper, activity, variant, quick=True).cycles, variant))
     worth = worth_planning(estimates) or [None]
-    return min((Mapped(_plan(program, mapper, activity, variant), variant) for variant in worth), key=lambda found: found.plan.cycles)
+    return min((Mapped(_plan(program, mapper, activity, variant), variant) for variant in worth), key=lambda mapped: mapped.plan.cycles)
 
 
 def _plan(program: StepProgram, mapper: Mapper, activity: Activity | None, variant: ChannelOrders | None, *, quick: bool = False) -> Plan:

@@ -22,6 +22,7 @@ from snnc.compiler.tiles.partition.errors import PartsError, UnreachedPartError
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph
 from snnc.compiler.tiles.partition.partitioners import Partitioner, partitioner
 from snnc.compiler.tiles.planning.activity import Activity
+from snnc.compiler.tiles.schedule.buses import ASSUMED_ACTIVITY
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs
 
 IMBALANCE: Final = 0.05
@@ -29,10 +30,9 @@ IMBALANCE: Final = 0.05
 MIN_NEURONS: Final = 48
 """Minimum mean number of neurons in a part, so that a part fills several tiles."""
 MAX_PARTS: Final = 32
+"""Maximum number of parts, unless the user requests more."""
 MAX_CONNECTIONS: Final = 128
 """Maximum number of connections after the cut: each costs planning time, and code on every tile that it reaches."""
-ASSUMED: Final = 0.05
-"""Assumed spikes per neuron and step without measurements, as in :mod:`snnc.compiler.tiles.schedule.buses`."""
 Variant = TypeVar("Variant")
 PLANNED: Final = 2
 """Maximum number of variants planned in full: those with the fastest quick estimates."""
@@ -126,7 +126,7 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
             return np.maximum(activity.rates[buffer], 1e-4)
         if buffer in activity.mean:
             return activity.mean[buffer]
-    return ASSUMED if spiking else 1.0
+    return ASSUMED_ACTIVITY if spiking else 1.0
 
 
 def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
@@ -145,7 +145,7 @@ def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: in
     if wanted == 1 or parter.candidates is None:
         return Mapped(whole())
     worth = worth_planning(_quick_estimates(parter, mapper, chips))
-    return min((Mapped(whole()) if p is None else _map(parter, mapper, p) for p in worth or [None]), key=lambda found: found.plan.cycles)
+    return min((Mapped(whole()) if p is None else _map(parter, mapper, p) for p in worth or [None]), key=lambda mapped: mapped.plan.cycles)
 
 
 def worth_planning(estimates: Iterable[tuple[float, Variant]]) -> list[Variant]:
@@ -172,14 +172,14 @@ def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> 
         except TooBigError:
             return math.inf, parts
 
-    best = min(map(estimate, (None, *_evenly_ordered(parter))), key=lambda found: found[0])
+    best = min(map(estimate, (None, *_evenly_ordered(parter))), key=lambda estimated: estimated[0])
     yield best
     for number, parts in enumerate(_candidate_parts(parter, chips)):
-        found = estimate(parts)
-        yield found
-        if number and best[0] <= found[0] < math.inf:
+        estimated = estimate(parts)
+        yield estimated
+        if number and best[0] <= estimated[0] < math.inf:
             return  # more parts will be slower; a first estimate alone would not show that
-        best = min(best, found, key=lambda some: some[0])
+        best = min(best, estimated, key=lambda each: each[0])
 
 
 def _evenly_ordered(parter: NetworkPartitioner) -> Iterator[Parts]:
@@ -194,9 +194,8 @@ def _map(parter: NetworkPartitioner, mapper: Mapper, parts: Parts) -> Mapped:
 
 def _candidate_parts(parter: NetworkPartitioner, chips: int) -> Iterator[Parts]:
     """Yield the network in as many parts as chips, and in two, four, … parts, in ascending order."""
-    found = parter.candidates
-    assert found is not None
-    most = min(MAX_PARTS, found.neurons // MIN_NEURONS)
+    assert parter.candidates is not None
+    most = min(MAX_PARTS, parter.candidates.neurons // MIN_NEURONS)
     for number in sorted({chips, *(1 << k for k in range(1, MAX_PARTS.bit_length()))}):
         if not 2 <= number <= most:
             continue
@@ -225,20 +224,20 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
     peak: dict[str, int] = {}
     support_peak: dict[str, int] = {}
     for buffer, place in parts.between.buffers.items():
-        of, index = place.whole, slice(None) if place.index is None else place.index
-        if of not in activity.mean:
+        whole_name, index = place.whole, slice(None) if place.index is None else place.index
+        if whole_name not in activity.mean:
             continue
-        mean[buffer], share = activity.mean[of], 1.0
-        if of in activity.rates:
-            rates[buffer] = activity.rates[of][index]
+        mean[buffer], share = activity.mean[whole_name], 1.0
+        if whole_name in activity.rates:
+            rates[buffer] = activity.rates[whole_name][index]
             mean[buffer] = float(rates[buffer].mean())
-            share = float(rates[buffer].sum() / max(activity.rates[of].sum(), 1e-30))
-        if of in activity.support:
-            support[buffer] = activity.support[of]
+            share = float(rates[buffer].sum() / max(activity.rates[whole_name].sum(), 1e-30))
+        if whole_name in activity.support:
+            support[buffer] = activity.support[whole_name]
         width = math.prod(parts.between.split.buffers[buffer].shape)
         for whole_peak, part_peak in ((activity.peak, peak), (activity.support_peak, support_peak)):
-            if of in whole_peak:
-                part_peak[buffer] = _peak(whole_peak[of], share, width)
+            if whole_name in whole_peak:
+                part_peak[buffer] = _peak(whole_peak[whole_name], share, width)
     counts = _counts_of_parts(parts, activity.counts, activity.rates)
     return Activity(mean, peak, activity.source, support, support_peak, rates, counts, _counts_of_parts(parts, activity.support_counts, {}))
 
@@ -246,11 +245,11 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
 def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[str, Array]) -> dict[str, Array]:
     """Distribute counts of whole buffers, [steps, samples], randomly over their parts, in proportion to the mean activity of the parts."""
     random, of_parts = np.random.default_rng(0), {}
-    for of, counted in counts.items():
-        places = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
+    for whole_name, counted in counts.items():
+        places = {name: place.index for name, place in parts.between.buffers.items() if place.whole == whole_name}
         cut = {name: index for name, index in places.items() if index is not None}
         of_parts.update({name: counted for name in places if name not in cut})
-        rate = np.asarray(rates.get(of, np.ones(math.prod(parts.between.whole.buffers[of].shape))), dtype=np.float64)
+        rate = np.asarray(rates.get(whole_name, np.ones(math.prod(parts.between.whole.buffers[whole_name].shape))), dtype=np.float64)
         share = np.array([rate[index].sum() for index in cut.values()]) / max(rate.sum(), 1e-30)
         share = share / max(share.sum(), 1.0)  # rounding may make the sum exceed 1
         drawn = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # last: neurons that no part sends
@@ -258,7 +257,7 @@ def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[s
     return of_parts
 
 
-def _peak(whole: int, share: float, width: int) -> int:
-    """Return the peak of a part, given the peak `whole` of its population: a Poisson mean plus three standard deviations."""
-    some = whole * share
-    return min(width, whole, math.ceil(some + 3 * math.sqrt(some) * (share < 1)))
+def _peak(peak: int, share: float, width: int) -> int:
+    """Return the peak of a part, given the peak `peak` of its population: a Poisson mean plus three standard deviations."""
+    mean = peak * share
+    return min(width, peak, math.ceil(mean + 3 * math.sqrt(mean) * (share < 1)))

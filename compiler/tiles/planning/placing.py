@@ -1,4 +1,4 @@
-"""Search for the fastest plan of a program on a machine: original, divided into parts, or with reordered neurons."""
+"""Search for the fastest plan of a network on a machine: in its original form, cut into parts, or with reordered neurons."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def map_graph(
     with suppress(TooBigError):
         estimate = map_program(program, chosen, activity, machine=machine, chips=1, quick=True)
         if estimate.cycles <= IN_REACH * fastest.plan.cycles:
-            return min(fastest, mapped(chips=1), key=lambda some: some.plan.cycles)
+            return min(fastest, mapped(chips=1), key=lambda candidate: candidate.plan.cycles)
     return fastest
 
 
@@ -71,14 +71,18 @@ def _map_graph(
     chips: int | None,
     common: Common,
 ) -> Mapped:
-    """Map a program as given, or in the order of channels or cut into the parts that make it fastest."""
-    given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, estimates=QuickEstimates(common.clocks))
+    """Map a program in its original form, in another order of channels, or cut into parts, whichever is fastest.
+
+    Only the original form is mapped for a baseline, for an embedded program and in mode "drop".
+    """
+    estimates = QuickEstimates(common.clocks)
+    map_variant = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, estimates=estimates)
     # An embedded program keeps the author's order of neurons. In mode "drop", order and parts determine which spikes are dropped.
     if strategy != "snnc" or chosen.embedded or chosen.mode == "drop":
-        return Mapped(given(program, activity=activity))
+        return Mapped(map_variant(program, activity=activity))
 
-    def mapper(variant: StepProgram, spikes: Activity | None, quick: bool = False) -> Plan:
-        return given(variant, activity=spikes, quick=quick)
+    def mapper(variant: StepProgram, activity: Activity | None, quick: bool = False) -> Plan:
+        return map_variant(variant, activity=activity, quick=quick)
 
     if (chosen.parts or 1) == 1 and not any(graph.of_type(Sparse)):
         return map_orders(program, mapper, activity, common)
@@ -96,18 +100,31 @@ def map_program(
     quick: bool = False,
     estimates: QuickEstimates | None = None,
 ) -> Plan:
-    """Map a lowered program; with measured events, choose the faster of full windows and windows for the measured numbers of events.
+    """Map a lowered program; with measured spikes, choose the faster of full windows and windows for the measured numbers of spikes.
+
+    In mode "drop", windows of the backward pass are always full.
 
     `strategy`, `chips`, `quick` and `estimates` are those of :func:`~snnc.compiler.tiles.make_plan`.
     """
-    steps, size = program.steps, chosen.batch or DEFAULT_BATCH
+    steps = program.steps
     assert steps is not None, "callers check the number of steps"
-    given = partial(make_plan, program, machine, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
-    given = partial(given, operation=chosen.operation)
     # A custom operation stores its data on its tiles only.
     streaming = "off" if chosen.embedded and chosen.streaming == "auto" else chosen.streaming
-    make = partial(given, recompute=chosen.recompute, streaming=streaming, estimates=estimates)
-    make = partial(make, quick=quick)
+    make = partial(
+        make_plan,
+        program,
+        machine,
+        steps=steps,
+        batch=chosen.batch or DEFAULT_BATCH,
+        mode=chosen.mode,
+        recompute=chosen.recompute,
+        streaming=streaming,
+        chips=chips,
+        strategy=strategy,
+        quick=quick,
+        estimates=estimates,
+        operation=chosen.operation,
+    )
     drops = chosen.mode == "drop"
     if drops and describe(program).windowed:
         # The gradient of dropped spikes must not depend on which form of gradients is faster.
@@ -133,8 +150,8 @@ def map_program(
         }
         for capacity, entries in itertools.product(forward, backward)
     ]
-    seen = partial(make, activity=activity.mean, activity_source=activity.source, **activity.measured)
-    return seen(**_fastest_capacities(seen, candidates))
+    make = partial(make, activity=activity.mean, activity_source=activity.source, **activity.measured)
+    return make(**_fastest_capacities(make, candidates))
 
 
 def _requested_capacity(program: StepProgram, chosen: PlanOptions) -> int | Mapping[str, int] | None:
@@ -152,8 +169,8 @@ def _requested_capacity(program: StepProgram, chosen: PlanOptions) -> int | Mapp
 
 def _fastest_capacities(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the candidate with the fastest plan before local search; the last one if none fits."""
-    found: list[tuple[float, int]] = []
+    plans: list[tuple[float, int]] = []
     for index, capacities in enumerate(candidates) if len(candidates) > 1 else ():
         with suppress(TooBigError):
-            found.append((make(**{**capacities, "effort": 0}).cycles, index))
-    return candidates[min(found, default=(0.0, -1))[1]]
+            plans.append((make(**{**capacities, "effort": 0}).cycles, index))
+    return candidates[min(plans, default=(0.0, -1))[1]]

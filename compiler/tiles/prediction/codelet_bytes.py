@@ -43,6 +43,7 @@ from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 WORD: Final = 4
+"""Bytes of a field of a vertex."""
 Codelets: TypeAlias = tuple[tuple[VertexSpec, int], ...]
 LISTED: Final = 1
 """Number of words of a vertex in addition to its fields: its entry in the compute set's list."""
@@ -50,7 +51,7 @@ LISTED: Final = 1
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """Vertices of one class: `number` on each of `tiles` (a tile may occur several times), with `fields` fields each."""
+    """Vertices of the class `key`: `number` on each of `tiles` (a tile may occur several times), with `fields` fields each."""
 
     key: Hashable
     cost: CodeletCost
@@ -111,6 +112,7 @@ def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...
 
 
 def _structure(layer: Layer) -> Hashable:
+    """Return the properties of a population that its printed code depends on, besides costs and fields."""
     # Tables of an indexed connection: rows, places, starts, and lengths if runs are longer than one.
     tables = [0 if link.indexed is None else 3 + (link.indexed.map.length > 1) for link in layer.incoming]
     links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, n) for link, n in zip(layer.incoming, tables, strict=True))
@@ -124,7 +126,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
     groups, rows = column_groups(where.tile_neurons, where.columns), learned_parameters(layer)
     updates = _update(problem)
     if rows:
-        halves = sum(found.half for found in rows) if problem.network.rounding is not None else 0
+        halves = sum(parameter.half for parameter in rows) if problem.network.rounding is not None else 0
         if halves:
             yield Use.of(_update(problem, half=True), where.tiles, halves * groups)
         if len(rows) > halves:

@@ -63,8 +63,8 @@ class MemoryUse:
     @cached_property
     def peaks(self) -> Ints:
         """Maximum number of live bytes on each tile."""
-        found: Ints = self.over_time.max(axis=0)
-        return found
+        maximum: Ints = self.over_time.max(axis=0)
+        return maximum
 
     @property
     def largest(self) -> int:
@@ -93,32 +93,32 @@ class MemoryUse:
     def at_peak(self) -> dict[str, Ints]:
         """Bytes on each tile at its peak, by category; they add up to :attr:`peaks`."""
         when = self.over_time.argmax(axis=0)
-        found = {name: np.zeros(len(when), dtype=np.int64) for name in CATEGORIES}
+        by_category = {name: np.zeros(len(when), dtype=np.int64) for name in CATEGORIES}
         for (category, life), size in self.held.items():
-            found[category] += size * np.array([stage in LIVES[life] for stage in self.stages])[when]
-        found["exchange"] += np.stack([buffers for _, _, buffers in self.steps])[when, np.arange(len(when))]
-        return found
+            by_category[category] += size * np.array([stage in LIVES[life] for stage in self.stages])[when]
+        by_category["exchange"] += np.stack([buffers for _, _, buffers in self.steps])[when, np.arange(len(when))]
+        return by_category
 
     @property
     def unshared(self) -> Ints:
         """Bytes of each tile without memory sharing: all variables, and the largest exchange buffers."""
-        found: Ints = sum(self.held.values(), start=np.int64(0)) + np.max([buffers for _, _, buffers in self.steps], axis=0)
-        return found
+        total: Ints = sum(self.held.values(), start=np.int64(0)) + np.max([buffers for _, _, buffers in self.steps], axis=0)
+        return total
 
     def phases(self) -> Iterator[MemoryPhase]:
         """Yield the bytes of :attr:`tile`, and of all tiles, in every superstep."""
         for (name, part, buffers), stage in zip(self.steps, self.stages, strict=True):
-            one, every = dict.fromkeys(CATEGORIES, 0), dict.fromkeys(CATEGORIES, 0)
+            fullest, all_tiles = dict.fromkeys(CATEGORIES, 0), dict.fromkeys(CATEGORIES, 0)
             for (category, life), size in self.held.items():
                 if stage in LIVES[life]:
-                    one[category] += int(size[self.tile])
-                    every[category] += int(size.sum())
-            one["exchange"], every["exchange"] = int(buffers[self.tile]), int(buffers.sum())
-            yield MemoryPhase(name, part, one, every)
+                    fullest[category] += int(size[self.tile])
+                    all_tiles[category] += int(size.sum())
+            fullest["exchange"], all_tiles["exchange"] = int(buffers[self.tile]), int(buffers.sum())
+            yield MemoryPhase(name, part, fullest, all_tiles)
 
 
 def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
-    """Return the predicted contents of every tile in the supersteps `steps`; the code includes the exchange code of these supersteps."""
+    """Return the predicted contents of every tile in the supersteps `steps`, including the code of their exchanges."""
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {}
 
@@ -130,10 +130,10 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     for layer in problem.network.layers:
         where = layout.ranges[layer.id]
         used[where.tiles] = True
-        for kept, size in _block_bytes(layout, layer, where).items():
-            add(kept, where.tiles, size)
-    for kept, tiles, size in _owned(layout):
-        add(kept, tiles, size)
+        for key, size in _block_bytes(layout, layer, where).items():
+            add(key, where.tiles, size)
+    for key, tiles, size in _owned(layout):
+        add(key, tiles, size)
     if problem.network.square:
         add(("optimiser", "always"), np.arange(problem.target.tiles), norm_bytes(layout, squared_shares(layout)))
     for _, packing in packings(layout):
@@ -152,7 +152,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     used[losses] = True
     for life, per_sample in _loss_bytes(problem).items():
         add(("records", life), losses, np.full(len(losses), per_sample))
-    fragments = np.sum([traffic.fragments for step in steps if not step.again for traffic in (step.traffic, *step.after)], axis=0)
+    fragments = np.sum([traffic.fragments for step in steps if not step.repeats for traffic in (step.traffic, *step.after)], axis=0)
     fragments = fragments + sum(step.row.fragments for step in steps if step.row is not None)
     fragments = fragments + fragments_without_runs(layout)
     code, vertices = codelet_bytes(layout)
@@ -179,16 +179,16 @@ def _buffers(step: SuperstepDraft) -> Ints:
 
 def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
     """Yield the bytes that owners store for weights of indexed connections."""
-    for one in layout.copied if layout.exact else ():
-        size = FLOAT * one.owners.count
-        numbers = owned_numbers(layout.problem, 1, int(one.link.weight_gradient))
-        yield from ((kept, one.owners.tile, number * size) for kept, number in numbers.items())
-        if one.link.half:
+    for connection in layout.copied if layout.exact else ():
+        size = FLOAT * connection.owners.count
+        numbers = owned_numbers(layout.problem, 1, int(connection.link.weight_gradient))
+        yield from ((key, connection.owners.tile, number * size) for key, number in numbers.items())
+        if connection.link.half:
             # Two weights share a word; an odd number is padded.
-            words = FLOAT * ceil_div(one.owners.count, 2) - size
-            yield ("weights", "always"), one.owners.tile, words * one.halves
-            if layout.problem.network.rounding == "master" and one.link.weight_gradient:
-                yield ("optimiser", "always"), one.owners.tile, size * (one.halves & one.owners.learned)
+            words = FLOAT * ceil_div(connection.owners.count, 2) - size
+            yield ("weights", "always"), connection.owners.tile, words * connection.halves
+            if layout.problem.network.rounding == "master" and connection.link.weight_gradient:
+                yield ("optimiser", "always"), connection.owners.tile, size * (connection.halves & connection.owners.learned)
 
 
 def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
@@ -214,8 +214,8 @@ def bytes_before_pricing(layout: Layout) -> int:
     held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:
         where = layout.ranges[layer.id]
-        for kept, size in estimated_bytes(problem, layer, where).items():
-            held.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64))[where.tiles] += size
+        for key, size in estimated_bytes(problem, layer, where).items():
+            held.setdefault(key, np.zeros(problem.target.tiles, dtype=np.int64))[where.tiles] += size
     for source, relays in layout.relays.items():
         for life, each in problem.store_lives[source].items():
             stored = held.setdefault(("relays", life), np.zeros(problem.target.tiles, dtype=np.int64))

@@ -39,9 +39,9 @@ def moments_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 def runs_of_parts(problem: MappingProblem) -> Mapping[str, int]:
     """Return how often an update runs each part of a training step."""
     passes, operation = problem.network.passes, problem.network.operation
-    again = passes * problem.repeats_forward
-    loss = 1 if operation else 1 + again
-    return {"forward": 1 + passes + again + operation, "loss": loss, "recompute": 1 + passes, "backward": 1 + passes, "update": 1}
+    repeated = passes * problem.repeats_forward
+    loss = 1 if operation else 1 + repeated
+    return {"forward": 1 + passes + repeated + operation, "loss": loss, "recompute": 1 + passes, "backward": 1 + passes, "update": 1}
 
 
 def in_passes(problem: MappingProblem, steps: Sequence[SuperstepDraft]) -> tuple[SuperstepDraft, ...]:

@@ -1,4 +1,4 @@
-"""Predicted cycles of every superstep: compute on the busiest tile, the barrier, and the exchange of the busiest tile.
+"""Supersteps of a training step in order, and their predicted cycles: compute and exchange of the busiest tile, and the barrier.
 
 Relays are tiles that store the spikes or values of a source, and send those of one step as a window to the blocks that read them.
 docs/decisions/0001-poplar-program.md defines the supersteps.
@@ -46,7 +46,7 @@ from snnc.compiler.tiles.relays.relay_workers import bits_cycles
 from snnc.compiler.tiles.schedule.timeline import Sums
 from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
 from snnc.compiler.tiles.supersteps.block_work import add_blocks, round_load
-from snnc.compiler.tiles.supersteps.relay_load import add_relays, clocked, relay_load
+from snnc.compiler.tiles.supersteps.relay_load import add_relays, clock_load, relay_load
 from snnc.compiler.tiles.supersteps.streaming import row_copy
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, answer, count_down, known, most, most_of_workers
@@ -99,7 +99,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
-    neurons = clocked(layout)
+    neurons = clock_load(layout)
     add_blocks(layout, neurons, "backward", layout.problem.network.layers)
     windows = windows_to_blocks(layout, backward=True)
     windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
@@ -191,7 +191,7 @@ def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     return (
         *_counter_copies(layout),
         _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
-        *(replace(step, again=True) for step in forward),
+        *(replace(step, repeats=True) for step in forward),
     )
 
 
@@ -225,7 +225,7 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
         if not problem.segments.reruns:
             supports, lists = [], states
         for shape in layout.shapes(layer):
-            words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, support=both) for both in supports)
+            words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, support=with_support) for with_support in supports)
             elements = shape.samples * (lists * shape.columns + halves * ceil_div(shape.columns, 2) + words)
             cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + halves + len(supports), "words": elements})
             load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
@@ -300,7 +300,7 @@ def _barrier(layout: Layout, traffic: ExchangeTraffic) -> float:
 
 def block_load(layout: Layout, iterations: int | None = None) -> Load:
     """Return the load of the blocks of all populations and of the clocks; `iterations` is passed to :class:`Load`."""
-    load = clocked(layout, iterations)
+    load = clock_load(layout, iterations)
     add_blocks(layout, load, "forward", layout.problem.network.layers)
     return load
 
@@ -366,12 +366,12 @@ def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], t
 
 def fragments_without_runs(layout: Layout) -> Floats:
     """Return the fragments of further windows whose expected number is 0; the program contains their exchanges anyway."""
-    problem, found = layout.problem, np.zeros(layout.problem.target.tiles)
+    problem, total = layout.problem, np.zeros(layout.problem.target.tiles)
     for backward in (False, True) if problem.training else (False,):
         if problem.limited(backward=backward) and not round(problem.further_windows(backward=backward)):
             for _, traffic in _further(layout, "backward" if backward else "forward"):
-                found += traffic.fragments
-    return found
+                total += traffic.fragments
+    return total
 
 
 def _next_load(layout: Layout, part: str) -> Load:
@@ -417,9 +417,9 @@ def _loss_steps(layout: Layout) -> Iterator[SuperstepDraft]:
     tiles, workers = np.array(layout.loss_tiles), problem.target.workers
     steps, costs, loss = problem.steps, problem.costs, problem.network.loss
     scores, adjoints = Load(problem), Load(problem)
-    own_scores, own_steps = ceil_div(loss.scores, workers), ceil_div(steps, workers)
-    scores.add_shared(tiles, loss_scores(costs, loss), {"classes": own_scores, "steps": steps})
-    amounts = {"classes": loss.width, "steps": own_steps, "targets": loss.looked_at(steps)}
+    scores_per_worker, steps_per_worker = ceil_div(loss.scores, workers), ceil_div(steps, workers)
+    scores.add_shared(tiles, loss_scores(costs, loss), {"classes": scores_per_worker, "steps": steps})
+    amounts = {"classes": loss.width, "steps": steps_per_worker, "targets": loss.looked_at(steps)}
     adjoints.add_shared(tiles, sample_loss(costs, loss), amounts)
     back, factor = (records_or_adjoints(layout, to_loss=False),), factor_to_losses(layout)
     if loss.scores:

@@ -83,8 +83,8 @@ class RelayWork:
 
 def _pieces(samples: Any, workers: int) -> Any:
     """Return the maximum number of pieces of a worker; `samples` is a number or an array."""
-    whole, worker = np.asarray(samples)[..., None], np.arange(workers)
-    return (ceil_div((worker + 1) * whole, workers) - worker * whole // workers).max(axis=-1)
+    count, worker = np.asarray(samples)[..., None], np.arange(workers)
+    return (ceil_div((worker + 1) * count, workers) - worker * count // workers).max(axis=-1)
 
 
 def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, samples: Any) -> RelayWork:
@@ -106,6 +106,7 @@ def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, sam
 
 
 def _found_fraction(problem: MappingProblem, source: BusSource) -> float:
+    """Return the expected fraction of neurons with a bit in the mask of a step: that spiked or, if gradients are windowed, receive one."""
     return problem.support[source.buffer] if source in problem.windowed else problem.activity.get(source.buffer, 0.0)
 
 
@@ -163,7 +164,7 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
         always = always + start + cost.start + cycles_of(loops["lists"], {"lists": pieces})
         read, ids = samples * words / workers, samples * problem.events(bus.source) / workers
         of_bus = [({"words": counted}, loops["counted"]), ({"words": read, "ids": ids}, loops["copied"])]
-        converting[bus.id] = sum(cycles_of(some, amounts) for amounts, some in of_bus)
+        converting[bus.id] = sum(cycles_of(loops_of_bus, amounts) for amounts, loops_of_bus in of_bus)
         runs += [({"lists": pieces}, loops["lists"]), *of_bus]
     return RelayWork(always, 0.0, converting, tuple(runs))
 

@@ -55,14 +55,14 @@ class Shares:
     @property
     def pieces(self) -> Ints:
         """Number of lists, or parts of lists, of each worker."""
-        found: Ints = self.begins.reshape(self.workers, self.samples).sum(axis=1)
-        return found
+        number: Ints = self.begins.reshape(self.workers, self.samples).sum(axis=1)
+        return number
 
     def part_of(self, classes: Floats) -> Floats:
         """Return each worker's fraction of the events of every list, [samples, workers], given the fraction in each class."""
-        found = np.zeros((self.samples, self.workers))
-        np.add.at(found, (self.sample, np.arange(len(self.sample)) // self.samples), classes[self.word])
-        return found
+        fractions = np.zeros((self.samples, self.workers))
+        np.add.at(fractions, (self.sample, np.arange(len(self.sample)) // self.samples), classes[self.word])
+        return fractions
 
 
 def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, relays: Sequence[tuple[int, int]], part: str) -> Floats:
@@ -81,12 +81,12 @@ def by_samples(relays: Sequence[tuple[int, int]], iterations: int, cycles: Calla
 
     The arguments of `cycles` are the first sample of each relay with this number of samples, and the number.
     """
-    found = np.zeros((len(relays), iterations))
+    results = np.zeros((len(relays), iterations))
     first, count = np.array(relays, dtype=np.int64).T
     for samples in np.unique(count).tolist():
-        here = np.flatnonzero(count == samples)
-        found[here] = cycles(first[here], samples)
-    return found
+        of_equal = np.flatnonzero(count == samples)
+        results[of_equal] = cycles(first[of_equal], samples)
+    return results
 
 
 def _cycles_of_equal(problem: MappingProblem, source: BusSource, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
@@ -99,7 +99,7 @@ def _cycles_of_equal(problem: MappingProblem, source: BusSource, rows: MaskRows 
     start = problem.target.vertex_start_cycles
     if part == "masks" and rows is not None:
         cost = problem.costs["relay_compact"]
-        ids = np.sum([found for _, found in _found_counts(problem, source, rows, shares, chosen, 1)], axis=0)
+        ids = np.sum([counts for _, counts in _found_counts(problem, source, rows, shares, chosen, 1)], axis=0)
         return start + cost.idle + finished * (_searching(problem, rows, shares, ids).max(axis=1) - cost.idle)
     cost = problem.costs["relay_windows"].with_request()
     loops, forward = LoopsByPlace(window_loops(cost, bits=source in problem.bits)), part != "backward"
@@ -136,11 +136,11 @@ def _draw_found(
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
     parts = _before(problem, source)(_searched_parts(rows, shares))
-    yield from (("spikes", found) for found in _draw(f"{source.buffer} spikes", source.width, spikes, chosen, np.diff(parts)))
+    yield from (("spikes", counts) for counts in _draw(f"{source.buffer} spikes", source.width, spikes, chosen, np.diff(parts)))
     if source in problem.windowed:
         support = timeline.placed(timeline.support(source), after) - spikes
         parts = _searched_parts(rows, shares)
-        yield from (("near", found) for found in _draw(f"{source.buffer} near", source.width, support, chosen, np.diff(parts)))
+        yield from (("near", counts) for counts in _draw(f"{source.buffer} near", source.width, support, chosen, np.diff(parts)))
 
 
 def _before(problem: MappingProblem, source: BusSource) -> Callable[[Floats], Floats]:
@@ -154,10 +154,10 @@ def _before(problem: MappingProblem, source: BusSource) -> Callable[[Floats], Fl
 
 def _searched_parts(rows: MaskRows, shares: Shares) -> Floats:
     """Return start and end of the part of each sample's mask that a worker searches, as fractions: [samples, workers, 2]."""
-    whole = rows.all * shares.samples
-    edges = whole * np.arange(shares.workers + 1) // shares.workers - rows.all * np.arange(shares.samples)[:, None]
-    found = np.clip(edges, 0, rows.all) / rows.all
-    return np.stack([found[:, :-1], found[:, 1:]], axis=-1)
+    all_units = rows.all * shares.samples
+    edges = all_units * np.arange(shares.workers + 1) // shares.workers - rows.all * np.arange(shares.samples)[:, None]
+    fractions = np.clip(edges, 0, rows.all) / rows.all
+    return np.stack([fractions[:, :-1], fractions[:, 1:]], axis=-1)
 
 
 def _listed(problem: MappingProblem, source: BusSource, shares: Shares) -> Floats:
@@ -183,19 +183,19 @@ def _draw_cached(
 ) -> tuple[Ints, ...]:
     """Draw as :func:`_draw` does; the arguments are hashable, so that results are cached."""
     counts, chosen = (np.frombuffer(data, dtype=np.int64).reshape(size) for data, size in ((counted, times), (of, relays)))
-    parts, found_all = np.frombuffer(cut, dtype=np.float64).reshape(shape), []
+    parts, by_sample = np.frombuffer(cut, dtype=np.float64).reshape(shape), []
     samples = len(parts)
     random = np.random.default_rng(zlib.crc32(f"{name} {samples}".encode()))
     ends = np.rint(width * np.cumsum(parts.reshape(samples, -1), axis=1)).astype(np.int64)
-    for sample, own in enumerate(np.diff(ends, prepend=0)):
+    for sample, sizes in enumerate(np.diff(ends, prepend=0)):
         left = np.minimum(counts.T[chosen[:, sample]], width)
-        found, behind = [], width
-        for values in own.tolist():
+        drawn, behind = [], width
+        for values in sizes.tolist():
             behind -= values
-            found.append(random.hypergeometric(values, behind, left))
-            left = left - found[-1]
-        found_all.append(np.stack(found, axis=1))
-    return tuple(found_all)
+            drawn.append(random.hypergeometric(values, behind, left))
+            left = left - drawn[-1]
+        by_sample.append(np.stack(drawn, axis=1))
+    return tuple(by_sample)
 
 
 def bits_cycles(problem: MappingProblem, bus: Bus, relays: Sequence[tuple[int, int]], *, forward: bool) -> Floats:
@@ -203,10 +203,10 @@ def bits_cycles(problem: MappingProblem, bus: Bus, relays: Sequence[tuple[int, i
 
     With `forward`, the vertex writes the first window, and also computes the number of further windows.
     """
-    found = by_samples(relays, len(problem.timeline.chosen), partial(_listing, problem, bus))
+    total = by_samples(relays, len(problem.timeline.chosen), partial(_listing, problem, bus))
     request = LoopsByPlace(bit_loops(problem.costs["relay_bits"].with_request()))["request"]
-    found += cycles_of(request, {}) * (problem.further.passes(bus.id, forward=True) if forward else 0)
-    return found
+    total += cycles_of(request, {}) * (problem.further.passes(bus.id, forward=True) if forward else 0)
+    return total
 
 
 def _listing(problem: MappingProblem, bus: Bus, firsts: Ints, samples: int) -> Any:
@@ -230,7 +230,7 @@ def _listing(problem: MappingProblem, bus: Bus, firsts: Ints, samples: int) -> A
 def _searching(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Ints) -> Any:
     """Return each worker's cycles to search masks in which it finds `ids` ids; both are [relays, workers, iterations]."""
     cost = problem.costs["relay_compact"]
-    pieces, runs, groups, singles = (found[:, None] for found in _walked(rows, shares))
+    pieces, runs, groups, singles = (numbers[:, None] for numbers in _walked(rows, shares))
     boxes = np.maximum(groups + singles * rows.unit / TOGETHER, 1.0)
     hits = groups * (1.0 - (1.0 - 1.0 / boxes) ** ids)
     amounts = {"pieces": pieces, "runs": runs, "groups": groups, "singles": singles, "hits": hits, "ids": ids}
@@ -239,11 +239,11 @@ def _searching(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Int
 
 def _walked(rows: MaskRows, shares: Shares) -> Floats:
     """Return each worker's numbers of mask pieces, runs of consecutive units, groups of words in runs, and other units: [4, workers]."""
-    together, whole = TOGETHER // rows.unit, rows.all * shares.samples
+    together, all_units = TOGETHER // rows.unit, rows.all * shares.samples
     walked = np.zeros((4, shares.workers))
     for worker in range(shares.workers):
-        at, end = whole * worker // shares.workers, whole * (worker + 1) // shares.workers
-        step = whole if shares.samples == 1 else rows.row
+        at, end = all_units * worker // shares.workers, all_units * (worker + 1) // shares.workers
+        step = all_units if shares.samples == 1 else rows.row
         edges = np.unique([at, end, *range(at - at % step, end, step)])
         lengths = np.diff(edges[edges >= at])
         pieces = -(-end // rows.all) - at // rows.all if end > at else 0
@@ -253,7 +253,7 @@ def _walked(rows: MaskRows, shares: Shares) -> Floats:
 
 def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:
     """Return each worker's cycles to merge the results of the search, [relays, workers, iterations]."""
-    wide, later = source.width > 1 << 16, problem.schedule.latency
+    wide_ids, later = source.width > 1 << 16, problem.schedule.latency
     parts = np.diff(_searched_parts(rows, shares))[..., 0]
     sharing = (parts > 0) @ np.ones(shares.workers)
     amounts: dict[str, Any] = {"pieces": (parts > 0).sum(axis=0)[:, None], "counts": ((parts > 0) * sharing[:, None]).sum(axis=0)[:, None]}
@@ -263,7 +263,7 @@ def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, 
         end = np.cumsum(drawn, axis=1)
         kept = np.minimum(end, room) if kind == "spikes" else end
         begin = np.minimum(end - drawn, kept)
-        words = words + (kept - begin if wide else (kept + 1) // 2 - (begin + 1) // 2)
+        words = words + (kept - begin if wide_ids else (kept + 1) // 2 - (begin + 1) // 2)
     if source in problem.bits:
         amounts["ids"] = np.sum([drawn for _, drawn in _found_counts(problem, source, rows, shares, chosen, later)], axis=0)
         amounts["bit_words"] = (bit_words(source.width) * parts.sum(axis=0))[:, None]
@@ -279,9 +279,9 @@ def _copying(problem: MappingProblem, loops: Sequence[Loop], bus: Bus, shares: S
     support = bus.id in problem.windowed_buses and not forward
     ids = timeline.entries(bus) if support else np.minimum(timeline.stored(bus), bus.capacity)
     words = ids if bus.source.width > 1 << 16 else (ids + 1) // 2
-    found: Any = 0
+    total: Any = 0
     for begin in (first, first - 1) if support else (first,):
         lists = timeline.placed(words, begin).T[chosen]
         turns = np.maximum(-(-(lists[:, shares.sample] - shares.word[:, None]) // shares.workers), 0)
-        found = found + shares.of_workers(cycles_of(loops, {"words": turns, "runs": turns * shares.begins[:, None]}))
-    return found
+        total = total + shares.of_workers(cycles_of(loops, {"words": turns, "runs": turns * shares.begins[:, None]}))
+    return total

@@ -15,7 +15,7 @@ from snnc.compiler.tiles.errors import CapacityError
 from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 
-COUNT_BYTES = 4
+COUNT_BYTES: Final = 4
 """Bytes of the number of ids in a window."""
 
 
@@ -80,16 +80,21 @@ def make_buses(
     """Return the buses (by source, then lag) and the bus of every connection.
 
     `activity` and `support` are measured fractions of values that spike, and of neurons that receive a gradient in a step. `capacity` and
-    `gradients` are the user's capacities of forward windows and of gradient windows.
+    `gradients` are the user's capacities of forward windows and of windows of the backward pass.
+
+    Raises
+    ------
+    CapacityError
+        A capacity is less than 1.
     """
     keys = sorted(
         {(link.source, schedule.lags[link.id]) for link in network.links}, key=lambda key: (network.sources.index(key[0]), key[1])
     )
-    room = {s: window_capacity(s, (activity or {}).get(s.buffer), capacity) for s, _ in keys}
-    entries = {s: gradient_capacity(s, room[s], (support or {}).get(s.buffer), gradients) for s, _ in keys}
-    buses = tuple(Bus(f"b{n}", source, lag, room[source], entries[source]) for n, (source, lag) in enumerate(keys))
-    found = {(bus.source, bus.lag): bus.id for bus in buses}
-    return buses, {link.id: found[link.source, schedule.lags[link.id]] for link in network.links}
+    capacities = {s: window_capacity(s, (activity or {}).get(s.buffer), capacity) for s, _ in keys}
+    entries = {s: gradient_capacity(s, capacities[s], (support or {}).get(s.buffer), gradients) for s, _ in keys}
+    buses = tuple(Bus(f"b{n}", source, lag, capacities[source], entries[source]) for n, (source, lag) in enumerate(keys))
+    bus_id = {(bus.source, bus.lag): bus.id for bus in buses}
+    return buses, {link.id: bus_id[link.source, schedule.lags[link.id]] for link in network.links}
 
 
 def bit_words(width: int) -> int:
@@ -103,7 +108,7 @@ SUPPORT_RATIO: Final = 2.0
 """Assumed ratio of neurons that receive a gradient to neurons that spike, without measurements (in published runs with windows of 10 % of
 all neurons, the ratio was 1.5 to 1.9)."""
 MARGIN: Final = 4.0
-"""Margin above the mean, in standard deviations of a binomial count: about 3 in 100,000 counts are larger if neurons are independent."""
+"""Margin above the mean, in standard deviations of a binomial count: about 3 in 100,000 counts are larger if neurons fire independently."""
 GRAIN: Final = 4
 """Default capacities below the width are multiples of this number: four 16-bit ids fill a 64-bit load."""
 
@@ -147,6 +152,11 @@ def window_capacity(source: BusSource, activity: float | None, given: Mapping[st
     For a source of values, this is its width. For a source of spikes, it is the user's number in `given`. Without such a number, it is the
     mean number of spikes by the measured activity, plus :data:`MARGIN` standard deviations of ``width`` independent values, plus 1, rounded
     up to a multiple of :data:`GRAIN`, but at most the width. Without measurements, it is the width, so that windows never overflow.
+
+    Raises
+    ------
+    CapacityError
+        The user's capacity is less than 1.
     """
     if source.kind != "spikes":
         return source.width
@@ -163,6 +173,11 @@ def gradient_capacity(source: BusSource, capacity: int, support: float | None, g
 
     It is 0 for a source without gradient windows. Otherwise it is computed as in :func:`window_capacity`, from the fraction `support` of
     neurons that receive a gradient, and is at least `capacity`, that of a forward window.
+
+    Raises
+    ------
+    CapacityError
+        The user's capacity is less than 1.
     """
     if not source.windowed:
         return 0
@@ -180,7 +195,13 @@ def _default_capacity(source: BusSource, share: float) -> int:
 
 
 def check_names(network: MappedNetwork, *given: Mapping[str, object] | int | None) -> None:
-    """Reject names in `given` (activities and capacities, by buffer) that are not buffers that send spikes."""
+    """Check that all names in `given` (activities and capacities, by buffer) are buffers that send spikes.
+
+    Raises
+    ------
+    CapacityError
+        A name is not that of such a buffer.
+    """
     known = sorted(s.buffer for s in network.sources if s.kind == "spikes")
     for mapping in given:
         for name in mapping if isinstance(mapping, Mapping) else ():

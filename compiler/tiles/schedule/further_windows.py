@@ -51,7 +51,7 @@ class FurtherWindows:
 
     @property
     def requested_in(self) -> Direction | None:
-        """The pass in which relays request further windows; in the forward pass they also request those of the backward pass."""
+        """The pass in which relays request further windows, or None; in the forward pass, they also request those of the backward pass."""
         return "forward" if self.forward else "backward" if self.backward else None
 
     @property

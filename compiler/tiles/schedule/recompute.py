@@ -1,4 +1,4 @@
-"""Lengths of segments to try if the history of all steps does not fit.
+"""Lengths of segments to try, in iterations, if the history of all steps does not fit.
 
 A segment is a few consecutive iterations. Tiles store the history of one segment at a time; before its backward pass, its forward pass
 runs again from the states stored at its beginning.
@@ -40,8 +40,8 @@ def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, 
     if needed.min() >= _bytes(network, schedule, [Segments(steps, schedule.interval, iterations, 0)])[0]:
         return ()
     numbers = sorted(n * 2**k for n in (2, 3) for k in range(MAX_DOUBLINGS))
-    found = dict.fromkeys(-(-iterations // n) for n in numbers if n <= iterations)
-    return (*(length for length in found if length > least), least)
+    candidates = dict.fromkeys(-(-iterations // n) for n in numbers if n <= iterations)
+    return (*(length for length in candidates if length > least), least)
 
 
 def _bytes(network: MappedNetwork, schedule: TileSchedule, cuts: Sequence[Segments]) -> Ints:

@@ -25,8 +25,8 @@ from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE
 if TYPE_CHECKING:
     from snnc.compiler.tiles.problem import MappingProblem
 
-MOST: Final = 512
-"""Maximum number of iterations considered over all batches; if there are more, MOST of them are chosen at random."""
+MAX_ITERATIONS: Final = 512
+"""Maximum number of iterations considered over all batches; if there are more, this many are chosen at random."""
 
 
 class Sums:
@@ -34,14 +34,14 @@ class Sums:
 
     def __init__(self, values: Any) -> None:
         """Store `values` [iterations, samples]."""
-        whole = np.asarray(values, dtype=np.float64)
-        self._before = np.zeros((whole.shape[1] + 1, whole.shape[0]))
-        np.cumsum(whole.T, axis=0, out=self._before[1:])
+        array = np.asarray(values, dtype=np.float64)
+        self._before = np.zeros((array.shape[1] + 1, array.shape[0]))
+        np.cumsum(array.T, axis=0, out=self._before[1:])
 
     def over(self, first: Ints, count: Ints) -> Floats:
         """Return [ranges, iterations]: sums over the samples ``[first, first + count)``."""
-        found: Floats = self._before[first + count] - self._before[first]
-        return found
+        sums: Floats = self._before[first + count] - self._before[first]
+        return sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +74,10 @@ class EventTimeline:
     @cached_property
     def chosen(self) -> Ints:
         """The iterations that are used, numbered across all batches."""
-        whole = self._batches * self._sequence_iterations
-        if whole <= MOST:
-            return np.arange(whole)
-        return np.sort(np.random.default_rng(0).choice(whole, MOST, replace=False))
+        total = self._batches * self._sequence_iterations
+        if total <= MAX_ITERATIONS:
+            return np.arange(total)
+        return np.sort(np.random.default_rng(0).choice(total, MAX_ITERATIONS, replace=False))
 
     def before(self, iterations: int | None) -> Ints:
         """Return the indices of chosen iterations that are among the first `iterations` of a sequence."""
@@ -100,7 +100,7 @@ class EventTimeline:
         return self._memo.get(("support", source.buffer), make)
 
     def stored(self, bus: Bus) -> Ints:
-        """Return the number of spikes per step that a relay stores; in mode "drop", no more than fit in a window."""
+        """Return [batches, steps, samples]: number of spikes that a relay stores; in mode "drop", no more than fit in a window."""
         spikes = self.spikes(bus.source)
         return spikes if self.problem.mode == "exact" else np.minimum(spikes, bus.capacity)
 
@@ -124,11 +124,11 @@ class EventTimeline:
 
     def placed(self, values: Ints | Floats, first: int) -> Any:
         """Return [chosen iterations, samples] from [batches, steps, samples]: step t is in iteration ``first + R t``, others are 0."""
-        p, found = self.problem, np.zeros((self._batches, self._sequence_iterations, values.shape[2]), dtype=values.dtype)
+        p, by_iteration = self.problem, np.zeros((self._batches, self._sequence_iterations, values.shape[2]), dtype=values.dtype)
         where = first + p.schedule.interval * np.arange(p.steps)
         inside = (where >= 0) & (where < self._sequence_iterations)
-        found[:, where[inside]] = values[:, inside]
-        return found.reshape(-1, values.shape[2])[self.chosen]
+        by_iteration[:, where[inside]] = values[:, inside]
+        return by_iteration.reshape(-1, values.shape[2])[self.chosen]
 
     def active(self, first: int, since: int = 0) -> Floats:
         """Return [chosen iterations]: 1 if the iteration is ``first + R t`` for a step t of at least `since`, else 0."""
@@ -136,8 +136,8 @@ class EventTimeline:
         def make() -> Floats:
             steps = np.ones((self._batches, self.problem.steps, 1))
             steps[:, :since] = 0
-            found: Floats = self.placed(steps, first)[:, 0]
-            return found
+            active_steps: Floats = self.placed(steps, first)[:, 0]
+            return active_steps
 
         return self._memo.get(("active", first, since), make)
 
@@ -156,8 +156,8 @@ class EventTimeline:
         capacity, spikes = self.capacity(bus, backward=backward), self.placed(self.stored(bus), self.first(bus))
         if bus not in self.problem.limited(backward=backward):
             number = 0
-        found: Ints = np.clip(spikes - np.asarray(number).reshape(-1, 1) * capacity, 0, capacity)
-        return found
+        number_of_spikes: Ints = np.clip(spikes - np.asarray(number).reshape(-1, 1) * capacity, 0, capacity)
+        return number_of_spikes
 
     def rounds(self, *, backward: bool) -> Ints:
         """Return [chosen iterations]: number of windows after the first, as needed by the busiest sample of any limited bus."""
@@ -199,9 +199,9 @@ class EventTimeline:
 
         `part` is "forward" or "backward" for spikes, or "entries" for entries of the first backward window.
         """
-        some, place = np.unique(samples, return_inverse=True)
-        found = np.array([self._memo.get((f"busiest {part} {n}", bus.id), partial(self._busiest, bus, part, int(n))) for n in some])
-        return found[place].reshape(np.shape(samples))
+        distinct, place = np.unique(samples, return_inverse=True)
+        results = np.array([self._memo.get((f"busiest {part} {n}", bus.id), partial(self._busiest, bus, part, int(n))) for n in distinct])
+        return results[place].reshape(np.shape(samples))
 
     def _busiest(self, bus: Bus, part: str, samples: int) -> float:
         """Return :meth:`busiest` for one number of samples."""
@@ -231,8 +231,8 @@ def spikes_of(source: BusSource, rate: float, measured: Array | None, shape: tup
     """Return [batches, steps, samples]: number of events of a source; unmeasured, its values fire independently with probability `rate`."""
     if measured is not None:
         return fitted(measured, shape).astype(np.int64)
-    found = _random(source, "spikes").binomial(source.width, rate, (shape[0], 1 if source.static else shape[1], shape[2]))
-    return np.broadcast_to(found, shape)
+    drawn = _random(source, "spikes").binomial(source.width, rate, (shape[0], 1 if source.static else shape[1], shape[2]))
+    return np.broadcast_to(drawn, shape)
 
 
 def support_of(source: BusSource, rates: tuple[float, float], measured: Array | None, spikes: Ints) -> Ints:
@@ -251,8 +251,8 @@ def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
     """Return [batches, steps, samples, …] from [steps, samples, …], which repeat from the first if they do not suffice."""
     steps, samples = measured.shape[:2]
     chosen = np.arange(shape[0] * shape[2]) % samples
-    found: Array = measured[np.arange(shape[1]) % steps][:, chosen]
-    return found.reshape(shape[1], shape[0], shape[2], *measured.shape[2:]).swapaxes(0, 1)
+    samples_of_batches: Array = measured[np.arange(shape[1]) % steps][:, chosen]
+    return samples_of_batches.reshape(shape[1], shape[0], shape[2], *measured.shape[2:]).swapaxes(0, 1)
 
 
 def _random(source: BusSource, what: str) -> np.random.Generator:

@@ -1,4 +1,4 @@
-"""The test for further windows: it finds the largest number of further windows that any relay needs.
+"""The test for further windows: in every iteration, it finds the largest number of further windows that any relay needs.
 
 Every relay of a bus whose windows may be too small reports the number of further windows that its samples need. If a single tile read all
 of these reports, it would receive a fragment for each. Therefore, tiles of every chip first compute the maximum over some relays of the
@@ -124,8 +124,8 @@ def _groups(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> int
 def _weights(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> Floats:
     """Return the tile cycles of each piece on the reading tile: exchange, and the comparison of its numbers by one worker."""
     each = words * now.numbers * (WORD / target.exchange_bytes_per_cycle + target.workers * vertex.trip(COMPARED))
-    found: Floats = (target.fragment_cycles + each).astype(np.float64)
-    return found
+    cycles: Floats = (target.fragment_cycles + each).astype(np.float64)
+    return cycles
 
 
 def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> MaximumLevel:

@@ -27,7 +27,11 @@ from snnc.compiler.tiles.relays.relay_cycles import MaskRows, compact_work, mask
 
 
 def make_layout(problem: MappingProblem, placement: Placement, *, local_relays: bool) -> Layout:
-    """Place relays and losses on tiles; with `local_relays`, relays are on the chips of their source or of the first reader of an input."""
+    """Place relays and losses on tiles.
+
+    With `local_relays`, relays are on the chips of their source, those of an input on the chips of its first reader. Otherwise they may be
+    on all chips of their group.
+    """
     used = np.zeros(problem.target.tiles, dtype=np.int64)
     ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
     for layer in problem.network.layers:
@@ -72,7 +76,10 @@ def _rooms(problem: MappingProblem, placement: Placement, where: TileRange, *, l
 
 
 def _loss_tiles(problem: MappingProblem, used: Ints, ranges: Mapping[str, TileRange]) -> tuple[int, ...]:
-    """Assign the losses of samples in turn to the tiles of the chips on which their outputs are computed, the emptiest tiles first."""
+    """Assign the losses of samples in turn to the tiles of the chips on which their outputs are computed, the emptiest tiles first.
+
+    The result is empty if no layer computes a loss.
+    """
     if not problem.training or problem.network.loss_layer is None:
         return ()
     where, per_chip = ranges[problem.network.loss_layer], problem.target.tiles_per_chip
@@ -100,10 +107,10 @@ def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | N
         works.append(compact_work(problem, source, rows, samples))
     if problem.training:
         works.append(windows_work(problem, source, None, samples, forward=False))
-    found: Floats = sum((target.workers * work.cycles for work in works), np.zeros(len(samples)))
+    total: Floats = sum((target.workers * work.cycles for work in works), np.zeros(len(samples)))
     if rows is not None:
-        found += samples * FLOAT * rows.all * rows.unit / target.exchange_bytes_per_cycle
-    return found
+        total += samples * FLOAT * rows.all * rows.unit / target.exchange_bytes_per_cycle
+    return total
 
 
 def _share(problem: MappingProblem, source: BusSource, ranges: Mapping[str, TileRange], most: int) -> int:

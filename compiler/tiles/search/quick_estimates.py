@@ -39,7 +39,7 @@ class QuickEstimate:
 
 
 class Clocks:
-    """Cache of plans, which are reused for targets that differ only in clock frequency.
+    """Cache of plans, which are reused for machines that differ only in clock frequency, as in an exploration.
 
     Plans count cycles, so they depend on the clock only through the rates of streaming memory and of the host. Plans with segments, which
     may use streaming memory, are therefore not cached. The host's rate decides which relays store bits; these are among the arguments.
@@ -51,8 +51,8 @@ class Clocks:
     def plan(self, arguments: Mapping[str, Any], target: Target) -> Plan | None:
         """Return the plan cached for these arguments and for `target` at any clock frequency; None if none is cached."""
         same_machine = ((other, plan) for other, plan in self._known if differ_in_clock_only(plan.target, target))
-        found = (plan for other, plan in same_machine if _same(_with_target(other, target), arguments))
-        return next((replace(plan, target=target) for plan in found), None)
+        plans = (plan for other, plan in same_machine if _same(_with_target(other, target), arguments))
+        return next((replace(plan, target=target) for plan in plans), None)
 
     def add(self, arguments: Mapping[str, Any], plan: Plan) -> None:
         """Cache a plan."""
@@ -69,19 +69,19 @@ class QuickEstimates:
 
     def __init__(self, clocks: Clocks | None = None) -> None:
         self.clocks = clocks
-        self._found: list[QuickEstimate] = []
+        self._estimates: list[QuickEstimate] = []
         self._cycles: dict[Populations, float] = {}
         self.rivals: list[Rival] = []
 
     def add(self, estimate: QuickEstimate) -> None:
         """Cache a quick estimate."""
-        self._found.append(estimate)
+        self._estimates.append(estimate)
 
     def pop(self, arguments: Mapping[str, Any]) -> QuickEstimate | None:
         """Remove and return the quick estimate with these arguments; None if none is cached."""
-        for place, estimate in enumerate(self._found):
+        for place, estimate in enumerate(self._estimates):
             if _same(arguments, estimate.arguments):
-                return self._found.pop(place)
+                return self._estimates.pop(place)
         return None
 
     def record(self, populations: Populations, cycles: float) -> None:
@@ -89,11 +89,11 @@ class QuickEstimates:
         self._cycles[populations] = min(cycles, self.fastest(populations))
 
     def fastest(self, populations: Populations) -> float:
-        """Return the cycles of the fastest quick estimate of a program with these populations."""
+        """Return the cycles of the fastest quick estimate of a program with these populations; infinite without one."""
         return self._cycles.get(populations, math.inf)
 
     def rival(self, populations: Populations) -> Rival | None:
-        """Return the fastest plan of a program with these populations."""
+        """Return the fastest full plan of a program with these populations; None without one."""
         return min((rival for rival in self.rivals if rival.populations == populations), key=lambda rival: rival.cycles, default=None)
 
 

@@ -45,15 +45,15 @@ TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
 QUICK_SHARES: Final = (1.0, 0.8, 0.6)
 """Fractions of a tile's memory that blocks may fill, in a search that stops at the first placement that fits."""
 EFFORT: Final = 600_000
-"""Maximum product of the changes that local search tries, the populations, and the tiles of the chips in use: a few seconds of a laptop."""
+"""Maximum product of the changes that local search tries, the populations, and the tiles of the chips in use: a few seconds on a laptop."""
 ROOMY: Final = 256
 """Minimum number of tiles of a chip for which shared tiles are tried; on smaller chips, all tiles are busy in any case."""
 EXACT_PRICES: Final = 8
 """Number of placements priced exactly, if first prices use estimated tables of indexed connections (with errors of a few per cent)."""
 MIN_EXACT_PRICES: Final = 5
-"""Minimum number of placements priced exactly, however long that takes."""
+"""Minimum number of placements priced exactly, even if :data:`EXACT_WORK` allows fewer."""
 EXACT_WORK: Final = 1_200_000
-"""Limit on the placements priced exactly: their number, times the iterations, times the workers of the chips in use."""
+"""Limit on the placements priced exactly: their number, times the iterations of the timeline, times the workers of the chips in use."""
 QUICK_EXACT_PRICES: Final = 2
 """Number of placements that a quick estimate prices exactly."""
 BOUND_MARGIN: Final = 0.9
@@ -102,11 +102,11 @@ class Search:
         self._least_known = math.inf
         """Bytes of the smallest placement that was too large by its variables alone; larger ones are not priced."""
 
-    def again(self, problem: MappingProblem) -> Search:
+    def with_schedule(self, problem: MappingProblem) -> Search:
         """Return a search for the same network with another schedule, which shares the tables of choices."""
-        found = Search(problem)
-        found._known = self._known
-        return found
+        search = Search(problem)
+        search._known = self._known
+        return search
 
     def cycles(self) -> float:
         """Return the predicted cycles of a training step with the best placement; infinite without one."""
@@ -172,6 +172,7 @@ class Search:
         for share in TIGHT_SHARES if self.problem.packed else QUICK_SHARES:
             tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
             for some in (tight, *(_equal_replicas(tight) if self.problem.packed else ())):
+                # The first and the fifth of up to six placements: with most tiles left free for relays, and with none.
                 for placement in islice(placements(self.problem, some, chips or self.problem.target.chips), 0, None, 4):
                     if self.price(placement, local_relays=False) is not None:
                         return self
@@ -210,8 +211,8 @@ class Search:
                 exact = self.best.layout.exact
                 if least + OVERHEAD_SHARE[not exact] * overhead >= before * (1.0 if exact else CLOSE):
                     continue
-                found = self.price(where, local_relays=True)
-                overhead = min(overhead, found.cycles - least) if found is not None else overhead
+                priced = self.price(where, local_relays=True)
+                overhead = min(overhead, priced.cycles - least) if priced is not None else overhead
                 if self.best.cycles < before:
                     shapes, improved = changed, True
                     break
@@ -348,9 +349,9 @@ def _equal_replicas(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequen
     If the numbers differ, a tile reads deltas for only some of another tile's samples: one piece per neuron, with code for each piece.
     """
     for replicas in sorted({choice.cut.replicas for some in options for choice in some}):
-        found = each_once(options, partial(_with_replicas, replicas))
-        if all(found):
-            yield found
+        restricted = each_once(options, partial(_with_replicas, replicas))
+        if all(restricted):
+            yield restricted
 
 
 def _with_replicas(replicas: int, options: Sequence[Choice]) -> list[Choice]:

@@ -38,7 +38,7 @@ def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -
         if (part != "forward" and not layer.gradient) or (part == "source_gradient" and not problem.deltas_into(layer)):
             continue
         blocks, where = layout.blocks(layer), layout.ranges[layer.id]
-        cycles = _kinds(layout, layer, blocks, part)
+        cycles = _cycles_of_kinds(layout, layer, blocks, part)
         loops = partial(_loops_of_kind, layout, layer, blocks, part)
         load.add_kinds(where.tiles[blocks.place], blocks.kind, load.in_chosen(cycles), loops=loops)
 
@@ -62,12 +62,12 @@ def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
     return f", {'from' if end == link.source.owner else 'to'} {name}"
 
 
-def _kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    make = partial(_source_gradients if part == "source_gradient" else _neurons, layout, layer, blocks, part)
+def _cycles_of_kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
+    make = partial(_source_gradients if part == "source_gradient" else _step_cycles, layout, layer, blocks, part)
     return layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.ranges[layer.id])), make)
 
 
-def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
+def _step_cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     """Return [kinds, iterations]: cycles in the forward or the backward pass."""
     problem = layout.problem
     timeline, idle = problem.timeline, problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].idle
@@ -83,26 +83,26 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
         steps = steps + cycles[:, None] * _searched(layout, problem.bus[bus], part).over(blocks.first, blocks.samples)
     for bus, cycles in _per_entry(layout, layer, blocks, part).items() if part == "backward" else ():
         steps = steps + cycles[:, None] * entries_shown(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
-    found: Floats = idle + timeline.active(problem.schedule.stages[layer.id]) * steps
+    total: Floats = idle + timeline.active(problem.schedule.stages[layer.id]) * steps
     for back in problem.returned_buses(layer) if part == "backward" else ():
-        found = found + _returned(layout, layer, blocks, back)
-    return found
+        total = total + _returned(layout, layer, blocks, back)
+    return total
 
 
 def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, contents: WindowContents) -> Any:
     shape = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd)
-    found = shape_cycles(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), contents)
-    return np.broadcast_to(np.asarray(found, dtype=np.float64), blocks.columns.shape)
+    worker_cycles = shape_cycles(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), contents)
+    return np.broadcast_to(np.asarray(worker_cycles, dtype=np.float64), blocks.columns.shape)
 
 
 def _of_links(layout: Layout, layer: Layer, blocks: Blocks, part: str, drawn: list[Link], **more: float) -> Mapping[str, Any]:
     """Return, by bus, the cycles that :func:`_of_link` returns, summed over all links that read spikes and are not `drawn`."""
-    found: dict[str, Any] = {}
+    by_bus: dict[str, Any] = {}
     for index, link in enumerate(layer.incoming):
         if link.events and (part == "forward" or link.read_backward) and link not in drawn:
             bus = layout.problem.bus_of[link.id]
-            found[bus] = found.get(bus, 0) + _of_link(layout, layer, blocks, part, index, **more)
-    return found
+            by_bus[bus] = by_bus.get(bus, 0) + _of_link(layout, layer, blocks, part, index, **more)
+    return by_bus
 
 
 def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, **more: float) -> Any:
@@ -140,12 +140,12 @@ def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
 
 def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, name: str) -> Mapping[str, Any]:
     """Return, by bus, the cycles of one additional entry in a sample's backward window."""
-    found: dict[str, Any] = {}
+    by_bus: dict[str, Any] = {}
     for index, link in enumerate(layer.incoming):
         if layout.problem.returns(link):
             bus, loops = layout.problem.bus_of[link.id], block_loops(layout.problem, layer, name)["partials", index]
-            found[bus] = found.get(bus, 0) + cycles_of(loops, {"samples": 0, "count": blocks.columns, "entries": 1})
-    return found
+            by_bus[bus] = by_bus.get(bus, 0) + cycles_of(loops, {"samples": 0, "count": blocks.columns, "entries": 1})
+    return by_bus
 
 
 def entries_shown(layout: Layout, bus: Bus) -> Sums:
@@ -168,11 +168,11 @@ def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
 
     searched = timeline.sums(f"searches {cost.sample} {cost.search}", bus, searches).over(blocks.first, blocks.samples)
     back = timeline.sums("back", bus, lambda: timeline.placed(timeline.entries(bus), first)).over(blocks.first, blocks.samples)
-    found: Floats = searched + _own(loops, blocks, bus) * back
-    return found
+    total: Floats = searched + _own_cycles(loops, blocks, bus) * back
+    return total
 
 
-def _own(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
+def _own_cycles(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
     return (cycles_of(loops, {"windows": 0, "searches": 0, "own": 1}) * blocks.columns / bus.source.width)[:, None]
 
 
@@ -184,11 +184,11 @@ def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -
     problem = layout.problem
     cost, start = problem.costs[f"source_gradient.{layer.id}"], problem.target.vertex_start_cycles
     shape = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd)
-    holdings, seen = layout.kind_holdings(layer, blocks), NOTHING
+    holdings = layout.kind_holdings(layer, blocks)
     runs: Any = 0.0
     of_links: Any = np.zeros((len(blocks.columns), 1))
     always: Any = 0.0
-    for run in block_runs(problem, layer, shape, blocks.of_tile, part, holdings, seen):
+    for run in block_runs(problem, layer, shape, blocks.of_tile, part, holdings, NOTHING):
         cycles = cycles_of(run.loops, run.amounts)
         if run.alone is not None:
             cycles = np.where(np.asarray(blocks.of_tile) == 1, cycles_of(run.alone, run.amounts), cycles)
@@ -199,8 +199,8 @@ def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -
         active = problem.timeline.active(problem.schedule.stages[run.link.target] - 1, run.link.delay)
         runs = np.maximum(runs, active)
         of_links = of_links + active * cycles
-    whole: Floats = start + cost.idle + runs * (cost.start - cost.idle + always) + of_links
-    return whole
+    total: Floats = start + cost.idle + runs * (cost.start - cost.idle + always) + of_links
+    return total
 
 
 def round_load(layout: Layout, part: str) -> Load:
@@ -248,8 +248,8 @@ def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, 
             steps = steps + cycles_of(partials, block | {"entries": 0})[:, None]
             steps = steps + one[:, None] * entries.over(blocks.first, blocks.samples)
     active = timeline.active(problem.schedule.stages[layer.id])[rounds.iteration]
-    found: Floats = problem.target.vertex_start_cycles + cost.idle + active * steps
-    return found
+    total: Floats = problem.target.vertex_start_cycles + cost.idle + active * steps
+    return total
 
 
 def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
@@ -260,9 +260,9 @@ def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) 
     entries, spikes = (timeline.in_rounds(bus, rounds, backward=True, spikes=spikes, later=-1) for spikes in (False, True))
     shown = timeline.active(timeline.first(bus))[rounds.iteration][:, None]
     searches = cycles_of(loops, {"windows": shown, "searches": halvings(spikes) + halvings(entries - spikes), "own": 0})
-    found: Floats = Sums(searches).over(blocks.first, blocks.samples)
-    found = found + _own(loops, blocks, bus) * Sums(entries).over(blocks.first, blocks.samples)
-    return found
+    total: Floats = Sums(searches).over(blocks.first, blocks.samples)
+    total = total + _own_cycles(loops, blocks, bus) * Sums(entries).over(blocks.first, blocks.samples)
+    return total
 
 
 def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, shown: Any, *, drawn: bool) -> Iterator[tuple[Any, Any]]:

@@ -1,9 +1,9 @@
-"""Number of events that each column group of an indexed connection looks up, counted for each value of the source.
+"""Cycles of blocks of an indexed connection, from the events of each value of the source.
 
 A block of a convolution receives events only from the part of the image that its neurons read. Few events occur there, so the busiest of
-hundreds of blocks has far more events than the mean. For every group, this module therefore counts the events in each step and sample that
-have a row in the group's tables. Without measured spikes, it draws the counted number of spiking values at random, with probabilities
-proportional to their rates.
+hundreds of blocks has far more events than the mean. For every column group (the neurons of a block), this module therefore counts the
+events in each step and sample that have a row in the group's tables. Without measured spikes, it draws the counted number of spiking values
+at random, with probabilities proportional to their rates.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ TINY: Final = 1e-9
 
 
 def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
-    """Return whether events of `link`, or of its `further` windows, are counted value by value: in exact layouts, in small arrays."""
+    """Return whether the events of `link`, or of its `further` windows, are counted for each value of the source.
+
+    They are in exact layouts, if the arrays are small enough (:data:`LARGEST`); :func:`drawn_cycles` then returns their cycles.
+    """
     if link.indexed is None or not link.events or not layout.exact:
         return False
     problem = layout.problem
@@ -84,6 +87,8 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
 
 def _lookups(tables: IndexTables, read: WindowSpikes, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
     """Yield sets of disjoint ranges of samples ``[first, first + count)``, their spikes, and the number of lookups of each group.
+
+    Ranges of one set share no sample, so each spike is in at most one of them.
 
     The number of lookups is the number of spikes and keys that the group's search passes (``each_event`` in the emitted codelets):
 
@@ -223,6 +228,7 @@ def _walked(tables: IndexTables, prices: Sequence[int]) -> Any:
 
 
 def _spikes(problem: MappingProblem, bus: Bus) -> Any:
+    """Return the spikes of all steps and samples, sparse [values, steps x samples]."""
     measured = problem.patterns.get(bus.source.buffer)
     return _drawn(problem, bus) if measured is None else _measured(problem, bus, measured)
 
@@ -232,10 +238,10 @@ def _measured(problem: MappingProblem, bus: Bus, bits: Array) -> Any:
     from scipy.sparse import csr_array
 
     counts = problem.timeline.stored(bus)
-    found = np.unpackbits(fitted(bits, counts.shape).reshape(counts.size, -1), axis=1, count=bus.source.width)
+    spikes = np.unpackbits(fitted(bits, counts.shape).reshape(counts.size, -1), axis=1, count=bus.source.width)
     if problem.mode == "drop":
-        found &= np.cumsum(found, axis=1, dtype=np.int32) <= counts.reshape(-1, 1)
-    return csr_array(found.T.astype(np.int32))
+        spikes &= np.cumsum(spikes, axis=1, dtype=np.int32) <= counts.reshape(-1, 1)
+    return csr_array(spikes.T.astype(np.int32))
 
 
 def _drawn(problem: MappingProblem, bus: Bus) -> Any:

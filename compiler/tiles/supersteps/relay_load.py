@@ -22,7 +22,7 @@ from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 
 
-def clocked(layout: Layout, iterations: int | None = None) -> Load:
+def clock_load(layout: Layout, iterations: int | None = None) -> Load:
     """Return the load of the clocks alone; `iterations` is passed to :class:`Load`."""
     load = Load(layout.problem, iterations)
     load.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
@@ -35,7 +35,7 @@ def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load
     In part "masks", which runs when spikes arrive, relays of spiking populations search masks, and all others write windows. In "windows",
     relays of spiking populations merge the results of the search and write windows. In "backward", all relays write windows again.
     """
-    load = clocked(layout, iterations) if part != "windows" else Load(layout.problem, iterations)
+    load = clock_load(layout, iterations) if part != "windows" else Load(layout.problem, iterations)
     add_relays(layout, load, part)
     return load
 

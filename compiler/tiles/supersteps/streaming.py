@@ -121,11 +121,11 @@ def _relayed(layout: Layout, source: BusSource, *, history: bool) -> Iterator[tu
     slots = problem.steps_stored(source) if history else problem.segments.steps_before(problem.largest_lag(source))
     if not slots:
         return
-    whole = problem.sequence_bytes(source, slots)
+    size = problem.sequence_bytes(source, slots)
     if source.kind != "spikes" or source in problem.bits:
-        yield whole, False
+        yield size, False
         return
     counts = 2 if any(bus.id in problem.windowed_buses for bus in problem.buses_of(source)) else 1
-    yield whole - slots * counts * COUNT_BYTES, id_bytes(source) == 2
+    yield size - slots * counts * COUNT_BYTES, id_bytes(source) == 2
     for _ in range(counts):
         yield slots * COUNT_BYTES, False

@@ -1,4 +1,4 @@
-"""Data of one superstep, from which its cycles are predicted."""
+"""A superstep of a training step: its vertices, exchanges and copies, from which its cycles and bytes are predicted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SuperstepDraft:
     """Number of loop decisions that depend on the result of the superstep."""
     row: RowCopy | None = None
     """Copies of the superstep from or to streaming memory."""
-    again: bool = False
+    repeats: bool = False
     """Whether the superstep repeats an earlier one, so that the code of its exchange exists already."""
 
     @property

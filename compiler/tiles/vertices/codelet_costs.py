@@ -47,15 +47,16 @@ def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
 
 
 def _variants(most: int) -> tuple[int, ...]:
+    """Return the number of columns of each variant of a loop whose sweeps have up to `most` pairs of columns."""
     return (*range(1, 2 * most + 1), 2 * most)
 
 
 def _over_columns(events: Iterable[bool], per_column: int, pair: int, product: int) -> Iterator[tuple[str, int]]:
     """Yield the loops of a block over events, or over rows of values, with `per_column` loads and stores for each column."""
-    way = "forward" if per_column > 1 else "backward"
-    for kind in events:
-        most, one, each = (EVENT_SWEEP, _EVENT, pair) if kind else (VALUE_SWEEP, _ROW, product)
-        yield f"{'events' if kind else 'values'}_{way}", sum(_variant(n, one, each, per_column) for n in _variants(most))
+    direction = "forward" if per_column > 1 else "backward"
+    for of_events in events:
+        most, one, each = (EVENT_SWEEP, _EVENT, pair) if of_events else (VALUE_SWEEP, _ROW, product)
+        yield f"{'events' if of_events else 'values'}_{direction}", sum(_variant(n, one, each, per_column) for n in _variants(most))
 
 
 def _variant(columns: int, one: int, pair: int, per_column: int) -> int:

@@ -31,7 +31,7 @@ SAMPLE_SWEEP: Final = 5
 
 
 SUMMANDS: Final = 5
-"""Maximum number of gradients that a pass adds to the sum; each needs a pointer, and the sum needs two."""
+"""Maximum number of gradients that one pass adds to their sum; each needs a register for its address, and the sum needs two."""
 WINDOWS_LEFT: Final = 20
 """Worker cycles to convert the remaining events to windows: one integer division."""
 
@@ -108,7 +108,7 @@ class CodeletCost:
         return replace(self, loops=tuple(sorted({*self.loops, *loops})))
 
     def with_request(self) -> CodeletCost:
-        """Return the cost for a relay that also computes the number of further windows, with an integer division."""
+        """Return the cost for a relay that also computes the number of further windows, with an integer division (`single`)."""
         return replace(self, single=WINDOWS_LEFT)
 
 

@@ -223,7 +223,7 @@ class LoopsByPlace(dict[Place | None, tuple[Loop, ...]]):
 
 def cycles_of(loops: Iterable[Loop], values: Values, start: int = 0) -> Any:
     """Return `start` and the worker cycles of `loops` in a run of their vertex; amounts are numbers or NumPy arrays of one shape."""
-    found: Any = start
+    cycles: Any = start
     for loop in loops:
-        found = found + loop.total.value(values)
-    return found
+        cycles = cycles + loop.total.value(values)
+    return cycles

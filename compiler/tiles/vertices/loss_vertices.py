@@ -26,9 +26,9 @@ _TARGETS: Final = run("input", "float", "targets", "The targets of the sample; i
 
 
 def _scores(loss: LossShape, *, written: bool) -> tuple[FieldSpec, ...]:
-    way: Final = "output" if written else "input"
-    found = run(way, "float", "scores", "The scores of the classes.")
-    return (found, run(way, "int", "chosen", "The step at which a score was read.")) if loss.chooses_step else (found,)
+    access: Final = "output" if written else "input"
+    scores = run(access, "float", "scores", "The scores of the classes.")
+    return (scores, run(access, "int", "chosen", "The step at which a score was read.")) if loss.chooses_step else (scores,)
 
 
 def loss_scores(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec:

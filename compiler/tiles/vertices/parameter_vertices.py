@@ -87,9 +87,9 @@ def update_half(
     placed: bool = False,
 ) -> VertexSpec:
     """Return the vertex that updates and rounds float16 weights; if `placed`, stochastic rounding reads their positions from a table."""
-    found = update(costs, moments, accumulates=accumulates, clips=clips)
+    unrounded = update(costs, moments, accumulates=accumulates, clips=clips)
     values = run("inout", "half", "value", "weights", align=4)
-    fields = tuple(values if spec.name == "value" else spec for spec in found.fields)
+    fields = tuple(values if spec.name == "value" else spec for spec in unrounded.fields)
     cost, placed = costs["update_half"], placed and rounding == "stochastic"
     name = "update_half_placed" if placed else "update_half"
     return VertexSpec(name, (*fields, *rounding_fields(rounding, placed=placed)), cost, _with_sums("parameters", cost))

@@ -67,11 +67,11 @@ def bit_loops(cost: CodeletCost) -> tuple[Loop, ...]:
 @lru_cache(maxsize=64)
 def value_loops(cost: CodeletCost, *, joins: bool) -> tuple[Loop, ...]:
     """Return the loops of a vertex that writes windows of values; with `joins`, it also stores the values of the last step."""
-    found = [*looping("values shown", Amount("values"), cost.element, "copied")]
+    loops = [*looping("values shown", Amount("values"), cost.element, "copied")]
     if joins:
-        found += looping("rows of values stored", Amount("rows"), cost.row, "joined")
-        found += looping("values stored", Amount("values"), cost.value, "joined")
-    return tuple(found)
+        loops += looping("rows of values stored", Amount("rows"), cost.row, "joined")
+        loops += looping("values stored", Amount("values"), cost.value, "joined")
+    return tuple(loops)
 
 
 @lru_cache(maxsize=64)

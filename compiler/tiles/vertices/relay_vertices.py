@@ -184,12 +184,12 @@ def next_window(costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows:
 def relay_boundary(costs: Mapping[str, CodeletCost], stored: StoredSpikes | None) -> VertexSpec:
     """Return the vertex that copies steps that a relay has not sent yet to a boundary or back; `stored` is None for values."""
     if stored is None or stored.bits:
-        both = _both("store", "float") if stored is None else _both("bits", "unsigned")
-        fields = [constant("width", "words per sample and step"), *both]
+        rows = _with_saved("store", "float") if stored is None else _with_saved("bits", "unsigned")
+        fields = [constant("width", "words per sample and step"), *rows]
         cost = costs["boundary"]
         return VertexSpec("boundary_rows", (*BOUNDARY, *_SHOWN, *fields), cost, boundary_loops(cost))
-    fields = [constant("stored", "room for ids per step"), *_both("ids", stored.ids, align=4), *_both("numbers", "unsigned")]
-    fields += _both("ends", "unsigned") if stored.with_support else []
+    fields = [constant("stored", "room for ids per step"), *_with_saved("ids", stored.ids, align=4), *_with_saved("numbers", "unsigned")]
+    fields += _with_saved("ends", "unsigned") if stored.with_support else []
     cost = costs["boundary_events"]
     return VertexSpec("boundary_events", (*BOUNDARY, *_SHOWN, *fields), cost, boundary_event_loops(cost))
 
@@ -204,19 +204,19 @@ def _offsets(buses: int) -> Iterator[FieldSpec]:
         yield constant(f"last{i}", "last step written to a window", "int")
 
 
-def _lists(stored: StoredSpikes, way: FieldKind, align: int = 0) -> tuple[FieldSpec, ...]:
+def _lists(stored: StoredSpikes, access: FieldKind, align: int = 0) -> tuple[FieldSpec, ...]:
     return (
         constant("stored", "room for ids per step"),
-        run(way, stored.ids, "ids", "ids of all steps", align),
-        run(way, "unsigned", "numbers", "number of spikes of each step"),
+        run(access, stored.ids, "ids", "ids of all steps", align),
+        run(access, "unsigned", "numbers", "number of spikes of each step"),
     )
 
 
-def _ends(way: FieldKind) -> FieldSpec:
-    return run(way, "unsigned", "ends", "number of spikes of each step, plus neurons that only receive a gradient")
+def _ends(access: FieldKind) -> FieldSpec:
+    return run(access, "unsigned", "ends", "number of spikes of each step, plus neurons that only receive a gradient")
 
 
-def _both(part: str, element: Element, align: int = 0) -> tuple[FieldSpec, FieldSpec]:
+def _with_saved(part: str, element: Element, align: int = 0) -> tuple[FieldSpec, FieldSpec]:
     now = run("inout", element, part, "stored contents of the steps", align)
     return now, run("inout", element, f"kept_{part}", "contents saved at boundaries", align)
 
@@ -241,8 +241,8 @@ def _next_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator[
     yield _position(i, "inout")
 
 
-def _position(i: int, way: FieldKind) -> FieldSpec:
-    return run(way, "unsigned", f"position{i}", "start of the next window")
+def _position(i: int, access: FieldKind) -> FieldSpec:
+    return run(access, "unsigned", f"position{i}", "start of the next window")
 
 
 def _spikes(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:

@@ -15,13 +15,14 @@ from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace, Values, cycle
 FieldKind: TypeAlias = Literal["input", "output", "inout", "constant"]
 """Access of the vertex: it reads, writes or modifies elements of a variable, or reads a constant set by the host."""
 Element: TypeAlias = Literal["float", "int", "unsigned", "unsigned short", "bool", "half"]
+"""Type of an element in C++."""
 
 
 @dataclass(frozen=True)
 class FieldSpec:
     """A field of a vertex; it takes a word of tile memory.
 
-    `many`: the field points to several elements, which begin at a multiple of `align` bytes (0: the alignment of an element).
+    If it is `many`, it points to several elements, which begin at a multiple of `align` bytes (0: the alignment of an element).
     """
 
     name: str

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from snnc.compiler.tiles.partition.child_process import run_partitioner
 from snnc.compiler.tiles.partition.errors import PartitionerCrashError, PartitionerError
-from snnc.compiler.tiles.partition.greedy import OwnPartitioner, in_order
+from snnc.compiler.tiles.partition.greedy import BuiltInPartitioner, in_order
 from snnc.compiler.tiles.partition.hypergraph import Hypergraph
 from snnc.compiler.tiles.partition.partitioners import partitioner, partitioners
 
 ALL = [pytest.param(p, id=p.name) for p in partitioners()]
 NATIVE = ALL[:-1]
-OWN = OwnPartitioner()
+OWN = BuiltInPartitioner()
 DAMAGES = {
     "import os; os.abort()": "ended with SIGABRT",
     "import os, signal; os.kill(os.getpid(), signal.SIGKILL)": "ended with SIGKILL",

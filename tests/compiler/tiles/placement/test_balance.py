@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def test_the_sum_of_parts_never_grows_and_the_tiles_suffice(layers, tiles):
 def test_it_comes_close_to_the_best_of_all_takes(seed):
     rng = np.random.default_rng(seed)
     options = [tuple(choice(int(rng.integers(3, 9)), r, tuple(rng.uniform(5, 60, 2))) for r in (1, 2)) for _ in range(2)]
-    options = [tuple(Choice(c.cut, c.priced, c.used, c.limit, c.neurons) for c in some if c.neurons == some[0].neurons) for some in options]
+    options = [tuple(replace(c) for c in some if c.neurons == some[0].neurons) for some in options]
     fitting = [allocations for allocations in itertools.product(*map(every_take, options)) if sum(t.tiles for t in allocations) <= 10]
     best = min(cost(list(allocations)) for allocations in fitting)
     # From the answer that makes the slowest tile of all parts together fastest, as the placement starts.
