@@ -117,8 +117,7 @@ def in_parts(recording: Recording, between: Correspondence) -> Recording:
 
 
 def _whole_label(between: Correspondence, part: str) -> str:
-    of = between.populations[part].whole
-    return next(p.label for p in between.whole.populations if p.id == of)
+    return between.whole.population(between.populations[part].whole).label
 
 
 def write_recording(path: Path, recording: Recording) -> None:

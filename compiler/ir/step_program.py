@@ -192,3 +192,7 @@ class StepProgram:
     """K: no gradient flows from step t to earlier steps if t is a multiple of K; None: through all steps."""
     rounding: WeightRounding | None = field(default=None, metadata={"optional": True})
     """Rounding of updates of `half` parameters; None if no such parameter is updated."""
+
+    def population(self, id_: str) -> PopulationInfo:
+        """Return the population with this id, which must exist."""
+        return next(p for p in self.populations if p.id == id_)

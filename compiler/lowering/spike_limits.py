@@ -141,7 +141,7 @@ def without_returns(program: StepProgram) -> frozenset[str]:
     buffers = set()
     for op in program.forward:
         if isinstance(op, NeuronStep) and any(o in limited for o in op.outputs):
-            info = next(p for p in program.populations if p.id == op.population)
+            info = program.population(op.population)
             outputs = zip(info.kernel.outputs, op.outputs, strict=True)
             buffers |= {b for canonical, b in outputs if b in limited and support_bounds(info, canonical) is not None}
     return frozenset(buffers)
