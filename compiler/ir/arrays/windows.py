@@ -20,7 +20,8 @@ DIMENSIONS: Final = (1, 2)
 class Windows:
     """Windows over an array of shape (channels, *size); every tuple has one entry per spatial dimension.
 
-    Tap j of window i reads position ``i * stride - padding[0] + j * dilation``; positions outside `size` are padding.
+    A *tap* is an element of the kernel: tap j of window i reads position ``i * stride - padding[0] + j * dilation``. Positions outside
+    `size` are padding. With `ceil`, a last window may extend beyond the padded input.
     """
 
     channels: int
@@ -67,8 +68,10 @@ class Windows:
 
 
 def _count(length: int, padding: tuple[int, int], extent: int, stride: int, ceil: bool) -> int:
+    """Return the number of windows of `extent` positions along an axis; with `ceil`, the last may extend beyond the padding."""
     room = length + sum(padding) - extent
     windows = room // stride + 1
+    # PyTorch counts a window that sticks out only if it starts in the input or in the padding before it.
     sticks_out = ceil and room % stride != 0 and windows * stride < length + padding[0]
     return windows + sticks_out
 
@@ -97,10 +100,10 @@ def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
     windows = Windows(
         channels=shape[0],
         size=shape[1:],
-        kernel=_numbers(name, "kernel", kernel, ones),
-        stride=_numbers(name, "stride", operation.stride or default_stride, ones),
+        kernel=_numbers(name, "kernel", kernel, dimensions),
+        stride=_numbers(name, "stride", operation.stride or default_stride, dimensions),
         padding=_pairs(name, operation.padding, dimensions),
-        dilation=_numbers(name, "dilation", operation.dilation or ones, ones),
+        dilation=_numbers(name, "dilation", operation.dilation or ones, dimensions),
         ceil=isinstance(operation, Pool) and operation.ceil,
     )
     if isinstance(operation, Conv):
@@ -122,10 +125,10 @@ def output_shape(name: str, operation: Conv | Pool, shape: Shape) -> Shape:
     return (channels, *windows.output)
 
 
-def _numbers(name: str, what: str, values: Iterable[int], like: tuple[int, ...]) -> tuple[int, ...]:
+def _numbers(name: str, what: str, values: Iterable[int], dimensions: int) -> tuple[int, ...]:
     numbers = tuple(int(v) for v in values)
-    if len(numbers) != len(like) or min(numbers) < 1:
-        raise WindowError(f"the {what} of {name!r} is {numbers}; give {len(like)} numbers of 1 or more.")
+    if len(numbers) != dimensions or min(numbers) < 1:
+        raise WindowError(f"the {what} of {name!r} is {numbers}; give {dimensions} numbers of 1 or more.")
     return numbers
 
 
@@ -154,11 +157,11 @@ def _check_padding(name: str, windows: Windows) -> None:
     for n, k, s, (before, _), d, count in zip(
         windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True
     ):
-        behind = (count - 1) * s - before >= n
-        in_front = -(-before // d) >= k
+        last_is_after = (count - 1) * s - before >= n
+        first_is_before = -(-before // d) >= k
         starts = range(-before, 0, s)[: min(count, d // gcd(s, d))]  # positions of later starts repeat modulo d
-        between = n < d and any(start % d >= n for start in starts)
-        if behind or in_front or between:
+        one_jumps_over = n < d and any(start % d >= n for start in starts)
+        if last_is_after or first_is_before or one_jumps_over:
             raise WindowError(
                 f"{name!r} has a window that covers only padding: input {windows.size}, kernel {windows.kernel}, "
                 f"padding {windows.padding}; reduce the padding."
