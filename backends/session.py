@@ -24,7 +24,7 @@ from snnc.backends.runtime.replay import StepReplay
 from snnc.backends.runtime.targets import has_classes
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
 from snnc.backends.training.data.training_data import Order, Validated, training_data
-from snnc.backends.training.fitting import FitArguments, fit, sharing
+from snnc.backends.training.fitting import FitArguments, find_ranks, fit
 from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.plan import LearningRate
 from snnc.backends.training.saving.checkpoint import Checkpoints, set_entries
@@ -264,7 +264,7 @@ class BackendSession:
         warn_of_differences(self.program)
         order = Order(epochs, first_epoch, self._batch_of_fit(x, y, batch), accumulate, shuffle, self._seed_of_fit(seed, shuffle))
         data = training_data(self.inputs, x, y, order)
-        ranks = sharing(data, self.engine, distributed)
+        ranks = find_ranks(data, self.engine, distributed)
         measured = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
         skipped = self.engine.counters().get(SKIPPED, 0)
         stopping, file = Stopping(monitor, patience, min_delta), None if best is None else Path(best)
@@ -422,7 +422,7 @@ class BackendSession:
             raise ClosedError(f"the session of {self.program.name!r} is closed; open a new one.")
 
     def _predictor(self) -> Predictor:
-        return Predictor(self.inputs, self._limits.rest)
+        return Predictor(self.inputs, self._limits.use_first_choice)
 
     def _stepping_engine(self) -> SteppingEngine:
         """Return an engine for single steps: the backend's own, or one that runs the whole sequence again."""
