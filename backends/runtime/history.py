@@ -99,9 +99,9 @@ class History:
     @property
     def note(self) -> str:
         """Sentences about skipped samples and updates; empty if none were skipped."""
-        found = []
+        sentences = []
         if self.dropped:
-            found.append(f"{self.dropped} samples of each epoch were skipped: they do not fill the compiled batch.")
+            sentences.append(f"{self.dropped} samples of each epoch were skipped: they do not fill the compiled batch.")
         if self.skipped_updates:
-            found.append(f"{self.skipped_updates} updates were skipped: their gradients, times the loss scale, were not all finite.")
-        return " ".join(found)
+            sentences.append(f"{self.skipped_updates} updates were skipped: their gradients, times the loss scale, were not all finite.")
+        return " ".join(sentences)

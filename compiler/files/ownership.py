@@ -32,8 +32,8 @@ def foreign_writers(status: os.stat_result) -> str | None:
 
 def fault_of(path: Path) -> str | None:
     """Return why a file or folder is not safe to load, as words that follow its name in a sentence; None if it is safe."""
-    found = path.lstat()
-    owner, writer = foreign_owner(found), foreign_writers(found)
+    status = path.lstat()
+    owner, writer = foreign_owner(status), foreign_writers(status)
     if owner is not None:
         return f"belongs to the user {owner}"
     return None if writer is None else f"can be written by {writer}"
@@ -45,11 +45,11 @@ def fault_above(path: Path) -> tuple[Path, str] | None:
     In a folder with the sticky bit, such as ``/tmp``, only the owners of an entry and of the folder can rename the entry.
     """
     for folder in path.absolute().parents:
-        found = folder.stat()
-        owner, writer = foreign_owner(found), foreign_writers(found)
+        status = folder.stat()
+        owner, writer = foreign_owner(status), foreign_writers(status)
         if owner is not None:
             return folder, f"belongs to the user {owner}"
-        if writer is not None and not found.st_mode & stat.S_ISVTX:
+        if writer is not None and not status.st_mode & stat.S_ISVTX:
             return folder, f"can be written by {writer}"
     return None
 

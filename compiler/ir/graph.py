@@ -368,8 +368,8 @@ class Graph:
 
     def incoming(self, name: str, port: str | None = None) -> tuple[Edge, ...]:
         """Return the edges into node `name`, or into one of its ports."""
-        found = (data["edge"] for _, _, data in self.nx.in_edges(name, data=True))
-        return tuple(e for e in found if port is None or e.target_port == port)
+        edges = (data["edge"] for _, _, data in self.nx.in_edges(name, data=True))
+        return tuple(e for e in edges if port is None or e.target_port == port)
 
     def outgoing(self, name: str) -> tuple[Edge, ...]:
         """Return the edges out of node `name`."""
