@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from snnc.compiler.errors import LossOutputError
 from snnc.compiler.ir.connections import recorded
 from snnc.compiler.ir.graph import Graph, Output, Population, source_ports
@@ -13,7 +15,8 @@ from snnc.compiler.neurons.expression import symbols
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.passes.edit import fresh_name
 
-_MEMBRANES = ("v", "mem", "u", "membrane", "V", "U")
+_MEMBRANES: Final = ("v", "mem", "u", "membrane", "V", "U")
+"""Usual names of membrane potentials, most usual first."""
 
 
 def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Graph, str]:
@@ -40,7 +43,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
         The loss cannot read `wanted`; or, by default, no port of the last recorded population fits, and there is not exactly one output.
     """
     if wanted is not None:
-        return _explicit(graph, loss, wanted)
+        return _named_output(graph, loss, wanted)
     ports = port_map(graph)
     outputs = [name for name, _ in graph.of_type(Output)]
     if len(outputs) == 1 and (ports[outputs[0], "in"].kind == "spikes") == (loss.port == "spikes"):
@@ -58,7 +61,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
     )
 
 
-def _explicit(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
+def _named_output(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
     """Return the graph and the output that the user requested by name."""
     name, _, port = wanted.rpartition(".")
     if wanted in graph.nx and isinstance(graph.operation(wanted), Output):
@@ -88,8 +91,8 @@ def port_of(graph: Graph, name: str, wanted: LossPort, ports: PortMap | None = N
     model = graph.operation(name).model  # type: ignore[union-attr]
     if wanted == "membrane":
         return membrane(model)
-    known = port_map(graph) if ports is None else ports
-    candidates = [port for port in model.outputs if known[name, port].kind == "spikes"]
+    ports = port_map(graph) if ports is None else ports
+    candidates = [port for port in model.outputs if ports[name, port].kind == "spikes"]
     return candidates[0] if candidates else None
 
 
