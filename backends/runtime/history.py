@@ -88,7 +88,7 @@ class History:
     validation: list[Validation] = field(default_factory=list)
     """Results on the validation data after each epoch; empty without such data."""
     best_epoch: int | None = None
-    """Number of the epoch with the best validation so far, from 0; None without validation data."""
+    """Number of the epoch with the best validation so far, from 0; None without validation data, or if all results are NaN."""
     stopped_early: bool = False
     """Whether training ended before its last epoch because the validation result stopped improving."""
     dropped: int = 0

@@ -92,7 +92,7 @@ def find_ranks(data: TrainingData, engine: Engine, distributed: bool) -> Ranks |
 
 
 def starting_position(call: FitArguments, program: StepProgram, engine: Engine) -> Position:
-    """Return the starting position; with ``resume``, restore the engine's state from the checkpoint if it exists.
+    """Return the position at which training starts; with ``resume``, that of the checkpoint if it exists, whose state the engine then gets.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks |
     Raises
     ------
     DivergedError
-        A loss or a parameter is not finite.
+        A loss, a parameter or a moment is not finite.
     CheckpointError
         The progress cannot be saved.
     ResumeError, SessionError
@@ -222,7 +222,7 @@ def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks |
 
 
 def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
-    """Train until the last epoch or an early stop, and return the history."""
+    """Train until the last epoch, an early stop or a signal, and return the history."""
     assert program.optimizer is not None, "checked by the caller"
     rate = learning_rate(program.optimizer, call.learning_rate)
     guard = ProgressGuard(engine, program, call.checkpoints if leads() else None)

@@ -1,7 +1,7 @@
 """Numbers that a program stores as float16. Sums are float32.
 
-By default, with precision float16, a program that trains rounds its history. A program for inference has no history, and rounds the weights
-of its connections. Weights that are updated stay float32 unless float16 is requested for them. An update below half a unit in the
+With precision float16, and without the option `half`, a program that trains rounds its history. A program for inference has no history, and
+rounds the weights of its connections. Weights that are updated stay float32 unless `half` requests float16 for them. An update below half a unit in the
 last place of a float16 weight is lost, rounded stochastically, or kept as a remainder, depending on the rounding
 (:mod:`snnc.compiler.losses.weight_rounding`).
 """
@@ -57,7 +57,7 @@ class Halves(Collection[Half]):
         return len(list(iter(self)))
 
     def of(self, *labels: str) -> frozenset[Half]:
-        """Return the kinds of the first of `labels` that `named` contains, or else the default; a part has the kinds of its whole."""
+        """Return the kinds of the first of `labels` that `named` contains, or else the default; a part of a population has its kinds."""
         for label in labels:
             for name in (label, PART.sub("", label)):
                 if name in self.named:
