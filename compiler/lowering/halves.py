@@ -1,8 +1,8 @@
 """Numbers that a program stores as float16. Sums are float32.
 
 With precision float16, and without the option `half`, a program that trains rounds its history. A program for inference has no history, and
-rounds the weights of its connections. Weights that are updated stay float32 unless `half` requests float16 for them. An update below half a unit in the
-last place of a float16 weight is lost, rounded stochastically, or kept as a remainder, depending on the rounding
+rounds the weights of its connections. Weights that are updated stay float32 unless `half` requests float16 for them. An update below half a
+unit in the last place of a float16 weight is lost, rounded stochastically, or kept as a remainder, depending on the rounding
 (:mod:`snnc.compiler.losses.weight_rounding`).
 """
 
