@@ -39,12 +39,10 @@ def _window_entries(windows: Windows) -> TapEntries:
     Indices are flat, in C order; `weight` is the index of the tap in the kernel.
     """
     parts = []
-    for n, k, s, (before, _), d, count in zip(
-        windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True
-    ):
-        tap, window = np.meshgrid(np.arange(k, dtype=np.int64), np.arange(count, dtype=np.int64), indexing="ij")
-        position = window * s - before + tap * d
-        inside = (position >= 0) & (position < n)
+    for axis in windows.axes:
+        tap, window = np.meshgrid(np.arange(axis.kernel, dtype=np.int64), np.arange(axis.count, dtype=np.int64), indexing="ij")
+        position = window * axis.stride - axis.before + tap * axis.dilation
+        inside = (position >= 0) & (position < axis.size)
         parts.append((position[inside], window[inside], tap[inside]))
     sizes = (windows.size, windows.output, windows.kernel)
     return TapEntries(*(_outer([part[i] for part in parts], size) for i, size in enumerate(sizes)))
