@@ -56,7 +56,7 @@ class Epoch:
     number: int
     """Number of the epoch from 0, including the ``first_epoch`` epochs of earlier runs."""
     until: int
-    """Number of epochs after which training ends, with those of earlier runs."""
+    """Number of epochs after which training ends, including those of earlier runs."""
     loss: float
     """Mean loss over the samples."""
     seconds: float

@@ -285,7 +285,7 @@ class Stop:
         if self.requested is not None:
             raise KeyboardInterrupt
         self.requested = number
-        os.write(2, _NOTICE)
+        os.write(2, _NOTICE)  # print may fail in a signal handler
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def fault_of(path: Path) -> str | None:
 
 
 def fault_above(path: Path) -> tuple[Path, str] | None:
-    """Return the first folder above `path` in which another user could replace it, and the reason; None if no such folder exists.
+    """Return the first folder above `path` that another user could change, to replace `path`, and the reason; None if there is none.
 
     In a folder with the sticky bit, such as ``/tmp``, only the owners of an entry and of the folder can rename the entry.
     """
@@ -60,12 +60,12 @@ def _is_own_group(group: int) -> bool:
 
     if group not in (os.getegid(), ROOT):
         return False
-    own = _user_name(os.geteuid())
+    user = _user_name(os.geteuid())
     try:
         entry = grp.getgrgid(group)
     except KeyError:
         return False
-    return entry.gr_name in (own, "root") and set(entry.gr_mem) <= {own, "root"}
+    return entry.gr_name in (user, "root") and set(entry.gr_mem) <= {user, "root"}
 
 
 def _user_name(user: int) -> str:

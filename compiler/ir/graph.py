@@ -149,7 +149,10 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """``y = weight * x + bias``, elementwise; both have x's shape, are scalars, or broadcast to it as in NumPy, e.g. (channels, 1, 1)."""
+    """``y = weight * x + bias``, elementwise.
+
+    Weight and bias each have the shape of x, are scalars, or broadcast to it as in NumPy, such as (channels, 1, 1).
+    """
 
     weight: Array
     bias: Array | None = None

@@ -20,7 +20,7 @@ _MEMBRANES: Final = ("v", "mem", "u", "membrane", "V", "U")
 
 
 def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Graph, str]:
-    """Select the output that `loss` reads, and add it if the graph does not record these values.
+    """Select the output that `loss` reads, and add it if no output of the graph records its values.
 
     Parameters
     ----------
@@ -67,10 +67,10 @@ def _named_output(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
     if wanted in graph.nx and isinstance(graph.operation(wanted), Output):
         return graph, wanted
     if wanted in graph.nx and isinstance(graph.operation(wanted), Population):
-        found = port_of(graph, wanted, loss.port)
-        if found is None:
+        port_of_loss = port_of(graph, wanted, loss.port)
+        if port_of_loss is None:
             raise LossOutputError(f"the population {wanted!r} has no unique {loss.port}; give '{wanted}.port'.")
-        return _recorded(graph, wanted, found)
+        return _recorded(graph, wanted, port_of_loss)
     if name in graph.nx:
         operation = graph.operation(name)
         if isinstance(operation, Population) and port in source_ports(operation):

@@ -31,7 +31,7 @@ from snnc.compiler.lowering.named_parts import quoted
 from snnc.compiler.lowering.spike_limits import LOWEST, POLICIES, DropPolicy, SpikeLimit, choice_key, limited_sources
 
 ScheduledCapacity: TypeAlias = Scheduled | Share | Mapping[str, Scheduled | Share]
-"""A number of spikes, a share of a source's neurons, a schedule of either, or a mapping from source names to these; also as text."""
+"""A number of spikes, a share of a source's neurons, a schedule of either, or one of these for each source, by name; each also as text."""
 
 
 @dataclass(frozen=True)
