@@ -1,8 +1,8 @@
 """Temporary folders and files, deleted by the process that created them or, if it was killed, by a later process.
 
 Each folder contains a file that its process keeps locked; a temporary file is locked itself. The system releases the lock however the
-process ends. A folder whose file is not locked, or a temporary file that is not locked, belongs to a killed process. The next process that
-creates one of the same name pattern deletes it, or ``snnc clean`` does.
+process ends. A folder whose file is not locked, or a temporary file that is not locked, belongs to a killed process. It is deleted by the
+next process that creates a folder with the same prefix or a temporary file for the same path, or by ``snnc clean``.
 """
 
 from __future__ import annotations

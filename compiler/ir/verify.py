@@ -28,24 +28,24 @@ from snnc.compiler.ir.graph import Array, Edge, Graph, Population, Shape, source
 from snnc.compiler.ir.shapes import PortMap, compatible, port_map, size
 
 
-def verify(graph: Graph, *, steps: int | None = None, batch: int | None = None) -> PortMap:
+def verify(graph: Graph, *, steps: int | None = None) -> PortMap:
     """Check `graph` and return the shapes and kinds of its ports.
 
     Parameters
     ----------
     graph
         Any graph, from a frontend or between two passes.
-    steps, batch
-        Values of the compile options, checked if given.
+    steps
+        Number of steps in the compile options, which is then checked too.
 
     Raises
     ------
     GraphError
         A check failed; each check has its own subclass.
     """
-    for label, number in (("steps", graph.steps), ("steps", steps), ("batch", batch)):
+    for number in (graph.steps, steps):
         if number is not None and number < 1:
-            raise InvalidValueError(f"{label} is {number}; a network runs at least 1 step on at least 1 sample.")
+            raise InvalidValueError(f"steps is {number}; a network runs at least 1 step on at least 1 sample.")
     _check_has_ends(graph)
     _check_output_steps(graph, steps or graph.steps)
     _check_ports(graph)

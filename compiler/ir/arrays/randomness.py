@@ -23,7 +23,7 @@ class Stream(np.random.Generator):
         As for :func:`numpy.random.default_rng`.
     """
 
-    # The signatures are the parts of NumPy's that snnc uses.
+    # The signatures are parts of NumPy's.
     def __init__(self, seed: int | Sequence[int]) -> None:
         bits = np.random.PCG64(seed)
         super().__init__(bits)
