@@ -73,8 +73,8 @@ def measured_outputs(program: StepProgram) -> dict[str, OutputInfo]:
 
     A program can compute these statistics without sending every value to the host.
     """
-    of_steps = statistics_inputs(program)
-    return {id_: output for id_, output in statistics_outputs(program).items() if id_ not in of_steps}
+    given = statistics_inputs(program)
+    return {id_: output for id_, output in statistics_outputs(program).items() if id_ not in given}
 
 
 def statistics_inputs(program: StepProgram) -> dict[str, tuple[str, ...]]:
@@ -85,7 +85,7 @@ def statistics_inputs(program: StepProgram) -> dict[str, tuple[str, ...]]:
 
 
 def levels_of(program: StepProgram) -> Mapping[str, int]:
-    """Return the level of each normalisation, by the id of its population: the largest number of other normalisations on a path to it."""
+    """Return the level of each normalisation, by the id of its population: the maximum number of other normalisations on a path to it."""
     flow: nx.DiGraph[str] = nx.DiGraph()
     flow.add_nodes_from(p.id for p in program.populations)
     flow.add_edges_from((c.source, c.target) for c in program.connections)
@@ -107,7 +107,7 @@ def passes_of(program: StepProgram) -> int:
 
 
 def watched(program: StepProgram) -> frozenset[str]:
-    """Return the labels of populations of which a caller reads the adjoints of currents, which are stored at every step as ``d_<id>``."""
+    """Return the labels of populations for which the adjoints of currents are stored at every step, as ``d_<id>``."""
     relays = program.loss.relays if isinstance(program.loss, ExternalLoss) else ()
     inputs = statistics_inputs(program)
     return frozenset(relays) | {p.label for p in program.populations if p.id in inputs}
