@@ -117,7 +117,8 @@ def in_parts(recording: Recording, between: Correspondence) -> Recording:
 
 
 def _whole_label(between: Correspondence, part: str) -> str:
-    return between.whole.population(between.populations[part].whole).label
+    of = between.populations[part].whole
+    return next(p.label for p in between.whole.populations if p.id == of)
 
 
 def write_recording(path: Path, recording: Recording) -> None:

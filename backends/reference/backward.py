@@ -8,6 +8,7 @@ from functools import singledispatch
 import numpy as np
 
 from snnc.backends.reference.convolution import convolve_input_gradient, convolve_weight_gradient, per_channel
+from snnc.backends.reference.forward import population_of
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.reference.pooling import pool_gradient, reduce_gradient
 from snnc.backends.reference.scaling import cut, inside, rescale, sum_to
@@ -75,7 +76,7 @@ def _record(op: RecordAdjoint, memory: SequenceArrays, t: int) -> None:
 
 @run_backward.register
 def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
-    info = memory.program.population(op.population)
+    info = population_of(memory, op.population)
     kernel = info.kernel
     environment = {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}
     for canonical, name in zip(kernel.states, op.states, strict=True):

@@ -25,6 +25,7 @@ from snnc.compiler.ir.step_operations import (
     Rescale,
     SparseProduct,
 )
+from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.neurons.interpret import evaluate
 
 
@@ -97,7 +98,7 @@ def _surround(op: AddPadded, memory: SequenceArrays, t: int) -> None:
 
 @run_forward.register
 def _neuron_step(op: NeuronStep, memory: SequenceArrays, t: int) -> None:
-    kernel = memory.program.population(op.population).kernel
+    kernel = population_of(memory, op.population).kernel
     environment = environment_of(op, memory, t)
     found = evaluate(kernel.forward, environment)
     for canonical, name in zip(kernel.states, op.states, strict=True):
@@ -116,10 +117,15 @@ def _record(op: Record, memory: SequenceArrays, t: int) -> None:
 
 def environment_of(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, Array]:
     """Return the inputs of a population's forward code at step `t`, by canonical name."""
-    kernel = memory.program.population(op.population).kernel
+    kernel = population_of(memory, op.population).kernel
     environment = {canonical: memory[name] for canonical, name in zip(kernel.inputs, op.currents, strict=True)}
     environment |= {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}
     return environment | {f"{canonical}_prev": memory[name][t] for canonical, name in zip(kernel.states, op.states, strict=True)}
+
+
+def population_of(memory: SequenceArrays, id_: str) -> PopulationInfo:
+    """Return the population with an id."""
+    return memory.program.population(id_)
 
 
 def run_step(memory: SequenceArrays, t: int) -> None:

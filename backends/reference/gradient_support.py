@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from snnc.backends.reference.forward import environment_of
+from snnc.backends.reference.forward import environment_of, population_of
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.runtime.engine import Array
 from snnc.compiler.ir.step_operations import NeuronStep
@@ -17,7 +17,7 @@ def neurons_in_support(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[s
 
     The currents in `memory` must be those of step `t`.
     """
-    info = memory.program.population(op.population)
+    info = population_of(memory, op.population)
     bounds = {o: b for o in info.kernel.outputs if (b := support_bounds(info, o)) is not None}
     if not bounds:
         return {}

@@ -44,7 +44,7 @@ class Correspondence:
         found: dict[str, tuple[str, ...]] = {}
         for id_, place in self.populations.items():
             if place.index is not None:
-                label = self.whole.population(place.whole).label
+                label = next(p.label for p in self.whole.populations if p.id == place.whole)
                 found[label] = (*found.get(label, ()), id_)
         return {label: ids for label, ids in found.items() if len(ids) > 1}
 
@@ -136,7 +136,7 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
 def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, cut: Split) -> str:
     """Return the name in `whole` of a bound of a gradient window of `split`; all parts of a population share a window."""
     id_, _, end = name.partition("_")
-    label = split.population(id_).label
+    label = next(p.label for p in split.populations if p.id == id_)
     piece = cut.populations.get(label)
     of = label if piece is None else piece.whole
     return next(f"{p.id}_{end}" for p in whole.populations if p.label == of)

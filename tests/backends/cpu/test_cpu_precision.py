@@ -14,6 +14,7 @@ from snnc.backends.cpu.network import network_context
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.reference import backward
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.backends.reference.forward import population_of
 from snnc.compiler.ir.graph import Population
 from snnc.compiler.ir.step_operations import DenseInputGradient, NeuronAdjoint
 from snnc.compiler.losses import parse_loss
@@ -66,7 +67,7 @@ def rounding_reference():
             backward._add_to_source(memory, op.source, t, rounded(memory[f"d_{op.target}"]) @ memory[op.weight])
 
     def neuron_adjoint(op, memory, t):
-        kernel = memory.program.population(op.population).kernel
+        kernel = population_of(memory, op.population).kernel
         parameters = dict(zip(kernel.parameters, op.parameters, strict=True))
         names = dict(zip((*kernel.states, *kernel.saved), (*op.states, *op.saved), strict=True))
         whole = {}
