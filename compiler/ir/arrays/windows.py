@@ -13,7 +13,7 @@ from snnc.compiler.errors import ChannelError, WindowError
 from snnc.compiler.ir.graph import Array, Conv, Pool, Shape
 
 DIMENSIONS: Final = (1, 2)
-"""Spatial dimensions that windows may have."""
+"""Numbers of spatial dimensions that windows may have."""
 
 
 @dataclass(frozen=True)
