@@ -37,8 +37,8 @@ TRAINING: Final[Mapping[str, Any]] = {"support": "with a loss"}
 class TargetOptions:
     """Options that all targets accept, with the names and defaults of :func:`snnc.compile`; backends add fields for others.
 
-    The metadata of a field define when the option is accepted: :data:`TRAINING`, or ``{"values": {value: support}}`` if that depends on the
-    value.
+    The metadata of a field define when the option is accepted: always without metadata, only with a loss for :data:`TRAINING`, or for each
+    value its support in ``{"values": {value: support}}``.
     """
 
     target: str
@@ -91,19 +91,19 @@ class BuiltProject:
     library: Path
 
 
-Own = TypeVar("Own", bound=TargetOptions)
+Options = TypeVar("Options", bound=TargetOptions)
 """The options of one backend."""
 
 
 @dataclass(frozen=True, eq=False)
-class Backend(Generic[Own]):
+class Backend(Generic[Options]):
     """A target, or all targets of a kind."""
 
     name: str
     """Name; the value of ``--target`` for a backend that is a single target."""
     about: str
     """Description in ``snnc targets``; empty if each target of the backend has a file with its description."""
-    options: type[Own]
+    options: type[Options]
     """Dataclass of its options."""
     heading: str = ""
     """Name in messages and tables, if it differs from `name`."""
@@ -122,7 +122,7 @@ class Backend(Generic[Own]):
     outputs from the caller."""
 
     @property
-    def words(self) -> str:
+    def shown_name(self) -> str:
         """The name of the target in messages and tables."""
         return self.heading or self.name
 
@@ -132,70 +132,70 @@ class Backend(Generic[Own]):
 
     def support(self, name: str, value: Any = None) -> Support:
         """Return whether an option, or one value of it, is accepted."""
-        found = next((f for f in fields(self.options) if f.name == name), None)
-        if found is None:
+        option = next((f for f in fields(self.options) if f.name == name), None)
+        if option is None:
             return "refused"
-        values: Mapping[str, Support] = found.metadata.get("values", {})
-        if values and isinstance(value, str) and value != found.default:
+        values: Mapping[str, Support] = option.metadata.get("values", {})
+        if values and isinstance(value, str) and value != option.default:
             return values.get(value, "refused")
-        support: Support = found.metadata.get("support", "yes")
+        support: Support = option.metadata.get("support", "yes")
         return support
 
-    def own(self, chosen: Any, **more: Any) -> Own:
-        """Return this backend's options, from the fields of `chosen` with the same names and from `more`; others are ignored."""
+    def options_from(self, chosen: Any, **more: Any) -> Options:
+        """Return this backend's options, from the fields of `chosen` with the same names and from `more`; other fields are ignored."""
         names = [f.name for f in fields(self.options)]
-        given = {name: getattr(chosen, name) for name in names if hasattr(chosen, name)}
-        return self.options(**(given | {name: value for name, value in more.items() if name in names}))
+        values = {name: getattr(chosen, name) for name in names if hasattr(chosen, name)}
+        return self.options(**(values | {name: value for name, value in more.items() if name in names}))
 
-    def prepare(self, graph: Graph, options: Own) -> Graph:
+    def prepare(self, graph: Graph, options: Options) -> Graph:
         """Return the graph in the form that this backend lowers best."""
         return graph
 
-    def halves(self, options: Own) -> Halves:
+    def halves(self, options: Options) -> Halves:
         """Return which values the step program stores as float16; empty if the backend does its own rounding."""
         from snnc.compiler.lowering.halves import Halves
 
         return Halves()
 
-    def rounding(self, options: Own) -> WeightRounding | None:
+    def rounding(self, options: Options) -> WeightRounding | None:
         """Return how updates of float16 weights are rounded."""
         from snnc.compiler.lowering.halves import rounding_of
 
         return rounding_of(getattr(options, "half", None), getattr(options, "seed", 0))
 
-    def rounds_products(self, options: Own) -> bool:
+    def rounds_products(self, options: Options) -> bool:
         """Return whether forward products round their factors to fewer bits, so that results differ from those of other targets."""
         return False
 
-    def limit(self, options: Own) -> SpikeLimit | None:
+    def limit(self, options: Options) -> SpikeLimit | None:
         """Return the limit on the spikes that a source sends; None if there is none."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
         return limit_of(options.mode, options.capacity, options.drop, options.seed) if isinstance(options, SequenceOptions) else None
 
-    def check(self, program: StepProgram, options: Own) -> None:
+    def check(self, program: StepProgram, options: Options) -> None:
         """Raise a coded error if this backend cannot run `program`."""
 
-    def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
+    def plan(self, graph: Graph, program: StepProgram, options: Options) -> PlacedProgram:
         """Return the program, with its mapping if the target has tiles; `program` is the lowered `graph`."""
         return PlacedProgram(program)
 
-    def emit(self, placed: PlacedProgram, options: Own, folder: Path) -> None:
+    def emit(self, placed: PlacedProgram, options: Options, folder: Path) -> None:
         """Write the program into `folder`, which is empty or does not exist."""
 
-    def build(self, folder: Path, options: Own) -> BuiltProject:
+    def build(self, folder: Path, options: Options) -> BuiltProject:
         """Build the project in `folder`."""
         return BuiltProject(folder, folder)
 
-    def open(self, placed: PlacedProgram, options: Own, built: BuiltProject | None) -> Engine:
+    def open(self, placed: PlacedProgram, options: Options, built: BuiltProject | None) -> Engine:
         """Return an engine that runs `built`, or that runs the program in this process if `built` is None."""
         raise NotImplementedError(f"the backend {self.name!r} cannot open a program")
 
-    def next_step(self, folder: Path, trains: bool) -> str:
+    def next_command(self, folder: Path, trains: bool) -> str:
         """Return the command that a user runs next on a project."""
         return f"snnc train {folder} --data DATA.npz" if trains else f"snnc run {folder} --inputs x.npz --outputs y.npz"
 
-    def threads(self, options: Own) -> int:
+    def threads(self, options: Options) -> int:
         """Return the number of threads that process samples; each needs its own memory."""
         return 1
 

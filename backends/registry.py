@@ -1,4 +1,4 @@
-"""The list of all backends. No other module names targets: code that depends on the target calls its backend."""
+"""The list of all backends. Only this module maps the name of a target to a backend; code that depends on the target calls its backend."""
 
 from __future__ import annotations
 

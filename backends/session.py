@@ -24,7 +24,7 @@ from snnc.backends.runtime.replay import StepReplay
 from snnc.backends.runtime.targets import has_classes
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
 from snnc.backends.training.data.training_data import Order, Validated, training_data
-from snnc.backends.training.fitting import FitArguments, fit, sharing
+from snnc.backends.training.fitting import FitArguments, find_ranks, fit
 from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.plan import LearningRate
 from snnc.backends.training.saving.checkpoint import Checkpoints, set_entries
@@ -93,8 +93,8 @@ class BackendSession:
             The arrays do not fit the network.
         """
         self._check_open()
-        whole, start = self.prepared(inputs, initial, steps)
-        parts = list(self._predictor().records(whole, start))
+        sequences, states = self.prepared(inputs, initial, steps)
+        parts = list(self._predictor().records(sequences, states))
         records = {id_: np.concatenate([part[id_] for part in parts], axis=1) for id_ in parts[0]}
         return {o.label: from_sequence(records[o.id], o) for o in self.program.outputs}
 
@@ -107,8 +107,8 @@ class BackendSession:
         """Convert arguments of :meth:`run` for the engine: input id -> [T, B, *shape], and initial values of all samples."""
         if steps is not None and steps < 1:
             raise StepsError(f"steps is {steps}; it must be at least 1.")
-        whole = self.inputs.sequences(inputs, steps)
-        return whole, initial_states(self.program, initial or {}, next(iter(whole.values())).shape[1])
+        sequences = self.inputs.sequences(inputs, steps)
+        return sequences, initial_states(self.program, initial or {}, next(iter(sequences.values())).shape[1])
 
     def step(self, inputs: Inputs) -> dict[str, Array]:
         """Run one step and keep the state for the next; :meth:`reset` starts again.
@@ -131,8 +131,8 @@ class BackendSession:
             self.reset(batch)
         if batch != self._stepping:
             raise BatchSizeError(f"this step has a batch of {batch}, earlier steps had {self._stepping}; call reset() between them.")
-        found = engine.step(arrays)
-        return {o.label: found[o.id] if o.layout.batch_axis is not None or batch > 1 else found[o.id][0] for o in self.program.outputs}
+        records = engine.step(arrays)
+        return {o.label: records[o.id] if o.layout.batch_axis is not None or batch > 1 else records[o.id][0] for o in self.program.outputs}
 
     def reset(self, batch: int | None = None, initial: Mapping[str, npt.ArrayLike] | None = None) -> None:
         """Set all states to their initial values before the next :meth:`step`; `initial` as for :meth:`run`.
@@ -190,8 +190,8 @@ class BackendSession:
         x
             [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays by input name. Without
             `y`: a data set (:mod:`snnc.data`), which contains its labels and is read batch by batch, in the same order as arrays; or an
-            iterable of batches, which are pairs ``(x, y)`` of such arrays, for example a DataLoader. Each batch is one update. Every epoch
-            iterates over it again, so a generator lasts for one epoch.
+            iterable of batches, which are pairs ``(x, y)`` of such arrays, for example a DataLoader. Each batch is one update. Each epoch
+            iterates over the iterable again, so a generator lasts for one epoch.
         y
             [samples], class indices; targets of a different kind if the loss needs them (:mod:`snnc.losses`).
         epochs
@@ -264,7 +264,7 @@ class BackendSession:
         warn_of_differences(self.program)
         order = Order(epochs, first_epoch, self._batch_of_fit(x, y, batch), accumulate, shuffle, self._seed_of_fit(seed, shuffle))
         data = training_data(self.inputs, x, y, order)
-        ranks = sharing(data, self.engine, distributed)
+        ranks = find_ranks(data, self.engine, distributed)
         measured = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
         skipped = self.engine.counters().get(SKIPPED, 0)
         stopping, file = Stopping(monitor, patience, min_delta), None if best is None else Path(best)
@@ -422,7 +422,7 @@ class BackendSession:
             raise ClosedError(f"the session of {self.program.name!r} is closed; open a new one.")
 
     def _predictor(self) -> Predictor:
-        return Predictor(self.inputs, self._limits.rest)
+        return Predictor(self.inputs, self._limits.use_first_choice)
 
     def _stepping_engine(self) -> SteppingEngine:
         """Return an engine for single steps: the backend's own, or one that runs the whole sequence again."""

@@ -33,12 +33,12 @@ class SnncError(Exception):
 
     @property
     def data(self) -> dict[str, Any]:
-        """Numbers of the message, as JSON types."""
+        """Numbers of the message, as JSON types; empty unless a subclass has some."""
         return {}
 
 
 class ToolMissingError(SnncError, code="SNNC-E400"):
-    """A tool that snnc needs on this machine (a C++ compiler, the Poplar SDK) is missing."""
+    """A program or package that snnc needs is missing on this machine, such as a C++ compiler, the Poplar SDK or PyTorch."""
 
     exit_code = 3
 
@@ -76,7 +76,7 @@ class UnconnectedError(GraphError, code="SNNC-E007"):
 
 
 class InvalidValueError(GraphError, code="SNNC-E008"):
-    """A size, delay, capacity or option is outside its range."""
+    """A size, delay, capacity or option has a value that is not allowed."""
 
 
 class EmptyShapeError(GraphError, code="SNNC-E009"):

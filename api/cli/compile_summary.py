@@ -41,7 +41,7 @@ def as_text(compiled: Compiled, folder: Path, trial: TrialRun | None) -> list[st
         if compiled.options.mode == "drop":
             comparison = "as on the reference" if compiled.plan is None else "the reference sends them all"
             lines.append(f"          {trial.counters.get('dropped_spikes', 0):,} spikes were dropped (mode drop); {comparison}")
-    lines += ["", f"wrote {folder}; next: {compiled.options.backend.next_step(folder, compiled.program.loss is not None)}"]
+    lines += ["", f"wrote {folder}; next: {compiled.options.backend.next_command(folder, compiled.program.loss is not None)}"]
     return [*lines, f"             or: snnc inspect {folder}"]
 
 

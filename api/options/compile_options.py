@@ -108,7 +108,7 @@ class CompileOptions:
 
     def own(self, **more: Any) -> Any:
         """Return the options that the target accepts, as its backend's dataclass; `more` are internal settings, not set by users."""
-        return self.backend.own(self, **more)
+        return self.backend.options_from(self, **more)
 
     def requested(self) -> dict[str, Any]:
         """Return, by name, the options that differ from the default and have an effect on at least one target."""

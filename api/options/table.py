@@ -202,7 +202,7 @@ def check_support(target: str, training: bool, given: Mapping[str, Any]) -> None
     for name, value in given.items():
         support = support_of(name, backend, value)
         if support == "refused":
-            takers = ", ".join(b.words for b in BACKENDS if support_of(name, b, value) != "refused")
+            takers = ", ".join(b.shown_name for b in BACKENDS if support_of(name, b, value) != "refused")
             raise OptionTargetError(
                 f"{_shown(name, value)} is for the targets {takers}, not for {target!r}: {RULES[name].remedy(value)}; leave it out."
             )
@@ -241,6 +241,6 @@ def help_of(name: str) -> str:
     'Only for reference, cpu, cuda, with --loss: Cut the gradient every K steps (truncated BPTT).'
     """
     takers = {b: support for b in BACKENDS if (support := support_of(name, b)) != "refused"}
-    where = f"only for {', '.join(b.words.partition(' ')[0] for b in takers)}" if len(takers) < len(BACKENDS) else ""
+    where = f"only for {', '.join(b.shown_name.partition(' ')[0] for b in takers)}" if len(takers) < len(BACKENDS) else ""
     head = ", ".join(filter(None, (where, "with --loss" if set(takers.values()) == {"with a loss"} else "")))
     return f"{head[:1].upper()}{head[1:]}: {RULES[name].help}" if head else RULES[name].help

@@ -58,7 +58,7 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
     if step is None or record.source.delay or len(step.currents) != 1 or len(step.outputs) != 1 or step.saved:
         return None
     read = [op for op in program.forward if not isinstance(op, ops.Fill | ops.NeuronStep) and op.source.buffer in step.outputs]
-    kernel = next(p.kernel for p in program.populations if p.id == step.population)
+    kernel = program.population(step.population).kernel
     plain = all(program.buffers[a].shape == () for a in step.parameters)
     if read != [record] or not plain or kernel.learnable or not is_linear(kernel):
         return None

@@ -24,7 +24,7 @@ from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.lowering.halves import Halves, check_dense, check_past
+from snnc.compiler.lowering.halves import Halves, check_dense, check_history
 
 CONSTANTS: Final = (
     *file_names(TABLES),
@@ -71,7 +71,7 @@ def emit_cpu(
     program, pooled = with_pooled_convolutions(program)
     storage = SequenceStorage(program, pooled, precision, half)
     if precision == "float16":
-        check_past(any(storage.rounded.values()), program)
+        check_history(any(storage.rounded.values()), program)
     elif precision == "bfloat16" and not any(storage.rounded.values()):
         check_dense(program)
     values, sizes = initial_values(program), session_sizes(program, steps, batch)

@@ -169,7 +169,7 @@ def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
     adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
     for op in program.forward:
         if isinstance(op, NeuronStep):
-            info = next(p for p in program.populations if p.id == op.population)
+            info = program.population(op.population)
             size = math.prod(info.shape)
             scalars = {a: program.buffers[n].shape == () for a, n in zip(info.kernel.parameters, op.parameters, strict=True)}
             near = [o for o, n in zip(info.kernel.outputs, op.outputs, strict=True) if trains and n in storage.outputs_with_support]
@@ -203,7 +203,7 @@ def _members(statements: Statements) -> list[dict[str, Any]]:
     adjoints = {op.population: op for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else {}
     for op in program.forward:
         if isinstance(op, NeuronStep):
-            info, rounded = next(p for p in program.populations if p.id == op.population), storage.rounded[op.population]
+            info, rounded = program.population(op.population), storage.rounded[op.population]
             lines = [f"Rows {n}{{{storage.size(n)}, 0}};" for n in op.currents] + [f"Rows {n}{{{storage.size(n)}, 1}};" for n in op.states]
             lines += [f"Source {n}{{{storage.size(n)}, {storage.stored(n).past}}};" for n in op.outputs]
             lines += [f"Source {n}_near{{{storage.size(n)}, 0}};" for n in op.outputs if trains and n in storage.outputs_with_support]
@@ -283,7 +283,7 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
     for op in program.forward:
         if not isinstance(op, NeuronStep):
             continue
-        kernel = next(p.kernel for p in program.populations if p.id == op.population)
+        kernel = program.population(op.population).kernel
         for n in op.currents:
             rows = block if n in filled else ONE
             found.append(RowBuffer(n, storage.size(n), rows, rows))

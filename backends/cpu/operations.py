@@ -172,7 +172,7 @@ class Statements:
         self.forward += [Guarded("training && !again", f"{o}_near.list_rows(w, t);") for o in near]
 
     def _info(self, op: ops.NeuronStep | ops.NeuronAdjoint) -> PopulationInfo:
-        return next(p for p in self.storage.program.populations if p.id == op.population)
+        return self.storage.program.population(op.population)
 
     def _first_history(self, op: ops.NeuronStep) -> list[str]:
         """Return the statements that store the states before the first step."""

@@ -51,7 +51,7 @@ def _pair(program: StepProgram, convolve: ops.Convolve) -> _Pair | None:
     """Return a convolution with its relay population and its maximum if they can be fused, else None."""
     into = [op for op in program.forward if not isinstance(op, ops.NeuronStep) and op.target == convolve.target]
     relay = next(op for op in program.forward if isinstance(op, ops.NeuronStep) and convolve.target in op.currents)
-    info = next(p for p in program.populations if p.id == relay.population)
+    info = program.population(relay.population)
     fills = [op for op in into if isinstance(op, ops.Fill)]
     alone = info.model == Relay() and len(into) == 1 + len(fills) and not any(fill.biases for fill in fills)
     watched = isinstance(program.loss, ExternalLoss) and info.label in program.loss.relays

@@ -346,7 +346,7 @@ class PoplarNetwork:
 
     def population(self, name: str) -> PopulationInfo:
         """Return a population by id."""
-        return next(p for p in self.program.populations if p.id == name)
+        return self.program.population(name)
 
     def check(self) -> None:
         """Raise an error if the plan does not match the program, or the program cannot be emitted.

@@ -136,7 +136,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         assert built is not None, "this backend emits a package"
         return PopTorchEngine(placed.program, placed.plan, built.folder, built.library)
 
-    def next_step(self, folder: Path, trains: bool) -> str:
+    def next_command(self, folder: Path, trains: bool) -> str:
         """Return a sentence with the commands that train the package, for the message after compilation."""
         del trains
         emulated = f"python -m snnc.emulated_poptorch {folder / 'train.py'}"

@@ -125,7 +125,7 @@ def environment_of(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, 
 
 def population_of(memory: SequenceArrays, id_: str) -> PopulationInfo:
     """Return the population with an id."""
-    return next(info for info in memory.program.populations if info.id == id_)
+    return memory.program.population(id_)
 
 
 def run_step(memory: SequenceArrays, t: int) -> None:

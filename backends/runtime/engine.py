@@ -88,7 +88,7 @@ class GradientEngine(Protocol):
 
 @runtime_checkable
 class SelectingEngine(Protocol):
-    """An engine that can read some of the parameters or gradients from a device."""
+    """An engine that can return some of the parameters or gradients without reading all of them from a device."""
 
     def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
         """Return a copy of the parameters `names`."""
@@ -208,7 +208,7 @@ class RepeatingEngine(Protocol):
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean of `count` values of each neuron of an output, over samples and steps, and `squares`: sum of their squared distances from it."""
+    """For each neuron of an output: the mean of `count` values, over samples and steps, and the sum of their squared distances from it."""
 
     mean: Array
     squares: Array
@@ -234,9 +234,9 @@ class AccumulatingEngine(Protocol):
 
 def profile_of(engine: Engine) -> dict[str, Any]:
     """Return the report of an engine that has the method ``profile``; else an empty one."""
-    read = getattr(engine, "profile", None)
-    found: dict[str, Any] = {} if read is None else read()
-    return found
+    profile = getattr(engine, "profile", None)
+    report: dict[str, Any] = {} if profile is None else profile()
+    return report
 
 
 def accumulates(engine: Engine) -> TypeGuard[GatheringEngine]:

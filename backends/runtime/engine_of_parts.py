@@ -59,9 +59,10 @@ class EngineOfParts(EngineWrapper[TileEngine]):
     def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
         """See :class:`~snnc.backends.runtime.engine.MeasuringEngine`."""
         records, moments = self.engine.measure(self.between.inputs_of_parts(inputs), self.between.initial_of_parts(initial))
-        wide = {id_: np.stack([found.mean, found.squares])[:, None] for id_, found in moments.items()}
-        whole, counts = self.between.records_of_whole(wide), {found.count for found in moments.values()}
-        return self.between.records_of_whole(records), {id_: Moments(x[0, 0], x[1, 0], *counts) for id_, x in whole.items()}
+        # Means and squares are converted as if they were records of two steps and one sample.
+        stacked = {id_: np.stack([of_part.mean, of_part.squares])[:, None] for id_, of_part in moments.items()}
+        joined, counts = self.between.records_of_whole(stacked), {of_part.count for of_part in moments.values()}
+        return self.between.records_of_whole(records), {id_: Moments(x[0, 0], x[1, 0], *counts) for id_, x in joined.items()}
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
@@ -113,9 +114,9 @@ class EngineOfParts(EngineWrapper[TileEngine]):
 
     def get_optimizer(self) -> OptimizerValues:
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
-        found = self.engine.get_optimizer()
-        moments = {m: self.between.parameters_of_whole(arrays) for m, arrays in found.moments.items()}
-        return OptimizerValues(found.updates, moments, found.loss_scale)
+        values = self.engine.get_optimizer()
+        moments = {m: self.between.parameters_of_whole(arrays) for m, arrays in values.moments.items()}
+        return OptimizerValues(values.updates, moments, values.loss_scale)
 
     def set_optimizer(self, values: OptimizerValues) -> None:
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""

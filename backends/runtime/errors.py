@@ -18,7 +18,7 @@ class DataShapeError(SessionError, code="SNNC-E503"):
 
 
 class DataTypeError(SessionError, code="SNNC-E504"):
-    """An array contains something other than real numbers, or labels other than integers."""
+    """An array contains something other than real numbers, or targets that the loss or a metric cannot use."""
 
 
 class DataNotFiniteError(SessionError, code="SNNC-E505"):
@@ -26,7 +26,7 @@ class DataNotFiniteError(SessionError, code="SNNC-E505"):
 
 
 class LabelRangeError(SessionError, code="SNNC-E506"):
-    """A label is not one of the classes."""
+    """A label is not one of the classes, or a sequence length is out of range."""
 
 
 class NotBinaryError(SessionError, code="SNNC-E507"):
@@ -34,11 +34,11 @@ class NotBinaryError(SessionError, code="SNNC-E507"):
 
 
 class StepsError(SessionError, code="SNNC-E508"):
-    """The number of time steps is unknown, or differs from the one that the network was compiled for."""
+    """The number of time steps is unknown or below 1, or differs between inputs or from the one that the network was compiled for."""
 
 
 class BatchSizeError(SessionError, code="SNNC-E509"):
-    """A batch has a different size than the network was compiled for, or there are too few samples to fill one."""
+    """A batch has a different size than the network was compiled for or than other inputs have, or there are too few samples to fill it."""
 
 
 class NotTrainableError(SessionError, code="SNNC-E510"):
@@ -46,7 +46,7 @@ class NotTrainableError(SessionError, code="SNNC-E510"):
 
 
 class NoStepwiseError(SessionError, code="SNNC-E511"):
-    """The backend runs whole sequences only."""
+    """A single step cannot run: the backend runs whole sequences only, the sequence has ended, or dropped spikes are chosen at random."""
 
 
 class ClosedError(SessionError, code="SNNC-E512"):
@@ -66,7 +66,7 @@ class WeightNotFiniteError(SessionError, code="SNNC-E515"):
 
 
 class WeightFileError(SessionError, code="SNNC-E516"):
-    """A file of weights is missing, damaged or of a different format."""
+    """A file of weights is missing, damaged or of a different format, or cannot be written."""
 
 
 class MemoryNeededError(SessionError, code="SNNC-E517"):
@@ -78,7 +78,7 @@ class AmbiguousOutputError(SessionError, code="SNNC-E518"):
 
 
 class TrainingOptionError(SessionError, code="SNNC-E519"):
-    """A training option, such as the number of epochs, the batch size or the learning rate, is out of range."""
+    """A training option, such as the number of epochs or the learning rate, is out of range, has no effect, or contradicts another."""
 
 
 class GradientWindowError(SessionError, code="SNNC-E596"):
@@ -90,7 +90,7 @@ class SpikeLimitError(SessionError, code="SNNC-E597"):
 
 
 class EventsError(SessionError, code="SNNC-E533"):
-    """Events are not rows of distinct, ascending neuron ids."""
+    """Events are not rows of distinct, ascending ids of existing neurons."""
 
 
 class TorchTensorError(SessionError, code="SNNC-E534"):
@@ -134,7 +134,7 @@ class CheckpointIntervalError(SessionError, code="SNNC-E539"):
 
 
 class BatchesError(SessionError, code="SNNC-E570"):
-    """The iterable of training batches yields no batches, can be iterated only once, or yields items other than pairs (samples, labels)."""
+    """A data set or an iterable of batches is empty, can be iterated only once, or yields something other than the expected batches."""
 
 
 class LabelsMissingError(SessionError, code="SNNC-E571"):

@@ -14,8 +14,11 @@ from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import EventsError
 from snnc.compiler.ir.graph import Shape
 
-_TABLE: Final = 64
-"""Numbers are sorted by counting if their range is at most this many times their count."""
+_COUNTING_RANGE: Final = 64
+"""Numbers are sorted by counting if their range is at most this many times their count.
+
+The table of flags then has at most this many bytes per number.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,7 @@ class Events:
 
     def __post_init__(self) -> None:
         _check_shape(self.shape)
-        begin, ids = (_whole(a, name) for a, name in ((self.begin, "begin"), (self.ids, "ids")))
+        begin, ids = (_integers(a, name) for a, name in ((self.begin, "begin"), (self.ids, "ids")))
         rows, size = self.shape[0] * self.shape[1], prod(self.shape[2:])
         if len(begin) != rows + 1 or begin[0] != 0 or begin[-1] != len(ids) or (begin[1:] < begin[:-1]).any():
             raise EventsError(
@@ -79,11 +82,11 @@ class Events:
         if dense.ndim < 3:
             raise EventsError(f"an array of shape {list(dense.shape)} has no rows of neurons; give [n, m, *shape].")
         flat = dense.reshape(dense.shape[0] * dense.shape[1], -1) != 0
-        return cls(_begins(np.count_nonzero(flat, axis=1)), np.nonzero(flat)[1].astype(np.uint32), dense.shape)
+        return cls(_row_starts(np.count_nonzero(flat, axis=1)), np.nonzero(flat)[1].astype(np.uint32), dense.shape)
 
     @classmethod
     def from_aer(cls, first: npt.ArrayLike, second: npt.ArrayLike, ids: npt.ArrayLike, shape: Shape) -> Self:
-        """Return the events with the given addresses, in any order; duplicate addresses are one event.
+        """Return the events with these addresses (AER, address-event representation), in any order; duplicate addresses are one event.
 
         Parameters
         ----------
@@ -95,16 +98,16 @@ class Events:
             Shape of the array.
         """
         _check_shape(shape)
-        one, two, neurons = (_whole(np.asarray(a), "addresses") for a in (first, second, ids))
+        one, two, neurons = (_integers(np.asarray(a), "addresses") for a in (first, second, ids))
         size = prod(shape[2:])
-        for axis, (given, bound) in enumerate(((one, shape[0]), (two, shape[1]), (neurons, size))):
-            if len(given) != len(one) or (len(given) and (given.min() < 0 or given.max() >= bound)):
+        for axis, (addresses, bound) in enumerate(((one, shape[0]), (two, shape[1]), (neurons, size))):
+            if len(addresses) != len(one) or (len(addresses) and (addresses.min() < 0 or addresses.max() >= bound)):
                 raise EventsError(f"addresses {axis} of the events must be one number per event ({len(one)}), from 0 to {bound - 1}.")
         places = _distinct((one * shape[1] + two) * size + neurons, shape[0] * shape[1] * size)
         starts = np.arange(shape[0] * shape[1] + 1) * size
         edges = np.searchsorted(places, starts if starts[-1] > np.iinfo(places.dtype).max else starts.astype(places.dtype))
         rows = np.repeat(starts[:-1].astype(places.dtype), np.diff(edges))
-        return cls._known(edges.astype(np.uint64), (places - rows).astype(np.uint32), shape)
+        return cls._from_checked(edges.astype(np.uint64), (places - rows).astype(np.uint32), shape)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -116,26 +119,26 @@ class Events:
 
     def dense(self, dtype: npt.DTypeLike = np.float32) -> Array:
         """Return the array."""
-        found: Array = np.zeros((self.shape[0] * self.shape[1], prod(self.shape[2:])), dtype)
+        array: Array = np.zeros((self.shape[0] * self.shape[1], prod(self.shape[2:])), dtype)
         begin = self.begin.astype(np.int64)
-        found[np.repeat(np.arange(len(found)), begin[1:] - begin[:-1]), self.ids] = 1
-        return found.reshape(self.shape)
+        array[np.repeat(np.arange(len(array)), begin[1:] - begin[:-1]), self.ids] = 1
+        return array.reshape(self.shape)
 
     @classmethod
-    def _known(cls, begin: npt.NDArray[np.uint64], ids: npt.NDArray[np.uint32], shape: Shape) -> Self:
+    def _from_checked(cls, begin: npt.NDArray[np.uint64], ids: npt.NDArray[np.uint32], shape: Shape) -> Self:
         """Create events from arrays that have been checked."""
-        made = object.__new__(cls)
+        events = object.__new__(cls)
         for name, value in (("begin", begin), ("ids", ids), ("shape", shape)):
-            object.__setattr__(made, name, value)
-        return made
+            object.__setattr__(events, name, value)
+        return events
 
-    def rows(self, wanted: npt.NDArray[np.integer[Any]]) -> Self:
-        """Return the rows with the indices `wanted` [n, m], in that order."""
-        begin, chosen = self.begin.astype(np.int64), np.asarray(wanted).reshape(-1)
+    def rows(self, indices: npt.NDArray[np.integer[Any]]) -> Self:
+        """Return the rows at `indices` [n, m], in that order."""
+        begin, chosen = self.begin.astype(np.int64), np.asarray(indices).reshape(-1)
         counts = (begin[1:] - begin[:-1])[chosen]
-        begins = _begins(counts)
+        begins = _row_starts(counts)
         places = np.arange(int(begins[-1])) + np.repeat(begin[:-1][chosen] - begins[:-1].astype(np.int64), counts)
-        return self._known(begins, self.ids[places], (*np.shape(wanted), *self.shape[2:]))
+        return self._from_checked(begins, self.ids[places], (*np.shape(indices), *self.shape[2:]))
 
     def part(self, second: slice | npt.NDArray[np.integer[Any]]) -> Self:
         """Return the array's part ``[:, second]``, for a slice or indices."""
@@ -156,7 +159,7 @@ def _check_shape(shape: Shape) -> None:
 
 def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.integer[Any]]:
     """Return the distinct numbers of `places`, all below `bound`, in ascending order; dense numbers are sorted by counting."""
-    if bound <= _TABLE * len(places):
+    if bound <= _COUNTING_RANGE * len(places):
         occurs = np.zeros(bound, bool)
         occurs[places] = True
         return np.flatnonzero(occurs)
@@ -166,14 +169,14 @@ def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.integ
     return narrow if keep.all() else narrow[keep]
 
 
-def _whole(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+def _integers(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if np.ndim(array) != 1 or np.asarray(array).dtype.kind not in "iu":
         raise EventsError(f"the {name} of events must be one row of integers, not {np.asarray(array).dtype} {list(np.shape(array))}.")
-    found: npt.NDArray[Any] = np.asarray(array).astype(np.int64, copy=False)
-    return found
+    integers: npt.NDArray[Any] = np.asarray(array).astype(np.int64, copy=False)
+    return integers
 
 
-def _begins(counts: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+def _row_starts(counts: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.uint64)
 
 
@@ -183,4 +186,4 @@ InputValues: TypeAlias = Array | Events
 
 def densely(inputs: Mapping[str, InputValues]) -> dict[str, Array]:
     """Replace events by arrays."""
-    return {name: given.dense() if isinstance(given, Events) else given for name, given in inputs.items()}
+    return {name: values.dense() if isinstance(values, Events) else values for name, values in inputs.items()}

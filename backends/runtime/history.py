@@ -56,7 +56,7 @@ class Epoch:
     number: int
     """Number of the epoch from 0, including the ``first_epoch`` epochs of earlier runs."""
     until: int
-    """Number of epochs after which training ends, with those of earlier runs."""
+    """Number of epochs after which training ends, including those of earlier runs."""
     loss: float
     """Mean loss over the samples."""
     seconds: float
@@ -88,7 +88,7 @@ class History:
     validation: list[Validation] = field(default_factory=list)
     """Results on the validation data after each epoch; empty without such data."""
     best_epoch: int | None = None
-    """Number of the epoch with the best validation so far, from 0; None without validation data."""
+    """Number of the epoch with the best validation so far, from 0; None without validation data, or if all results are NaN."""
     stopped_early: bool = False
     """Whether training ended before its last epoch because the validation result stopped improving."""
     dropped: int = 0
@@ -99,9 +99,9 @@ class History:
     @property
     def note(self) -> str:
         """Sentences about skipped samples and updates; empty if none were skipped."""
-        found = []
+        sentences = []
         if self.dropped:
-            found.append(f"{self.dropped} samples of each epoch were skipped: they do not fill the compiled batch.")
+            sentences.append(f"{self.dropped} samples of each epoch were skipped: they do not fill the compiled batch.")
         if self.skipped_updates:
-            found.append(f"{self.skipped_updates} updates were skipped: their gradients, times the loss scale, were not all finite.")
-        return " ".join(found)
+            sentences.append(f"{self.skipped_updates} updates were skipped: their gradients, times the loss scale, were not all finite.")
+        return " ".join(sentences)

@@ -18,11 +18,12 @@ from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 from snnc.compiler.losses.weight_rounding import nearest
 
 
-def initial_states(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
+def initial_states(program: StepProgram, initial: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
     """Return initial values as (population id, name of a state in the kernel, or of an output buffer) -> [B, n].
 
-    `given` maps names of states to numbers, or to arrays for one or all samples; one array ``state`` replaces ``state[0]``, ``state[1]``, …
-    Values of float16 states are rounded. A state that delayed connections read is set in the population and in the output buffer.
+    `initial` maps names of states to numbers, or to arrays for one or all samples; one array ``state`` replaces ``state[0]``,
+    ``state[1]``, … Values of float16 states are rounded. A state that delayed connections read is set in the population and in the
+    output buffer.
 
     Raises
     ------
@@ -32,16 +33,15 @@ def initial_states(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
         A value does not have the shape of its population.
     """
     known = state_names(program)
-    populations = {info.id: info for info in program.populations}
-    found = {}
-    for name, value in split_into_parts(given, known).items():
+    values = {}
+    for name, value in split_into_parts(initial, known).items():
         if name not in known:
             _refuse(program, name, known, np.shape(value))
-        info = populations[known[name].node]
-        found_places = places(info, known[name].name)
-        rounds = info.kernel.halves.intersection(found_places)
-        for place in found_places:
-            buffer = program.buffers.get(place)
+        info = program.population(known[name].node)
+        stores = stores_of(info, known[name].name)
+        rounds = info.kernel.halves.intersection(stores)
+        for store in stores:
+            buffer = program.buffers.get(store)
             array = checked(value, "values" if buffer is None else buffer.kind, f"the initial state {name!r}")
             if array.shape not in ((), info.shape, (batch, *info.shape)):
                 raise DataShapeError(
@@ -49,11 +49,12 @@ def initial_states(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
                     f"give a number, {list(info.shape)} or {[batch, *info.shape]}."
                 )
             full = np.broadcast_to(nearest(array) if rounds else array, (batch, *info.shape))
-            found[info.id, place] = full.reshape(batch, size(info.shape))
-    return found
+            values[info.id, store] = full.reshape(batch, size(info.shape))
+    return values
 
 
 def _refuse(program: StepProgram, name: str, known: Mapping[str, StateRef], shape: tuple[int, ...]) -> NoReturn:
+    """Raise the error for a name that is not a state."""
     parts = arrays_with_parts(known).get(name)
     if parts:
         raise DataShapeError(
@@ -69,8 +70,8 @@ def state_names(program: StepProgram) -> dict[str, StateRef]:
     return names | dict(program.state_inputs)
 
 
-def places(info: PopulationInfo, name: str) -> list[str]:
+def stores_of(info: PopulationInfo, name: str) -> list[str]:
     """Return the names of the state and of the output buffer that store `name`, a state of the kernel or an output port of the model."""
     label = info.kernel.labels[name] if name in info.kernel.states else name
-    found = [s for s in info.kernel.states if info.kernel.labels[s] == label]
-    return found + ([info.output_buffers[label]] if label in info.output_buffers else [])
+    states = [s for s in info.kernel.states if info.kernel.labels[s] == label]
+    return states + ([info.output_buffers[label]] if label in info.output_buffers else [])

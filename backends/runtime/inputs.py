@@ -1,4 +1,4 @@
-"""Convert a caller's arrays to the inputs of an engine: check them, and give all the same T, B and dtype."""
+"""Check a caller's arrays and convert them to the inputs of an engine: [T, B, *shape] (steps, samples, shape of an input), one dtype."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class ProgramInputs:
             parts = [f"{', '.join(map(repr, n))} {what}" for n, what in ((missing, "missing"), (unknown, "unknown")) if n]
             raise UnknownNameError(f"inputs: {'; '.join(parts)}. The inputs of {self.program.name!r} are {', '.join(names)}.")
         for info in infos:
-            given = inputs[info.label]
-            if isinstance(given, Events) and events:
-                yield info, given
+            values = inputs[info.label]
+            if isinstance(values, Events) and events:
+                yield info, values
             else:
-                array = given.dense() if isinstance(given, Events) else given
+                array = values.dense() if isinstance(values, Events) else values
                 yield info, checked(array, info.kind, f"the input {info.label!r}")
 
     def sequences(self, inputs: Inputs, steps: int | None = None) -> dict[str, InputValues]:
@@ -83,20 +83,20 @@ class ProgramInputs:
 
     def samples(self, x: Inputs) -> dict[str, InputValues]:
         """Check arrays of samples against the inputs: id -> [samples, T, *shape]; static inputs may have no T."""
-        found = {}
+        samples = {}
         for info, array in self.paired(x):
             layout = FileLayout(None if info.static else 1, 0)
-            lead = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
-            if array.ndim != len(info.shape) + lead or array.shape[lead:] != info.shape or 0 in array.shape:
+            leading = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
+            if array.ndim != len(info.shape) + leading or array.shape[leading:] != info.shape or 0 in array.shape:
                 wanted = describe(info.shape, layout).replace("B", "samples", 1)
                 empty = "" if 0 not in array.shape else " (no samples)" if array.shape[0] == 0 else " (they are empty)"
                 raise DataShapeError(f"the samples for {info.label!r} have shape {list(array.shape)}{empty}; they must be {wanted}.")
             if array.ndim == len(info.shape) + 2:
                 self._check_steps(info, array, layout)
-            found[info.id] = array
-        if len({len(a) for a in found.values()}) != 1:
-            raise BatchSizeError(f"the inputs have {', '.join(str(len(a)) for a in found.values())} samples; they must be equal.")
-        return found
+            samples[info.id] = array
+        if len({len(a) for a in samples.values()}) != 1:
+            raise BatchSizeError(f"the inputs have {', '.join(str(len(a)) for a in samples.values())} samples; they must be equal.")
+        return samples
 
     def labelled(self, x: Inputs, y: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
         """Check samples and their labels; return both, the samples in the form that :meth:`batch_of` takes."""
@@ -118,31 +118,31 @@ class ProgramInputs:
 
     def batch(self, inputs: Inputs) -> dict[str, InputValues]:
         """Check a batch of a data set: id -> [T, B, *shape]."""
-        found = {}
+        sequences = {}
         for info, array in self.paired(inputs):
             if array.ndim != len(info.shape) + 2 or array.shape[2:] != info.shape or 0 in array.shape:
                 wanted = describe(info.shape, FileLayout(0, 1))
                 raise DataShapeError(f"a batch of the data set is {list(array.shape)} for the input {info.label!r}; it must be {wanted}.")
-            found[info.id] = array
-        return self._aligned(found, None)
+            sequences[info.id] = array
+        return self._aligned(sequences, None)
 
     def labelled_batch(self, inputs: Inputs, targets: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
         """Check a batch of a data set and its labels; return both, the inputs as :meth:`batch` does."""
-        found, labels = self.batch(inputs), array_of(targets, "the targets")
-        check_training_targets(self.program, labels, *reversed(next(iter(found.values())).shape[:2]))
-        return found, labels
+        sequences, labels = self.batch(inputs), array_of(targets, "the targets")
+        check_training_targets(self.program, labels, *reversed(next(iter(sequences.values())).shape[:2]))
+        return sequences, labels
 
     def part_of(self, sequences: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
         """Return the samples `chosen` of sequences [T, B, *shape], for the engine."""
-        found = {}
+        parts = {}
         for id_, a in sequences.items():
-            whole = np.array_equal(chosen, np.arange(a.shape[1]))
-            found[id_] = self.cast(a if whole else a.part(chosen) if isinstance(a, Events) else a[:, chosen])
-        return found
+            everything = np.array_equal(chosen, np.arange(a.shape[1]))
+            parts[id_] = self.cast(a if everything else a.part(chosen) if isinstance(a, Events) else a[:, chosen])
+        return parts
 
-    def filled(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array], part: slice) -> Filled:
-        """Return the samples of `part`, padded with zeros to the engine's batch size."""
-        inputs = {id_: array.part(part) if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
+    def filled(self, sequences: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array], part: slice) -> Filled:
+        """Return the samples `part` of sequences [T, B, *shape], padded with zeros to the engine's batch size."""
+        inputs = {id_: array.part(part) if isinstance(array, Events) else array[:, part] for id_, array in sequences.items()}
         count = next(iter(inputs.values())).shape[1]
         start = {key: array[part] for key, array in initial.items()}
         missing = (self.engine.batch or count) - count
@@ -163,9 +163,9 @@ class ProgramInputs:
 
     def _check_batch(self, sequences: Mapping[str, InputValues], batch: int) -> None:
         for info in self.program.inputs:
-            own = sequences[info.id].shape[1]
-            if own != batch and (info.layout.batch_axis is not None or isinstance(sequences[info.id], Events)):
-                raise BatchSizeError(f"the input {info.label!r} has a batch size of {own}, another input {batch}; they must be equal.")
+            size = sequences[info.id].shape[1]
+            if size != batch and (info.layout.batch_axis is not None or isinstance(sequences[info.id], Events)):
+                raise BatchSizeError(f"the input {info.label!r} has a batch size of {size}, another input {batch}; they must be equal.")
 
     def _check_steps(self, info: InputInfo, array: InputValues, layout: FileLayout) -> None:
         fixed = self.engine.steps or self.program.steps
@@ -188,7 +188,7 @@ class ProgramInputs:
         return f" They have {batch} samples, so steps and samples look swapped: {timed[0].label!r} takes {takes}."
 
     def _aligned(self, sequences: Mapping[str, InputValues], steps: int | None) -> dict[str, InputValues]:
-        """Extend all sequences to the same T and B."""
+        """Repeat values of static inputs and of inputs without a batch axis, so that all sequences have the same T and B."""
         lengths = {len(sequences[i.id]) for i in self.program.inputs if not i.static or len(sequences[i.id]) > 1}
         fixed = self.engine.steps or self.program.steps
         total = steps or (next(iter(lengths)) if lengths else fixed)
@@ -204,11 +204,11 @@ class ProgramInputs:
         return {id_: a if isinstance(a, Events) else np.broadcast_to(a, (total, batch, *a.shape[2:])) for id_, a in sequences.items()}
 
 
-def _sequence(given: InputValues, info: InputInfo) -> InputValues:
-    if not isinstance(given, Events):
-        return to_sequence(given, info)
-    if given.shape[2:] != info.shape or info.static:
+def _sequence(values: InputValues, info: InputInfo) -> InputValues:
+    if not isinstance(values, Events):
+        return to_sequence(values, info)
+    if values.shape[2:] != info.shape or info.static:
         raise DataShapeError(
-            f"the events of the input {info.label!r} represent {list(given.shape)}; it takes [T, B, {', '.join(map(str, info.shape))}]."
+            f"the events of the input {info.label!r} represent {list(values.shape)}; it takes [T, B, {', '.join(map(str, info.shape))}]."
         )
-    return given
+    return values

@@ -28,15 +28,15 @@ class Predictor:
     """Runs samples forward."""
 
     inputs: ProgramInputs
-    rest: Callable[[], None] = lambda: None
+    before_run: Callable[[], None] = lambda: None
     """Called before the engine runs, to reset values that training has set in it."""
 
-    def records(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array]) -> Iterator[dict[str, Array]]:
+    def records(self, sequences: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array]) -> Iterator[dict[str, Array]]:
         """Run sequences [T, B, *shape], as many samples at once as the engine accepts; yield the outputs by id, without padding."""
-        length, batch = next(iter(whole.values())).shape[:2]
+        length, batch = next(iter(sequences.values())).shape[:2]
         size = samples_at_once(self.inputs.engine, length, batch)
-        cut = (slice(at, min(at + size, batch)) for at in range(0, batch, size))
-        return self._forward(self.inputs.filled(whole, initial, part) for part in cut)
+        parts = (slice(at, min(at + size, batch)) for at in range(0, batch, size))
+        return self._forward(self.inputs.filled(sequences, initial, part) for part in parts)
 
     def of_samples(
         self, data: Mapping[str, InputValues], output: OutputInfo | None = None, order: Array | None = None
@@ -59,8 +59,8 @@ class Predictor:
         """Run a data set as :meth:`of_samples` does, and also yield the targets of each batch."""
         chosen = output or prediction_output(self.inputs.program)
         for inputs, targets in data.batches(self.inputs.engine.batch or _OF_DATA_SET, order=order):
-            found = [self._scored(chosen, record) for record in self.records(self.inputs.batch(inputs), {})]
-            yield np.concatenate([o for o, _ in found], axis=1), np.concatenate([s for _, s in found]), np.asarray(targets)
+            parts = [self._scored(chosen, record) for record in self.records(self.inputs.batch(inputs), {})]
+            yield np.concatenate([o for o, _ in parts], axis=1), np.concatenate([s for _, s in parts]), np.asarray(targets)
 
     def by_length(self, chosen: OutputInfo, output: Array, scored: Array, targets: Array) -> Array:
         """Return the scores of an output [T, B, n] up to the lengths of the sequences, if the targets contain these; else `scored`."""
@@ -71,8 +71,8 @@ class Predictor:
         """Return the class index of each sample."""
         chosen = prediction_output(self.inputs.program, output)
         if isinstance(x, BatchedData):
-            return np.concatenate([np.zeros(0, np.int64), *(found.argmax(axis=-1) for _, found, _ in self.of_data_set(x, chosen))])
-        return np.concatenate([found.argmax(axis=-1) for _, found in self.of_samples(self.inputs.samples(x), chosen)])
+            return np.concatenate([np.zeros(0, np.int64), *(scored.argmax(axis=-1) for _, scored, _ in self.of_data_set(x, chosen))])
+        return np.concatenate([scored.argmax(axis=-1) for _, scored in self.of_samples(self.inputs.samples(x), chosen)])
 
     def accuracy(self, x: Inputs | BatchedData, y: npt.ArrayLike | None, output: str | None) -> float:
         """Return the share of samples whose class is predicted correctly."""
@@ -98,25 +98,25 @@ class Predictor:
 
     def _classes_by_length(self, x: Inputs, targets: Array, chosen: OutputInfo) -> Array:
         data, targets = self.inputs.labelled(x, targets)
-        found, at = list[Array](), 0
+        classes, at = list[Array](), 0
         for record, scored in self.of_samples(data, chosen):
-            found.append(self.by_length(chosen, record, scored, targets[at : at + len(scored)]).argmax(axis=-1))
+            classes.append(self.by_length(chosen, record, scored, targets[at : at + len(scored)]).argmax(axis=-1))
             at += len(scored)
-        return np.concatenate(found)
+        return np.concatenate(classes)
 
     def _scored(self, chosen: OutputInfo, record: Mapping[str, Array]) -> tuple[Array, Array]:
-        found = record[chosen.id]
-        return found.reshape(*found.shape[:2], -1), scores(self.inputs.program, chosen, found)
+        values = record[chosen.id]
+        return values.reshape(*values.shape[:2], -1), scores(self.inputs.program, chosen, values)
 
     def _forward(self, batches: Iterator[Filled]) -> Iterator[dict[str, Array]]:
         """Run batches one after another; yield their outputs without padding."""
         engine = self.inputs.engine
-        self.rest()
-        now = next(batches, None)
-        while now is not None:
+        self.before_run()
+        current = next(batches, None)
+        while current is not None:
             following = next(batches, None)
             if following is not None and accepts_next(engine):
                 engine.offer(following.inputs)
-            records = engine.forward(now.inputs, now.initial)
-            yield {id_: record[:, : now.count] for id_, record in records.items()}
-            now = following
+            records = engine.forward(current.inputs, current.initial)
+            yield {id_: record[:, : current.count] for id_, record in records.items()}
+            current = following

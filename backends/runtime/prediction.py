@@ -35,7 +35,7 @@ def prediction_output(program: StepProgram, wanted: str | None = None) -> Output
 
 
 def scores(program: StepProgram, output: OutputInfo, record: Array) -> Array:
-    """Return scores [B, classes] from [T, B, *shape], as the loss or the output's readout defines; without either, sums over time."""
+    """Return scores [B, classes] from [T, B, *shape], as the loss or the output's readout defines; a readout "all" is summed over time."""
     flat = record.reshape(*record.shape[:2], -1)
     if program.loss is not None and output.id == program.loss_output:
         return program.loss.scores(flat)
@@ -51,15 +51,15 @@ def check_training_targets(program: StepProgram, targets: Array, count: int, ste
 
 
 def classes_of(program: StepProgram, targets: Array) -> Array:
-    """Return targets without the column of sequence lengths, if they are class indices with such a column."""
+    """Return the targets; if they are class indices with a column of sequence lengths, return only the class indices."""
     loss = program.loss
     return targets[:, 0] if isinstance(loss, Composed) and loss.lengths and loss.targets == "class" else targets
 
 
-def scores_by_length(program: StepProgram, record: Array, targets: Array, found: Array) -> Array:
-    """Return the scores of a record [T, B, n] up to the lengths of the sequences, if the targets contain these; else `found`."""
+def scores_by_length(program: StepProgram, record: Array, targets: Array, default: Array) -> Array:
+    """Return the scores of a record [T, B, n] up to the lengths of the sequences, if the targets contain these; else `default`."""
     loss = program.loss
-    return loss.scores(record, targets[:, -1].astype(np.int64)) if isinstance(loss, Composed) and loss.lengths else found
+    return loss.scores(record, targets[:, -1].astype(np.int64)) if isinstance(loss, Composed) and loss.lengths else default
 
 
 def class_targets(program: StepProgram, targets: Array, output: str | None = None) -> Array:
@@ -82,7 +82,9 @@ def class_targets(program: StepProgram, targets: Array, output: str | None = Non
 
 
 def check_labels(program: StepProgram, labels: Array, count: int, output: str | None = None, steps: int | None = None) -> None:
-    """Raise an error unless the labels are one class index for each of `count` samples of `steps` steps.
+    """Raise an error unless the labels are one class index for each of `count` samples.
+
+    With `steps`, the message also says whether samples and steps look swapped.
 
     Raises
     ------

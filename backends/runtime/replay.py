@@ -22,7 +22,8 @@ class StepReplay:
         self._steps = steps
         self._batch = 1
         self._initial: Initial = {}
-        self._given: list[Mapping[str, Array]] = []
+        self._past: list[Mapping[str, Array]] = []
+        """Inputs of the steps so far."""
 
     def reset(self, batch: int, initial: Initial) -> None:
         """See :class:`~snnc.backends.runtime.engine.SteppingEngine`.
@@ -32,13 +33,13 @@ class StepReplay:
         NoStepwiseError
             The batch is larger than the compiled one.
         """
-        most = self._engine.batch
-        if most is not None and batch > most:
-            raise NoStepwiseError(f"a step has {batch} samples, but the program was compiled for {most}; compile with batch={batch}.")
+        limit = self._engine.batch
+        if limit is not None and batch > limit:
+            raise NoStepwiseError(f"a step has {batch} samples, but the program was compiled for {limit}; compile with batch={batch}.")
         self._batch = batch
-        missing = (most or batch) - batch
+        missing = (limit or batch) - batch
         self._initial = {key: padded(values, 0, missing) for key, values in initial.items()}
-        self._given = []
+        self._past = []
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.SteppingEngine`.
@@ -48,12 +49,12 @@ class StepReplay:
         NoStepwiseError
             All steps of the program have been run.
         """
-        t = len(self._given)
+        t = len(self._past)
         if t == self._steps:
             raise NoStepwiseError(f"all {t} steps that the program was compiled for have run; call reset(), or compile with more steps.")
-        self._given.append(inputs)
+        self._past.append(inputs)
         missing = (self._engine.batch or self._batch) - self._batch
-        whole = {id_: np.stack([given[id_] for given in self._given]) for id_ in inputs}
-        filled = {id_: padded(padded(array, 0, self._steps - t - 1), 1, missing) for id_, array in whole.items()}
+        stacked = {id_: np.stack([of_step[id_] for of_step in self._past]) for id_ in inputs}
+        filled = {id_: padded(padded(array, 0, self._steps - t - 1), 1, missing) for id_, array in stacked.items()}
         records = self._engine.forward(filled, self._initial)
         return {id_: record[t, : self._batch] for id_, record in records.items()}

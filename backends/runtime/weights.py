@@ -24,7 +24,7 @@ _DIGEST: Final = "digest"
 
 
 def by_label(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Return parameter values by label, without values that only a run sets, such as the gradient window."""
+    """Return the values of parameters by label, without run-time values such as the ends of the gradient window."""
     return {parameter.label: values[name] for name, parameter in program.parameters.items() if not is_run_value(name)}
 
 
@@ -43,15 +43,15 @@ def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) ->
     if strict and (missing or unexpected):
         parts = [f"{what} {', '.join(names)}" for what, names in (("missing:", missing), ("unexpected:", unexpected)) if names]
         raise WeightsError(f"the weights do not belong to {program.name!r}; {'; '.join(parts)}. Its parameters are {', '.join(labels)}.")
-    found = {}
+    result = {}
     for label in (name for name in values if name in labels):
         array, parameter = np.asarray(values[label]), labels[label]
         if array.shape != parameter.value.shape:
             raise WeightShapeError(f"{label} has shape {array.shape}; the network's parameter has {parameter.value.shape}.")
         if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
             raise WeightNotFiniteError(f"{label} contains values that are not finite numbers.")
-        found[parameter.name] = array
-    return found
+        result[parameter.name] = array
+    return result
 
 
 def weight_file_bytes(values: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
@@ -70,7 +70,7 @@ def _digest(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
 
 
 def check_finite(values: Mapping[str, Array]) -> None:
-    """Raise an error for values that are not finite.
+    """Raise an error if values that a caller wants to save are not finite.
 
     Raises
     ------

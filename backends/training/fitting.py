@@ -31,6 +31,7 @@ from snnc.backends.training.validation.watching import Watching
 from snnc.compiler.ir.step_program import StepProgram
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end training after the current batch, if progress is saved."""
 _NOTICE: Final = b"stopping after this batch; a second signal stops immediately.\n"
 
 
@@ -72,7 +73,7 @@ class FitArguments:
         return Position(self.recipe, plan.first_epoch + plan.epochs, batches, plan.first_epoch, updates=plan.first_epoch * batches)
 
 
-def sharing(data: TrainingData, engine: Engine, distributed: bool) -> Ranks | None:
+def find_ranks(data: TrainingData, engine: Engine, distributed: bool) -> Ranks | None:
     """Return the processes that train together; None if this one trains alone.
 
     Raises
@@ -90,8 +91,8 @@ def sharing(data: TrainingData, engine: Engine, distributed: bool) -> Ranks | No
     return ranks_for(engine, data.plan.batch)
 
 
-def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Position:
-    """Return the starting position; with ``resume``, restore the engine's state from the checkpoint if it exists.
+def starting_position(call: FitArguments, program: StepProgram, engine: Engine) -> Position:
+    """Return the position at which training starts; with ``resume``, that of the checkpoint if it exists, whose state the engine then gets.
 
     Raises
     ------
@@ -118,7 +119,7 @@ def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Posit
 
 
 class _Watch:
-    """Checks and saves the progress of training, and reports it to the caller.
+    """Checks and saves the progress of training, and reports it to the caller: the :class:`~snnc.backends.training.loop.Watch` of ``fit``.
 
     Parameters
     ----------
@@ -146,16 +147,16 @@ class _Watch:
 
     def after_batch(self, batch: Batch, when: TrainingPosition, losses: Sequence[float]) -> bool:
         """See :class:`~snnc.backends.training.loop.Watch`."""
-        epoch, number, known = when.epoch or 0, len(losses) - 1, self.begin.batches
+        epoch, number, batches = when.epoch or 0, len(losses) - 1, self.begin.batches
         self.guard.check_loss(replace(self.begin, epoch=epoch, batch=len(losses)), losses[-1])
         self.updates, self.seen = when.update + 1, batch.seen
         plan = self.call.data.plan
-        of_batches = max(known, len(losses))
-        progress = TrainingProgress(epoch - plan.first_epoch, plan.epochs, number, of_batches, losses[-1], when.update, self.rate)
+        at_least = max(batches, len(losses))
+        progress = TrainingProgress(epoch - plan.first_epoch, plan.epochs, number, at_least, losses[-1], when.update, self.rate)
         self.logs.after_batch(progress)
         if self.call.callback is not None:
             self.call.callback(progress)
-        if self.guard.due and len(losses) != known:
+        if self.guard.due and len(losses) != batches:
             self._save(epoch, losses)
         return self.stop()
 
@@ -165,21 +166,21 @@ class _Watch:
 
     def after_epoch(self, epoch: Epoch) -> tuple[Epoch, bool]:
         """See :class:`~snnc.backends.training.loop.Watch`."""
-        watching, enough = self.call.watching, False
+        watching, ended = self.call.watching, False
         epoch = replace(epoch, learning_rate=self.rate)
         self.guard.check(self._position(epoch.number + 1, ()))
         if watching.validate is not None:
-            found = watching.validate()
-            epoch = replace(epoch, validation=found)
-            self.validated.append((found.loss, found.accuracy))
-            enough = watching.stopping.stops(self.validated)
+            result = watching.validate()
+            epoch = replace(epoch, validation=result)
+            self.validated.append((result.loss, result.accuracy))
+            ended = watching.stopping.stops(self.validated)
             if watching.stopping.best(self.validated) == len(self.validated) - 1:
                 self.guard.keep_best(watching.best, self._position(epoch.number + 1, ()))
         self.logs.after_epoch(epoch)
-        self._save(epoch.number + 1, (), ended=enough)
+        self._save(epoch.number + 1, (), ended=ended)
         if self.call.on_epoch is not None:
             self.call.on_epoch(epoch)
-        return epoch, enough
+        return epoch, ended
 
     def _position(self, epoch: int, losses: Sequence[float], ended: bool = False) -> Position:
         here = replace(self.begin, epoch=epoch, batch=len(losses), losses=tuple(losses), seen=self.seen if losses else "")
@@ -193,9 +194,9 @@ class _Watch:
         best = self.call.watching.stopping.best(self.validated)
         if best is not None and not self.begin.restored:
             first = self.call.data.plan.first_epoch
-            at = first + len(self.validated)
+            epochs = first + len(self.validated)
             self.guard.restore_best(self.call.watching.best, first + best + 1)
-            self.guard.save(replace(self._position(at, (), ended=self.begin.ended or at < self.begin.until), restored=True))
+            self.guard.save(replace(self._position(epochs, (), ended=self.begin.ended or epochs < self.begin.until), restored=True))
 
 
 def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks | None) -> History:
@@ -204,14 +205,14 @@ def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks |
     Raises
     ------
     DivergedError
-        A loss or a parameter is not finite.
+        A loss, a parameter or a moment is not finite.
     CheckpointError
         The progress cannot be saved.
     ResumeError, SessionError
-        See :func:`beginning`; also raised if the processes of `ranks` would train different networks.
+        See :func:`starting_position`; also raised if the processes of `ranks` would train different networks.
     """
     updates = Updates(engine, accumulate=call.accumulate, ranks=ranks)
-    begin = beginning(call, program, engine)
+    begin = starting_position(call, program, engine)
     if ranks is not None:
         ranks.begin((call.data.plan, begin.epoch, begin.batch, call.accumulate, call.data.agreed), call.data.labels)
     history = _trained(call, begin, program, engine, updates)
@@ -221,12 +222,12 @@ def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks |
 
 
 def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
-    """Train until the last epoch or an early stop, and return the history."""
+    """Train until the last epoch, an early stop or a signal, and return the history."""
     assert program.optimizer is not None, "checked by the caller"
     rate = learning_rate(program.optimizer, call.learning_rate)
     guard = ProgressGuard(engine, program, call.checkpoints if leads() else None)
     files = (guard.file, call.watching.best) if leads() else ()
-    with _alone(files), stoppable(call.checkpoints is not None) as stop:
+    with _locking(files), stoppable(call.checkpoints is not None) as stop:
         updates.stop_requested = lambda: stop.requested is not None
         if not begin.finished:
             guard.save(begin)
@@ -255,7 +256,7 @@ def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: 
 
 
 @contextmanager
-def _alone(files: Iterable[Path | None]) -> Iterator[None]:
+def _locking(files: Iterable[Path | None]) -> Iterator[None]:
     """Lock the weight files that training writes, while the block runs."""
     with ExitStack() as locks:
         for path in (path for path in files if path is not None):
@@ -284,7 +285,7 @@ class Stop:
         if self.requested is not None:
             raise KeyboardInterrupt
         self.requested = number
-        os.write(2, _NOTICE)
+        os.write(2, _NOTICE)  # print may fail in a signal handler
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The loop over epochs and batches."""
+"""The loop over epochs and batches; :mod:`snnc.backends.training.fitting` makes the updates, saves the progress and handles signals."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def train(data: TrainingData, begin: Position, step: Callable[[Batch, TrainingPo
     history, losses, updates, seen = History(dropped=data.dropped), list(begin.losses), begin.updates, begin.seen
     for epoch in range(begin.epoch, begin.until):
         began, stop = time.perf_counter(), False
-        sizes, found = data.remaining(epoch, len(losses), seen)
-        with closing(_Batches(found)) as batches:
+        sizes, remaining = data.remaining(epoch, len(losses), seen)
+        with closing(_Batches(remaining)) as batches:
             while (batch := batches.take()) is not None:
                 when = TrainingPosition(updates, epoch, data.batches or None)
                 losses.append(step(batch, when, batches.upcoming))
@@ -51,16 +51,16 @@ def train(data: TrainingData, begin: Position, step: Callable[[Batch, TrainingPo
                     watch.stopped(epoch, losses)
                     return history
         history.dropped = data.dropped
-        done = Epoch(epoch, begin.until, float(np.average(losses, weights=sizes)), time.perf_counter() - began, updates=updates)
+        finished = Epoch(epoch, begin.until, float(np.average(losses, weights=sizes)), time.perf_counter() - began, updates=updates)
         history.batch_losses.append(losses)
-        history.losses.append(done.loss)
-        history.seconds.append(done.seconds)
-        done, enough = watch.after_epoch(done)
-        if done.validation is not None:
-            history.validation.append(done.validation)
+        history.losses.append(finished.loss)
+        history.seconds.append(finished.seconds)
+        finished, ended = watch.after_epoch(finished)
+        if finished.validation is not None:
+            history.validation.append(finished.validation)
         losses, seen = [], ""
-        if stop or enough:
-            history.stopped_early = enough
+        if stop or ended:
+            history.stopped_early = ended
             break
     return history
 
@@ -68,22 +68,23 @@ def train(data: TrainingData, begin: Position, step: Callable[[Batch, TrainingPo
 class _Batches:
     """Iterator of batches that can look ahead by one batch."""
 
-    def __init__(self, found: Iterator[Batch]) -> None:
-        self._found = found
-        self._looked_at: list[Batch | None] = []
+    def __init__(self, batches: Iterator[Batch]) -> None:
+        self._batches = batches
+        self._ahead: list[Batch | None] = []
+        """The next batch, or the None after the last one, if it has been looked at."""
 
     def take(self) -> Batch | None:
         """Return the next batch and advance; None at the end."""
-        return self._looked_at.pop() if self._looked_at else next(self._found, None)
+        return self._ahead.pop() if self._ahead else next(self._batches, None)
 
     def upcoming(self) -> Batch | None:
         """Return the next batch without advancing; None at the end."""
-        if not self._looked_at:
-            self._looked_at.append(next(self._found, None))
-        return self._looked_at[0]
+        if not self._ahead:
+            self._ahead.append(next(self._batches, None))
+        return self._ahead[0]
 
     def close(self) -> None:
         """Close the source of the batches."""
-        close = getattr(self._found, "close", None)
+        close = getattr(self._batches, "close", None)
         if close is not None:
             close()

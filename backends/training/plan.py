@@ -23,7 +23,9 @@ class BatchSchedule:
 
     epochs: int
     batch: int
+    """Number of samples per update; 0 for a stream, which determines its batches itself."""
     full_batches_only: bool
+    """Whether an epoch skips samples that do not fill a batch."""
     shuffle: bool
     seed: int
     first_epoch: int = 0
@@ -45,9 +47,10 @@ class BatchSchedule:
 
 
 def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int = 1) -> int:
-    """Return the number of samples per update: `wanted`, or 64 by default, but at most `count`.
+    """Return the number of samples per update, if there are `count` samples and the caller asked for `wanted` of them.
 
-    An engine compiled for one batch size runs `accumulate` batches in each update, and `wanted` must be their number of samples.
+    An engine that accepts any batch size gets `wanted` samples, or 64 by default, but at most `count`. An engine compiled for one batch
+    size runs `accumulate` batches in each update, and `wanted`, if given, must be their number of samples.
 
     Raises
     ------
@@ -85,15 +88,15 @@ def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[Train
     """
     schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
 
-    def rate(when: TrainingPosition) -> float:
-        given: Any = value_at(schedule, when) if callable(schedule) else optimizer.lr if schedule is None else schedule
-        value = float(given) if not isinstance(given, bool) and isinstance(given, Real) else math.nan
+    def rate_of(when: TrainingPosition) -> float:
+        rate: Any = value_at(schedule, when) if callable(schedule) else optimizer.lr if schedule is None else schedule
+        value = float(rate) if not isinstance(rate, bool) and isinstance(rate, Real) else math.nan
         if not (math.isfinite(value) and value >= 0):
             where = "" if when.epoch is None else f", in epoch {when.epoch + 1}"
-            raise TrainingOptionError(f"the learning rate of update {when.update}{where} is {given!r}; it must be a number of 0 or more.")
+            raise TrainingOptionError(f"the learning rate of update {when.update}{where} is {rate!r}; it must be a number of 0 or more.")
         return value
 
-    return rate
+    return rate_of
 
 
 def rate_in_words(wanted: LearningRate) -> float | str | None:

@@ -1,4 +1,7 @@
-"""Folder of snnc's cache: built files and other results, which snnc can generate again."""
+"""Folder of snnc's cache: built files and other results, which snnc can generate again.
+
+:func:`cache_dir` makes and checks the folder, :func:`cache_folder` only names it.
+"""
 
 from __future__ import annotations
 
@@ -76,9 +79,9 @@ def make_private(folder: Path) -> None:
 def _check(folder: Path) -> None:
     """Make a cache of this user private; raise an error for one that others could have written to."""
     real = folder.resolve()
-    found = real.stat()
-    shared = found.st_mode & stat.S_ISVTX  # such as /tmp
-    if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & 0o077 and not shared and _is_cache(real):
+    status = real.stat()
+    shared = status.st_mode & stat.S_ISVTX  # such as /tmp
+    if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) & 0o077 and not shared and _is_cache(real):
         real.chmod(0o700)
     fault, above = fault_of(real), fault_above(real)
     if fault is None and above is None:
@@ -111,8 +114,9 @@ def reporting_write_errors(folder: Path) -> Iterator[None]:
     except OSError as error:
         from snnc.compiler.errors import CacheFolderError
 
-        copied = isinstance(error, shutil.Error) and isinstance(error.args[0], list)
-        reason = error.args[0][0][-1] if copied else error.strerror or str(error)
+        # shutil.copytree lists (source, destination, reason) of each file that it could not copy.
+        listed = isinstance(error, shutil.Error) and isinstance(error.args[0], list)
+        reason = error.args[0][0][-1] if listed else error.strerror or str(error)
         raise CacheFolderError(
             f"snnc stores its builds in {str(folder)!r}, which cannot be written: {reason}; free some space, or set a different folder: "
             "SNNC_CACHE=FOLDER."
@@ -120,7 +124,7 @@ def reporting_write_errors(folder: Path) -> Iterator[None]:
 
 
 def write_checked(path: Path, content: bytes) -> None:
-    """Write a private file, completely or not at all; it starts with a digest, which :func:`read_checked` checks."""
+    """Write a private file, completely or not at all; the file starts with a digest, which :func:`read_checked` checks."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:

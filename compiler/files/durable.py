@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_durably(path: Path, data: bytes, part: Path) -> None:
-    """Write `data` to `part`, wait until it is on disk, and rename it to `path`; both are in one folder.
+    """Write `data` to the temporary file `part`, wait until it is on disk, and rename it to `path`; both must be in one folder.
 
     Raises
     ------
@@ -29,6 +29,7 @@ def write_durably(path: Path, data: bytes, part: Path) -> None:
 
 
 def _without_links(path: str, flags: int) -> int:
+    """Open a file, but not through a symbolic link that someone else may have put there."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 

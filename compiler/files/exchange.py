@@ -1,4 +1,4 @@
-"""Atomic exchange of two folders, so that neither is ever missing."""
+"""Exchange of two folders: in one step if the file system can do so, so that neither is ever missing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Final
 
 _HERE: Final = -100
+"""``AT_FDCWD`` of Linux: relative paths start at the current folder."""
 _EXCHANGE: Final = 2
-"""``AT_FDCWD`` and ``RENAME_EXCHANGE`` of Linux."""
+"""``RENAME_EXCHANGE`` of Linux."""
 _UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM})
 """Error numbers of a system or file system that cannot exchange two folders in one step."""
 
@@ -26,11 +27,11 @@ def exchange(first: Path, second: Path) -> None:
     OSError
         The folders cannot be exchanged. Both are unchanged, unless the last of three renames fails.
     """
-    number = _exchanged(first, second)
-    if number == 0:
+    error = _exchanged(first, second)
+    if error == 0:
         return
-    if number not in _UNSUPPORTED:
-        raise OSError(number, os.strerror(number), str(second))
+    if error not in _UNSUPPORTED:
+        raise OSError(error, os.strerror(error), str(second))
     between = Path(tempfile.mkdtemp(prefix=f".{second.name}.old.", dir=second.parent))
     second.rename(between / "project")
     try:

@@ -32,24 +32,24 @@ def foreign_writers(status: os.stat_result) -> str | None:
 
 def fault_of(path: Path) -> str | None:
     """Return why a file or folder is not safe to load, as words that follow its name in a sentence; None if it is safe."""
-    found = path.lstat()
-    owner, writer = foreign_owner(found), foreign_writers(found)
+    status = path.lstat()
+    owner, writer = foreign_owner(status), foreign_writers(status)
     if owner is not None:
         return f"belongs to the user {owner}"
     return None if writer is None else f"can be written by {writer}"
 
 
 def fault_above(path: Path) -> tuple[Path, str] | None:
-    """Return the first folder above `path` in which another user could replace it, and the reason; None if no such folder exists.
+    """Return the first folder above `path` that another user could change, to replace `path`, and the reason; None if there is none.
 
     In a folder with the sticky bit, such as ``/tmp``, only the owners of an entry and of the folder can rename the entry.
     """
     for folder in path.absolute().parents:
-        found = folder.stat()
-        owner, writer = foreign_owner(found), foreign_writers(found)
+        status = folder.stat()
+        owner, writer = foreign_owner(status), foreign_writers(status)
         if owner is not None:
             return folder, f"belongs to the user {owner}"
-        if writer is not None and not found.st_mode & stat.S_ISVTX:
+        if writer is not None and not status.st_mode & stat.S_ISVTX:
             return folder, f"can be written by {writer}"
     return None
 
@@ -60,12 +60,12 @@ def _is_own_group(group: int) -> bool:
 
     if group not in (os.getegid(), ROOT):
         return False
-    own = _user_name(os.geteuid())
+    user = _user_name(os.geteuid())
     try:
         entry = grp.getgrgid(group)
     except KeyError:
         return False
-    return entry.gr_name in (own, "root") and set(entry.gr_mem) <= {own, "root"}
+    return entry.gr_name in (user, "root") and set(entry.gr_mem) <= {user, "root"}
 
 
 def _user_name(user: int) -> str:

@@ -1,8 +1,8 @@
 """Temporary folders and files, deleted by the process that created them or, if it was killed, by a later process.
 
 Each folder contains a file that its process keeps locked; a temporary file is locked itself. The system releases the lock however the
-process ends. A marked entry without a lock belongs to a killed process; it is removed by the next process that creates such an entry, or
-by ``snnc clean``.
+process ends. A folder whose file is not locked, or a temporary file that is not locked, belongs to a killed process. It is deleted by the
+next process that creates a folder with the same prefix or a temporary file for the same path, or by ``snnc clean``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class TemporaryFolder:
         (self.path / MARK).unlink(missing_ok=True)
         detached = self._finalizer.detach()
         if detached is not None:
-            os.close(detached[2][1])
+            _, _, (_, handle, _), _ = detached  # the arguments of _close
+            os.close(handle)
         return self.path
 
     def close(self) -> None:
@@ -104,10 +105,10 @@ def abandoned(above: Path | None = None, prefix: str = PREFIX) -> list[Path]:
     """Return the folders of this user that a process left when it was killed, sorted by name."""
     root = _system_folder() if above is None else above
     try:
-        found = [Path(entry.path) for entry in os.scandir(root) if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)]
+        folders = [Path(entry.path) for entry in os.scandir(root) if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
-    return sorted(folder for folder in found if _is_abandoned(folder))
+    return sorted(folder for folder in folders if _is_abandoned(folder))
 
 
 def _system_folder() -> Path:
@@ -150,6 +151,7 @@ def _locked_mark(folder: Path) -> int:
 
 
 def _close(folder: Path, handle: int, process: int) -> None:
+    """Delete a folder, unless this is a child of the process that created it, and close its locked file."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Connections between the populations of a graph after all passes, and the order of execution."""
+"""Connections between the populations of a graph after all passes, as lowering reads them, and the order in which populations run."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def execution_order(graph: Graph, connections: tuple[PopulationLink, ...]) -> li
 
 def recurrent(connections: tuple[PopulationLink, ...]) -> frozenset[PopulationLink]:
     """Return the connections on a cycle."""
-    whole: nx.DiGraph[str] = nx.DiGraph()
-    whole.add_edges_from((link.source, link.target) for link in connections)
-    component = {name: number for number, names in enumerate(nx.strongly_connected_components(whole)) for name in names}
+    flow: nx.DiGraph[str] = nx.DiGraph()
+    flow.add_edges_from((link.source, link.target) for link in connections)
+    component = {name: number for number, names in enumerate(nx.strongly_connected_components(flow)) for name in names}
     return frozenset(link for link in connections if component[link.source] == component[link.target])

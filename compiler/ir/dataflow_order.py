@@ -26,12 +26,13 @@ def dataflow_order(graph: Graph) -> list[str]:
     flow.add_nodes_from(graph.names)
     flow.add_edges_from((e.source, e.target) for e in forward)
     reached = {e.target for e in forward}
+    # Nodes that are reached only by edges that close cycles.
     late = {name for name in graph.names if graph.incoming(name) and name not in reached}
     depth: dict[str, int] = {}
-    sorted_ = list(nx.topological_sort(flow))
-    for name in sorted_:
+    sources_first = list(nx.topological_sort(flow))
+    for name in sources_first:
         depth[name] = 1 + max((depth[s] for s in flow.predecessors(name)), default=-1)
-    for name in reversed(sorted_):
+    for name in reversed(sources_first):
         if name in late:
             depth[name] = min((depth[t] for t in flow.successors(name)), default=1) - 1
     ordered = nx.lexicographical_topological_sort(flow, key=lambda name: (depth[name], name in late, rank[name]))
@@ -59,42 +60,42 @@ def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
     cycle = {name: number for number, members in enumerate(nx.strongly_connected_components(graph.nx)) for name in members}
     outside = {name: {e.source for e in graph.incoming(name) if cycle[e.source] != cycle[name]} for name in graph.names}
     inside = {name: {e.source for e in graph.incoming(name)} - outside[name] for name in graph.names}
-    now = {name: {e.source for e in graph.incoming(name) if not e.delay} & inside[name] for name in graph.names}
+    undelayed = {name: {e.source for e in graph.incoming(name) if not e.delay} & inside[name] for name in graph.names}
     entered = {name for name in graph.names if outside[name]}
     distance = _distances(graph)
-    place: dict[str, int] = {}
+    position: dict[str, int] = {}
     # A cycle is entered only when no other node is ready: the first element is True for a node that waits for others of its cycle.
-    open_: list[tuple[bool, int, bool, int, str]] = []
+    ready: list[tuple[bool, int, bool, int, str]] = []
 
     def offer(name: str) -> None:
-        if not outside[name] and (not now[name] or name in entered):
-            heapq.heappush(open_, (bool(inside[name]), distance[name] if inside[name] else 0, bool(now[name]), rank[name], name))
+        if not outside[name] and (not undelayed[name] or name in entered):
+            heapq.heappush(ready, (bool(inside[name]), distance[name] if inside[name] else 0, bool(undelayed[name]), rank[name], name))
 
     for name in graph.names:
         offer(name)
-    while open_:
-        name = heapq.heappop(open_)[-1]
-        if name in place:
+    while ready:
+        name = heapq.heappop(ready)[-1]
+        if name in position:
             continue
-        place[name] = len(place)
-        for reader in {e.target for e in graph.outgoing(name)} - place.keys():
-            for waits in (outside, inside, now):
+        position[name] = len(position)
+        for reader in {e.target for e in graph.outgoing(name)} - position.keys():
+            for waits in (outside, inside, undelayed):
                 waits[reader].discard(name)
             entered.add(reader)
             offer(reader)
-    last = len(place)
-    return [e for e in graph.edges if cycle[e.source] != cycle[e.target] or place.get(e.source, last) < place.get(e.target, last)]
+    last = len(position)
+    return [e for e in graph.edges if cycle[e.source] != cycle[e.target] or position.get(e.source, last) < position.get(e.target, last)]
 
 
 def _distances(graph: Graph) -> dict[str, int]:
     """Return each node's distance from the inputs, in connections; nodes that no input reaches have the largest distance."""
     starts = {name for name in graph.names if not graph.incoming(name)}
-    found = nx.multi_source_dijkstra_path_length(graph.nx, starts, weight=lambda *_: 1) if starts else {}
-    distance = {name: int(found.get(name, len(graph.names))) for name in graph.names}
-    now: nx.DiGraph[str] = nx.DiGraph()
-    now.add_nodes_from(graph.names)
-    now.add_edges_from((e.source, e.target) for e in graph.edges if not e.delay)
-    for name in reversed(list(nx.topological_sort(now))):
+    lengths = nx.multi_source_dijkstra_path_length(graph.nx, starts, weight=lambda *_: 1) if starts else {}
+    distance = {name: int(lengths.get(name, len(graph.names))) for name in graph.names}
+    undelayed: nx.DiGraph[str] = nx.DiGraph()
+    undelayed.add_nodes_from(graph.names)
+    undelayed.add_edges_from((e.source, e.target) for e in graph.edges if not e.delay)
+    for name in reversed(list(nx.topological_sort(undelayed))):
         if not isinstance(graph.operation(name), Population):
-            distance[name] = min([distance[name], *(distance[reader] for reader in now.successors(name))])
+            distance[name] = min([distance[name], *(distance[reader] for reader in undelayed.successors(name))])
     return distance

@@ -149,7 +149,10 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """``y = weight * x + bias``, elementwise; both have x's shape, are scalars, or broadcast to it as in NumPy, e.g. (channels, 1, 1)."""
+    """``y = weight * x + bias``, elementwise.
+
+    Weight and bias each have the shape of x, are scalars, or broadcast to it as in NumPy, such as (channels, 1, 1).
+    """
 
     weight: Array
     bias: Array | None = None
@@ -368,8 +371,8 @@ class Graph:
 
     def incoming(self, name: str, port: str | None = None) -> tuple[Edge, ...]:
         """Return the edges into node `name`, or into one of its ports."""
-        found = (data["edge"] for _, _, data in self.nx.in_edges(name, data=True))
-        return tuple(e for e in found if port is None or e.target_port == port)
+        edges = (data["edge"] for _, _, data in self.nx.in_edges(name, data=True))
+        return tuple(e for e in edges if port is None or e.target_port == port)
 
     def outgoing(self, name: str) -> tuple[Edge, ...]:
         """Return the edges out of node `name`."""

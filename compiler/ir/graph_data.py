@@ -23,13 +23,16 @@ from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
 VERSION: Final = 2
+"""Version of the format; other versions are refused."""
 MAX_NODES: Final = 100_000
+"""Maximum number of nodes, and of entries of most other lists and objects."""
 MAX_EDGES: Final = 1_000_000
 MAX_NAMES: Final = 10_000
 """Maximum number of ports, states and parameters of all models together."""
 MAX_EQUATIONS: Final = 1_000_000
 """Maximum number of characters of the equations of all models together."""
 _LARGEST: Final = 2**31
+"""Magnitude that whole numbers must be below."""
 _EDGE: Final = ("source", "source_port", "target", "target_port", "delay")
 
 StoreArray: TypeAlias = Callable[[str, str, Array], Any]
@@ -104,9 +107,9 @@ def surrogate_from_data(data: object) -> Surrogate:
     SnncError
         The data are invalid.
     """
-    found = json_object(data, "the surrogate", ("name", "derivative", "parameters"))
-    parameters = _numbers(found["parameters"], "the parameters of the surrogate")
-    return Surrogate(_text(found["name"], "its name"), parse_expression(_text(found["derivative"], "its derivative")), parameters)
+    values = json_object(data, "the surrogate", ("name", "derivative", "parameters"))
+    parameters = _numbers(values["parameters"], "the parameters of the surrogate")
+    return Surrogate(_text(values["name"], "its name"), parse_expression(_text(values["derivative"], "its derivative")), parameters)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
@@ -173,29 +176,29 @@ def _model_to_data(model: NeuronModel) -> dict[str, Any]:
 
 def _graph(data: object, find: FindArray) -> Graph:
     """Return the graph from data that were not checked before."""
-    wanted = ("version", "name", "steps", "models", "nodes", "edges", "state_inputs", "idle_inputs", "assumptions")
+    keys = ("version", "name", "steps", "models", "nodes", "edges", "state_inputs", "idle_inputs", "assumptions")
     if isinstance(data, dict) and data.get("version") != VERSION:
         raise GraphDataError(f"a different version of snnc wrote it (format {str(data.get('version'))[:20]}; this one reads {VERSION}).")
-    given = json_object(data, "the network", wanted)
-    models = _models(json_list(given["models"], "models", MAX_NODES))
-    graph = Graph(_text(given["name"], "name"), None if given["steps"] is None else _integer(given["steps"], "steps"))
-    for k, node in enumerate(json_list(given["nodes"], "nodes", MAX_NODES)):
+    network = json_object(data, "the network", keys)
+    models = _models(json_list(network["models"], "models", MAX_NODES))
+    graph = Graph(_text(network["name"], "name"), None if network["steps"] is None else _integer(network["steps"], "steps"))
+    for k, node in enumerate(json_list(network["nodes"], "nodes", MAX_NODES)):
         name = _text(node.get("name") if isinstance(node, dict) else None, f"the name of node {k}")
         graph.add(name, _operation(node, name, models, find))
-    for k, row in enumerate(json_list(given["edges"], "edges", MAX_EDGES)):
+    for k, row in enumerate(json_list(network["edges"], "edges", MAX_EDGES)):
         values = json_list(row, f"edge {k}", len(_EDGE))
         if len(values) != len(_EDGE):
             raise wrong_value(f"edge {k}", f"[{', '.join(_EDGE)}]", row)
         source, source_port, target, target_port = (_text(v, f"{key} of edge {k}") for key, v in zip(_EDGE, values[:-1], strict=False))
         graph.connect(source, target, source_port=source_port, target_port=target_port, delay=_integer(values[-1], f"delay of edge {k}"))
-    for name, ref in _mapping(given["state_inputs"], "state_inputs").items():
+    for name, ref in _mapping(network["state_inputs"], "state_inputs").items():
         ends = json_object(ref, f"state input {name!r}", ("node", "name"))
         graph.state_inputs[name] = StateRef(_text(ends["node"], "its node"), _text(ends["name"], "its name"))
-    for name, kind in _mapping(given["idle_inputs"], "idle_inputs").items():
+    for name, kind in _mapping(network["idle_inputs"], "idle_inputs").items():
         if kind not in get_args(Idle):
             raise wrong_value(f"idle input {name!r}", f"one of {', '.join(get_args(Idle))}", kind)
         graph.idle_inputs[name] = kind
-    graph.assumptions = [_text(a, "an assumption") for a in json_list(given["assumptions"], "assumptions", MAX_NODES)]
+    graph.assumptions = [_text(a, "an assumption") for a in json_list(network["assumptions"], "assumptions", MAX_NODES)]
     return graph
 
 
@@ -204,18 +207,18 @@ def _models(rows: list[Any]) -> list[NeuronModel]:
     models, characters_left, names_left = [], MAX_EQUATIONS, MAX_NAMES
     for k, row in enumerate(rows):
         at = f"model {k}"
-        given = json_object(row, at, ("name", "inputs", "states", "parameters", "equations", "outputs"))
-        equations = _text(given["equations"], f"equations of {at}")
+        values = json_object(row, at, ("name", "inputs", "states", "parameters", "equations", "outputs"))
+        equations = _text(values["equations"], f"equations of {at}")
         inputs, outputs = (
-            tuple(_text(v, f"{key} of {at}") for v in json_list(given[key], key, MAX_NODES)) for key in ("inputs", "outputs")
+            tuple(_text(v, f"{key} of {at}") for v in json_list(values[key], key, MAX_NODES)) for key in ("inputs", "outputs")
         )
-        states, parameters = (_numbers(given[key], f"{key} of {at}") for key in ("states", "parameters"))
+        states, parameters = (_numbers(values[key], f"{key} of {at}") for key in ("states", "parameters"))
         characters_left, names_left = characters_left - len(equations), names_left - sum(map(len, (inputs, outputs, states, parameters)))
         if characters_left < 0 or names_left < 0:
             raise GraphDataError(
                 f"the equations of all neurons are longer than {MAX_EQUATIONS:,} characters, or have more than {MAX_NAMES:,} names."
             )
-        models.append(NeuronModel(_text(given["name"], at), inputs, states, parameters, parse_assignments(equations), outputs))
+        models.append(NeuronModel(_text(values["name"], at), inputs, states, parameters, parse_assignments(equations), outputs))
     return models
 
 
@@ -339,10 +342,10 @@ def _truth(value: object, where: str) -> bool:
 
 
 def _integer(value: object, where: str) -> int:
-    found = _signed(value, where)
-    if found < 0:
+    number = _signed(value, where)
+    if number < 0:
         raise wrong_value(where, "0 or more", value)
-    return found
+    return number
 
 
 def _signed(value: object, where: str) -> int:

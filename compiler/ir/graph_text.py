@@ -1,4 +1,4 @@
-"""Summaries of a graph in a few lines, as text and as HTML; names are escaped."""
+"""Summaries of a graph, one line per layer, as text and as an HTML table: what a terminal or a notebook shows for a graph."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class OperationRow(NamedTuple):
 
 def graph_text(graph: Graph, title: str = "Graph") -> str:
     """Return a headline and one line per layer."""
-    rows, missing = _rows(graph)
+    rows, omitted = _rows(graph)
     widths = [max(map(len, column)) for column in zip(*(row[:3] for row in rows), strict=True)]
     lines = [f"{title} {headline(graph)}"]
     for row in rows:
         parameters = f"{row.parameters:,}" if row.parameters else ""
         cells = (f"{text:{width}}" for text, width in zip(row[:3], widths, strict=True))
         lines.append(f"  {'  '.join(cells)}  {parameters}".rstrip())
-    return "\n".join([*lines, *([f"  … and {missing:,} more"] if missing else [])])
+    return "\n".join([*lines, *([f"  … and {omitted:,} more"] if omitted else [])])
 
 
 def graph_html(graph: Graph, title: str = "Graph") -> str:
     """Return the lines of :func:`graph_text` as an HTML table; names are escaped."""
-    rows, missing = _rows(graph)
+    rows, omitted = _rows(graph)
     heads = "".join(f'<th style="text-align:left">{head}</th>' for head in ("layer", "what it is", "shape", "parameters"))
     body = [
         "<tr>"
@@ -50,8 +50,8 @@ def graph_html(graph: Graph, title: str = "Graph") -> str:
         + f'<td style="text-align:right">{format(row.parameters, ",") if row.parameters else ""}</td></tr>'
         for row in rows
     ]
-    if missing:
-        body.append(f'<tr><td colspan="4" style="text-align:left">… and {missing:,} more</td></tr>')
+    if omitted:
+        body.append(f'<tr><td colspan="4" style="text-align:left">… and {omitted:,} more</td></tr>')
     caption = f'<caption style="text-align:left">{escape(title)} {escape(headline(graph))}</caption>'
     return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody></table>"
 
@@ -66,10 +66,10 @@ def headline(graph: Graph) -> str:
     return f"{plain(graph.name)!r}: {neurons:,} neurons in {groups}, {parameters:,} parameters{steps}"
 
 
-def plain(text: str, most: int = MAX_NAME) -> str:
-    """Return `text` with unprintable characters, such as terminal control characters, replaced, and cut to `most` characters."""
+def plain(text: str, longest: int = MAX_NAME) -> str:
+    """Return `text` with unprintable characters, such as terminal control characters, replaced, and cut to `longest` characters."""
     shown = "".join(c if c.isprintable() else "�" for c in text)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
 def _rows(graph: Graph) -> tuple[list[OperationRow], int]:

@@ -23,7 +23,10 @@ def parameter_counts(operation: Operation) -> tuple[int, int]:
 
 
 def kind(operation: Operation) -> str:
-    """Describe an operation with the numbers that define it: ``conv 5x5 s2 p1, 1 to 12 channels, bias``."""
+    """Describe an operation with the numbers that define it: ``conv 5x5 s2 p1, 1 to 12 channels, bias``.
+
+    s is the stride, p the padding, d the dilation, g the number of groups.
+    """
     match operation:
         case ir.Input(kind=what):
             return f"input of {what}"

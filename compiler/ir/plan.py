@@ -332,7 +332,7 @@ class Plan:
     activity: dict[str, float]
     """Share of the values that are spikes in a step, as assumed by the costs, by StepProgram buffer."""
     activity_source: str
-    """"measured on …" or "assumed"."""
+    """Origin of `activity`: "measured on …" or "assumed"."""
     memory: dict[str, tuple[int, ...]]
     """Predicted bytes by category on each tile of the target at its peak (weights, tables, optimiser, gradients, history,
     relays, records, exchange, vertices, code)."""

@@ -1,7 +1,7 @@
 """Plans as JSON: exact in both directions, and small enough for machines with many thousands of tiles.
 
-Blocks are a table of columns; a column is coded as runs of equal differences, because tiles, neurons and samples advance regularly.
-Bytes and cycles of tiles are coded as runs of equal numbers.
+Blocks, relays and partial sums are tables of columns. A column is coded as runs of equal differences, because tiles, neurons and samples
+advance regularly. Bytes and cycles of tiles are coded as runs of equal numbers.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from snnc.compiler.ir.plan import (
 from snnc.compiler.machines.target import Target
 
 FORMAT: Final = "snnc plan 3"
+"""Name and version of the format; other versions are refused."""
 _CODED: Final = frozenset(
     {"target", "populations", "buses", "connections", "parts"}
     | {"memory", "phases", "loss_tiles", "tile_cycles", "memory_over_time", "traffic"}
@@ -48,24 +49,24 @@ def unruns(coded: Sequence[int]) -> tuple[int, ...]:
     return tuple(value for value, times in zip(coded[::2], coded[1::2], strict=True) for _ in range(times))
 
 
-def steps(values: Sequence[int]) -> list[int]:
-    """Code a column as runs of its differences."""
+def difference_runs(values: Sequence[int]) -> list[int]:
+    """Code a column as runs of the differences between neighbours; the first difference is the first value."""
     return runs(b - a for a, b in zip([0, *values], values, strict=False))
 
 
-def unsteps(coded: Sequence[int]) -> list[int]:
-    """Decode the result of :func:`steps`."""
+def from_difference_runs(coded: Sequence[int]) -> list[int]:
+    """Decode the result of :func:`difference_runs`."""
     return list(accumulate(unruns(coded)))
 
 
 def _table(rows: Sequence[Any], kind: Any) -> dict[str, list[int]]:
     """Return the fields of `rows`, objects of the class `kind`, as coded columns."""
-    return {field.name: steps([getattr(row, field.name) for row in rows]) for field in fields(kind)}
+    return {field.name: difference_runs([getattr(row, field.name) for row in rows]) for field in fields(kind)}
 
 
 def _rows(table: dict[str, list[int]], kind: Any) -> tuple[Any, ...]:
     """Return the objects from the result of :func:`_table`."""
-    return tuple(kind(*row) for row in zip(*(unsteps(table[field.name]) for field in fields(kind)), strict=True))
+    return tuple(kind(*row) for row in zip(*(from_difference_runs(table[field.name]) for field in fields(kind)), strict=True))
 
 
 def plan_to_json(plan: Plan) -> str:

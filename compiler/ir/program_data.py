@@ -30,6 +30,7 @@ from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.neuron import NeuronModel
 
 VERSION: Final = 1
+"""Version of the format; other versions are refused."""
 _SHARED: Final[Mapping[str, Any]] = {"models": NeuronModel, "kernels": Kernel, "patterns": Pattern}
 """Types whose equal values are stored once, by the key of their list."""
 _OPTIONS: Final = ("loss", "optimizer")
@@ -78,11 +79,11 @@ def program_to_data(program: StepProgram, store: StoreArray) -> dict[str, Any]:
             return {name: encode(args[1], v) for name, v in value.items()}
         return sorted(value) if isinstance(value, frozenset) else value.item() if isinstance(value, np.generic) else value
 
-    found = {name: encode(hint, getattr(program, name)) for name, hint in _program_fields().items()}
+    values = {name: encode(hint, getattr(program, name)) for name, hint in _program_fields().items()}
     lists = {key: [encode(_SHARED[key], value, False) for value in values] for key, values in shared.items()}
-    # The options contain the loss as given; the outputs that it reads are known only after lowering.
+    # The options contain the loss as the user gave it; the outputs that it reads are known only after lowering.
     bound = {"loss": data_text(program.loss)} if isinstance(program.loss, Composed) else {}
-    return {"version": VERSION, **lists, **found, **bound}
+    return {"version": VERSION, **lists, **values, **bound}
 
 
 def program_from_data(data: object, find: FindArray, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
@@ -140,8 +141,8 @@ def _program(data: object, find: FindArray, loss: Loss | None, optimizer: Optimi
             inner = field_types(hint)
             absent = _optional(hint) - set(value if isinstance(value, dict) else ())
             inner = {name: h for name, h in inner.items() if name not in absent}
-            given = json_object(value, at, inner)
-            return hint(**{name: decode(h, given[name], f"{name} of {at}") for name, h in inner.items()})  # type: ignore[operator]
+            values = json_object(value, at, inner)
+            return hint(**{name: decode(h, values[name], f"{name} of {at}") for name, h in inner.items()})  # type: ignore[operator]
         if origin is tuple and (is_dataclass(args[0]) or _is_union(get_origin(args[0]))):
             return tuple(decode(args[0], v, f"{at} {k}") for k, v in enumerate(json_list(value, at, MAX_EDGES)))
         return decoded(hint, value, at, at, decode)
@@ -197,7 +198,7 @@ def _program_fields() -> dict[str, Any]:
 
 
 def _optional(hint: Any) -> set[str]:
-    """Return the fields that are omitted if empty."""
+    """Return the fields that the data omit if they are False, 0, empty or None."""
     return {f.name for f in fields(hint) if f.metadata.get("optional")}
 
 

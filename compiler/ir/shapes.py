@@ -90,7 +90,7 @@ def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
     while waiting:
         unresolved = []
         for name in waiting:
-            shape = _derived(graph, name, shapes)
+            shape = _derived_shape(graph, name, shapes)
             if shape is None:
                 unresolved.append(name)
             else:
@@ -101,9 +101,9 @@ def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
     return shapes
 
 
-def _derived(graph: Graph, name: str, derived: Mapping[tuple[str, str], Shape]) -> Shape | None:
-    """Return the shape of a node, given the shapes of ports that are `derived` so far; None if those of its sources are not."""
-    shapes = {e.target_port: derived[e.source, e.source_port] for e in graph.incoming(name) if (e.source, e.source_port) in derived}
+def _derived_shape(graph: Graph, name: str, known: Mapping[tuple[str, str], Shape]) -> Shape | None:
+    """Return the shape of a node from the `known` shapes of ports; None if too few shapes of its sources are known."""
+    shapes = {e.target_port: known[e.source, e.source_port] for e in graph.incoming(name) if (e.source, e.source_port) in known}
     if not shapes:
         return None
     source = next(iter(shapes.values()))

@@ -1,5 +1,6 @@
 """Operations of a step program: a time step, its adjoint, and the update. Each docstring defines the arithmetic.
 
+In forward operations, ``source`` is the value ``source.delay`` steps ago; ``source[t - delay]`` in backward operations is the same value.
 See :mod:`snnc.compiler.ir.step_program` for the structure of a program.
 """
 
@@ -197,7 +198,7 @@ class NeuronStep(_NeuronFields):
 
 @dataclass(frozen=True)
 class Record(_RecordFields):
-    """``target[t] = source[t]``: stores a result of every step for the host and the loss."""
+    """``target[t] = source``: stores a result of every step for the host and the loss."""
 
 
 # ---- backward: adjoint buffers are called d_<buffer> and are 0 where nothing has been added -----------------------------
@@ -291,7 +292,7 @@ class ConvolveBiasGradient:
 class PoolingGradient(_PoolFields):
     """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]`` (dropped where t < delay).
 
-    The first of equal maxima receives it.
+    The first of equal maxima receives the whole adjoint.
     """
 
 
@@ -323,7 +324,7 @@ class RescaleBiasGradient:
 class ReduceGradient(_ReduceFields):
     """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, of ``d_target[t]`` (dropped where t < delay).
 
-    The first of equal maxima receives it.
+    The first of equal maxima receives the whole adjoint.
     """
 
 

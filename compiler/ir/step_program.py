@@ -22,8 +22,8 @@ Canonical ids, by which emitted code names nodes: inputs ``x0``, populations ``p
 A buffer is called ``<id>_<part>``. Names in the model are in the fields `label`. Only inputs, populations, connections and outputs
 exist here: Add, Concat, Flatten and Reshape have become connections and relay populations.
 
-Buffers of values are vectors (one sample at one step); operations on arrays with several axes contain the geometry, in C order. Buffers of
-parameters and of their gradients have the shapes of the parameters.
+Buffers of values are vectors (one sample at one step). An operation on arrays with several axes has their shapes as fields; the vectors
+contain their elements in C order. Buffers of parameters and of their gradients have the shapes of the parameters.
 """
 
 from __future__ import annotations
@@ -192,3 +192,7 @@ class StepProgram:
     """K: no gradient flows from step t to earlier steps if t is a multiple of K; None: through all steps."""
     rounding: WeightRounding | None = field(default=None, metadata={"optional": True})
     """Rounding of updates of `half` parameters; None if no such parameter is updated."""
+
+    def population(self, id_: str) -> PopulationInfo:
+        """Return the population with this id, which must exist."""
+        return next(p for p in self.populations if p.id == id_)

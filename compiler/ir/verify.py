@@ -1,4 +1,4 @@
-"""Checks of a graph before and after every pass, one function per check."""
+"""Checks of a graph, one function per check: run on what a frontend read, and after each pass that changed the graph."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from snnc.compiler.ir.graph import Array, Edge, Graph, Population, Shape, source
 from snnc.compiler.ir.shapes import PortMap, compatible, port_map, size
 
 
-def verify(graph: Graph, *, steps: int | None = None, batch: int | None = None) -> PortMap:
+def verify(graph: Graph, *, steps: int | None = None) -> PortMap:
     """Check `graph` and return the shapes and kinds of its ports.
 
     Parameters
     ----------
     graph
         Any graph, from a frontend or between two passes.
-    steps, batch
-        Values of the compile options, checked if given.
+    steps
+        Number of steps in the compile options, which is then checked too.
 
     Raises
     ------
     GraphError
         A check failed; each check has its own subclass.
     """
-    for label, number in (("steps", graph.steps), ("steps", steps), ("batch", batch)):
+    for number in (graph.steps, steps):
         if number is not None and number < 1:
-            raise InvalidValueError(f"{label} is {number}; a network runs at least 1 step on at least 1 sample.")
-    _check_ends(graph)
-    _check_windows(graph, steps or graph.steps)
+            raise InvalidValueError(f"steps is {number}; a network runs at least 1 step on at least 1 sample.")
+    _check_has_ends(graph)
+    _check_output_steps(graph, steps or graph.steps)
     _check_ports(graph)
     _check_sizes(graph)
     _check_connected(graph)
@@ -59,13 +59,14 @@ def verify(graph: Graph, *, steps: int | None = None, batch: int | None = None) 
     return ports
 
 
-def _check_ends(graph: Graph) -> None:
-    for kind, article in ((ir.Input, "input"), (ir.Output, "output")):
+def _check_has_ends(graph: Graph) -> None:
+    """Check that the graph has an input and an output."""
+    for kind, word in ((ir.Input, "input"), (ir.Output, "output")):
         if next(graph.of_type(kind), None) is None:
-            raise UnconnectedError(f"the network {graph.name!r} has no {article}; add one.")
+            raise UnconnectedError(f"the network {graph.name!r} has no {word}; add one.")
 
 
-def _check_windows(graph: Graph, steps: int | None) -> None:
+def _check_output_steps(graph: Graph, steps: int | None) -> None:
     """Check that the steps that each output uses exist."""
     for name, output in graph.of_type(ir.Output):
         start, stop = output.start, output.stop
@@ -170,6 +171,7 @@ def _check_connected(graph: Graph) -> None:
     """Check that each input port has a source (only one unless they are summed), and each node except populations and outputs a target."""
     for name in graph.names:
         operation = graph.operation(name)
+        # A Concat without sources has no port yet; it needs port "0".
         for port in () if isinstance(operation, ir.Input) else _target_ports(graph, name) or ("0",):
             edges = graph.incoming(name, port)
             if not edges and not (isinstance(operation, Population) and not operation.model.inputs):

@@ -73,7 +73,7 @@ class Capacities:
 
     @property
     def least(self) -> int:
-        """Smallest limit that is given as a number, not as a share; 1 if all limits are shares."""
+        """Smallest limit that is a number of spikes, not a share; 1 if there is none."""
         return int(min((a for a in (self.default, *dict(self.named).values()) if a is not None and not isinstance(a, Share)), default=1))
 
     @property
@@ -86,7 +86,7 @@ class Capacities:
         return self.text
 
 
-def parse_capacity(given: CapacityArgument | Capacities | None) -> int | Capacities | None:
+def parse_capacity(capacity: CapacityArgument | Capacities | None) -> int | Capacities | None:
     """Parse a capacity; a single number for all sources is returned as a number.
 
     Raises
@@ -99,36 +99,36 @@ def parse_capacity(given: CapacityArgument | Capacities | None) -> int | Capacit
     >>> parse_capacity("5 %; hidden=20").of("hidden", 100), parse_capacity("5 %").of("hidden", 100)
     (20, 5)
     """
-    if given is None or isinstance(given, Capacities):
-        return given
-    default, named = split_capacity(given)
-    amounts = {name: _amount(raw, given) for name, raw in named.items()}
-    whole = None if default is None else _amount(default, given)
-    if not amounts and isinstance(whole, int):
-        return whole
-    return Capacities(whole, tuple(amounts.items()))
+    if capacity is None or isinstance(capacity, Capacities):
+        return capacity
+    default, named = split_capacity(capacity)
+    amounts = {name: _amount(raw, capacity) for name, raw in named.items()}
+    amount = None if default is None else _amount(default, capacity)
+    if not amounts and isinstance(amount, int):
+        return amount
+    return Capacities(amount, tuple(amounts.items()))
 
 
-def split_capacity(given: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the capacity of all unnamed sources (None if not given), and the capacities of named sources.
+def split_capacity(capacity: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the capacity of all unnamed sources (None if it is not set), and the capacities of named sources.
 
     Raises
     ------
     CapacityTextError
         The capacity is empty, has two values for a source, or an empty name.
     """
-    if isinstance(given, Mapping):
-        named = {str(name): value for name, value in given.items()}
+    if isinstance(capacity, Mapping):
+        named = {str(name): value for name, value in capacity.items()}
         default = named.pop(OTHERS, None)
-    elif isinstance(given, str):
+    elif isinstance(capacity, str):
         default, named = None, {}
-        for written, part in named_parts(given):
+        for written, part in named_parts(capacity):
             source, value = (written, part) if written is not None else _named(part)
             if source in named:
-                raise CapacityTextError(f"the capacity {given!r} has two values for {source!r}; remove one of them.")
+                raise CapacityTextError(f"the capacity {capacity!r} has two values for {source!r}; remove one of them.")
             if source == OTHERS and default is not None:
                 raise CapacityTextError(
-                    f"the capacity {given!r} has two values without a name, {default!r} and {value!r}; remove one of them, or write a "
+                    f"the capacity {capacity!r} has two values without a name, {default!r} and {value!r}; remove one of them, or write a "
                     "name with ; = : in quotes: '\"a;b\"=20'."
                 )
             if source == OTHERS:
@@ -136,9 +136,9 @@ def split_capacity(given: Any) -> tuple[Any, dict[str, Any]]:
             else:
                 named[source] = value
     else:
-        return given, {}
+        return capacity, {}
     if (default is None and not named) or "" in named:
-        raise CapacityTextError(f"the capacity {given!r} is empty; give {_FORMS}.")
+        raise CapacityTextError(f"the capacity {capacity!r} is empty; give {_FORMS}.")
     return default, named
 
 
@@ -158,8 +158,8 @@ def split_share(raw: Any) -> tuple[Any, bool]:
     return raw, False
 
 
-def checked_share(percent: Any, given: object) -> Share:
-    """Return `percent` as a share.
+def checked_share(percent: Any, capacity: object) -> Share:
+    """Return `percent` as a share; messages quote `capacity`, of which it is a part.
 
     Raises
     ------
@@ -167,12 +167,12 @@ def checked_share(percent: Any, given: object) -> Share:
         `percent` is not a number above 0 and up to 100.
     """
     if isinstance(percent, bool) or not isinstance(percent, Real) or not 0 < float(percent) <= 100:
-        raise CapacityTextError(f"the capacity {given!r} has a share of {percent} %; give one above 0 and up to 100 %.")
+        raise CapacityTextError(f"the capacity {capacity!r} has a share of {percent} %; give one above 0 and up to 100 %.")
     return Share(float(percent))
 
 
-def _amount(raw: Any, given: object) -> int | Share:
-    """Return a number of spikes or a share; `given`, the whole capacity, is quoted in messages."""
+def _amount(raw: Any, capacity: object) -> int | Share:
+    """Return a number of spikes or a share; messages quote `capacity`, of which it is a part."""
     value, share = split_share(raw)
     if isinstance(value, str):
         try:
@@ -180,10 +180,10 @@ def _amount(raw: Any, given: object) -> int | Share:
         except ValueError:
             value = None
     if share and isinstance(value, Real):
-        return checked_share(value, given)
+        return checked_share(value, capacity)
     number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
     if not number.is_integer():
-        raise CapacityTextError(f"the capacity {given!r} cannot be read; give {_FORMS}.")
+        raise CapacityTextError(f"the capacity {capacity!r} cannot be read; give {_FORMS}.")
     return int(number)
 
 

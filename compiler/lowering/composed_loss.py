@@ -28,13 +28,13 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
     """
     if not isinstance(loss, Composed) or loss.slices:
         return (*choose_loss_output(graph, loss, wanted), loss)
-    read: list[_TermInput] = []
-    whole = graph
+    inputs: list[_TermInput] = []
+    extended = graph
     for term in loss.terms:
-        term_input = _read(whole, loss, term, wanted)
-        whole = term_input.graph
-        read.append(term_input)
-    return _joined(graph, whole, loss, read)
+        term_input = _term_input(extended, loss, term, wanted)
+        extended = term_input.graph
+        inputs.append(term_input)
+    return _joined(graph, extended, loss, inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +52,11 @@ class _TermInput:
 
     @property
     def place(self) -> tuple[str, str, int, bool]:
+        """What the term reads: population, port, delay, and whether neurons are summed by class."""
         return (self.edge.source, self.edge.source_port, self.edge.delay, self.grouped)
 
 
-def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _TermInput:
+def _term_input(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _TermInput:
     """Return the input of a term, from the population that the term names or else from the selected output."""
     if term.of is None:
         graph, output = choose_loss_output(graph, replace(loss, terms=(term,)), wanted)
@@ -70,9 +71,9 @@ def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _Term
 def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
     """Return the edge from the population or port that a term names to an output that would record it."""
     if of in graph.nx and isinstance(graph.operation(of), Population):
-        found = port_of(graph, of, term.port)
-        if found is not None:
-            return Edge(of, "", found)
+        port = port_of(graph, of, term.port)
+        if port is not None:
+            return Edge(of, "", port)
         raise LossOutputError(f"the population {of!r} has no unique {term.port} for a term of the loss; give '{of}.port'.")
     name, _, port = of.rpartition(".")
     if name in graph.nx and isinstance(operation := graph.operation(name), Population) and port in source_ports(operation):
@@ -81,36 +82,37 @@ def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
     raise LossOutputError(f"a term of the loss reads {of!r}, which is neither a population ({known}) nor 'population.port'.")
 
 
-def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_TermInput]) -> tuple[Graph, str, Loss]:
+def _joined(graph: Graph, extended: Graph, loss: Composed, inputs: list[_TermInput]) -> tuple[Graph, str, Loss]:
     """Return the result of :func:`with_loss_output`: one output with the inputs of all terms, concatenated.
 
-    If all terms read one existing output, this output of `graph` is used; otherwise a new one is added to a copy of `given`.
+    If all terms read one output of `extended`, the graph with the outputs chosen for the terms, this output is used; otherwise a new one is
+    added to a copy of `graph`.
     """
-    first = read[loss.terms.index(loss.main)]
+    first = inputs[loss.terms.index(loss.main)]
     group = 1
     if loss.classes is not None:
         group, rest = divmod(first.size, loss.classes)
         if rest or not group:
             raise LossOutputError(f"the loss has {loss.classes} classes, which do not divide the {first.size} outputs that it reads.")
-    places = list(dict.fromkeys(term_input.place for term_input in read))
+    places = list(dict.fromkeys(term_input.place for term_input in inputs))
     if len(places) == 1 and group == 1 and first.output is not None:
-        slices = ((0, first.size),) * len(read)
-        return graph, first.output, replace(loss, slices=slices).simplified()
-    graph, ends, begins, width = given.copy(), list[str](), {}, 0
+        slices = ((0, first.size),) * len(inputs)
+        return extended, first.output, replace(loss, slices=slices).simplified()
+    graph, vectors, columns, width = graph.copy(), list[str](), {}, 0
     for place in places:
-        term_input = next(candidate for candidate in read if candidate.place == place)
-        ends.append(_vector(graph, term_input, group))
+        term_input = next(candidate for candidate in inputs if candidate.place == place)
+        vectors.append(_vector(graph, term_input, group))
         size = term_input.size // group if term_input.grouped else term_input.size
-        begins[place] = (width, width + size)
+        columns[place] = (width, width + size)
         width += size
-    joined = ends[0]
-    if len(ends) > 1:
+    joined = vectors[0]
+    if len(vectors) > 1:
         joined = graph.add(fresh_name(graph, "read by the loss"), Concat())
-        for number, end in enumerate(ends):
-            graph.connect(end, joined, target_port=str(number))
+        for number, vector in enumerate(vectors):
+            graph.connect(vector, joined, target_port=str(number))
     output = graph.add(fresh_name(graph, "loss"), Output())
     graph.connect(joined, output)
-    return graph, output, replace(loss, slices=tuple(begins[term_input.place] for term_input in read), group=group).simplified()
+    return graph, output, replace(loss, slices=tuple(columns[term_input.place] for term_input in inputs), group=group).simplified()
 
 
 def _vector(graph: Graph, term_input: _TermInput, group: int) -> str:

@@ -78,8 +78,11 @@ def connection_op(info: ConnectionInfo, link: PopulationLink, current: str) -> C
             return ops.AddOneToOne(id_, source, weight, current, link.offset)
 
 
-def fills(info: ConnectionInfo) -> bool:
-    """Return whether the bias initialises the current, with one value per neuron; otherwise the connection's operation adds it."""
+def bias_initialises_current(info: ConnectionInfo) -> bool:
+    """Return whether the connection has a bias of one value per neuron, to which :class:`Fill` sets the current.
+
+    The operation of the connection adds any other bias.
+    """
     return info.bias is not None and info.kind in ("dense", "sparse", "one_to_one")
 
 
@@ -106,20 +109,20 @@ _BIAS_GRADIENTS: Final[Mapping[type, Any]] = {ops.Convolve: ops.ConvolveBiasGrad
 
 def input_gradient(op: ConnectionOp) -> InputGradient:
     """Return the operation that adds to the adjoint of the source of `op`."""
-    found: InputGradient = _adjoint(_INPUT_GRADIENTS[type(op)], op)
-    return found
+    adjoint: InputGradient = _adjoint(_INPUT_GRADIENTS[type(op)], op)
+    return adjoint
 
 
 def weight_gradient(op: ConnectionOp, gradient: str) -> WeightGradient:
     """Return the operation that adds to the gradient of the weight of `op`."""
-    found: WeightGradient = _adjoint(_WEIGHT_GRADIENTS[type(op)], op, gradient=gradient)
-    return found
+    adjoint: WeightGradient = _adjoint(_WEIGHT_GRADIENTS[type(op)], op, gradient=gradient)
+    return adjoint
 
 
 def bias_gradient(op: ConnectionOp, gradient: str) -> AnyBiasGradient:
     """Return the operation that adds to the gradient of the bias of `op`."""
-    found: AnyBiasGradient = _adjoint(_BIAS_GRADIENTS.get(type(op), ops.BiasGradient), op, gradient=gradient)
-    return found
+    adjoint: AnyBiasGradient = _adjoint(_BIAS_GRADIENTS.get(type(op), ops.BiasGradient), op, gradient=gradient)
+    return adjoint
 
 
 def _adjoint(kind: Any, op: ConnectionOp, **more: str) -> Any:

@@ -44,14 +44,14 @@ def with_arguments(kernel: Kernel, outputs: Collection[str]) -> tuple[Assignment
     """Return the forward code of `kernel`, in which the argument of the spike of each of `outputs` is assigned to :func:`argument_name`."""
     code = list(kernel.forward)
     for output in sorted(outputs):
-        place = _spike_of(kernel, output)
-        if place is None:
+        assignment = _spike_of(kernel, output)
+        if assignment is None:
             raise ValueError(f"{output} is not a spike")
-        index = next(i for i, a in enumerate(code) if a.target == place.target)
+        index = next(i for i, a in enumerate(code) if a.target == assignment.target)
         spike = code[index].value
         assert isinstance(spike, Call)
         named = Symbol(argument_name(output))
-        code[index : index + 1] = [Assignment(named.name, spike.args[0]), Assignment(place.target, Call(spike.function, (named,)))]
+        code[index : index + 1] = [Assignment(named.name, spike.args[0]), Assignment(assignment.target, Call(spike.function, (named,)))]
     return tuple(code)
 
 

@@ -146,7 +146,9 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _layer(choice: str | HalfNumbers | None, half: object) -> HalfNumbers | None:
-    return _numbers(choice, half) if isinstance(choice, str) and choice.strip() != FLOAT32 else None if isinstance(choice, str) else choice
+    if not isinstance(choice, str):
+        return choice
+    return None if choice.strip() == FLOAT32 else _numbers(choice, half)
 
 
 def _numbers(words: str, half: object) -> HalfNumbers:

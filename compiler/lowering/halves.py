@@ -1,8 +1,8 @@
 """Numbers that a program stores as float16. Sums are float32.
 
-By default, with precision float16, a program that trains rounds its history. A program for inference has no history, and rounds the weights
-of its connections. Weights that are updated stay float32 unless float16 is requested for them. An update below half a unit in the
-last place of a float16 weight is lost, rounded stochastically, or kept as a remainder, depending on the rounding
+With precision float16, and without the option `half`, a program that trains rounds its history. A program for inference has no history, and
+rounds the weights of its connections. Weights that are updated stay float32 unless `half` requests float16 for them. An update below half a
+unit in the last place of a float16 weight is lost, rounded stochastically, or kept as a remainder, depending on the rounding
 (:mod:`snnc.compiler.losses.weight_rounding`).
 """
 
@@ -57,7 +57,7 @@ class Halves(Collection[Half]):
         return len(list(iter(self)))
 
     def of(self, *labels: str) -> frozenset[Half]:
-        """Return the kinds of the first of `labels` that `named` contains, or else the default; a part has the kinds of its whole."""
+        """Return the kinds of the first of `labels` that `named` contains, or else the default; a part of a population has its kinds."""
         for label in labels:
             for name in (label, PART.sub("", label)):
                 if name in self.named:
@@ -66,7 +66,7 @@ class Halves(Collection[Half]):
 
     def only(self, *kinds: Half) -> Halves:
         """Return the choice restricted to `kinds`."""
-        return Halves(self.default & set(kinds), {name: own & set(kinds) for name, own in self.named.items()})
+        return Halves(self.default & set(kinds), {name: chosen & set(kinds) for name, chosen in self.named.items()})
 
 
 def as_halves(kinds: Collection[Half]) -> Halves:
@@ -91,7 +91,7 @@ def halves_of(precision: Precision, half: HalfOption | None = None, *, trains: b
             "use half='weights', 'states' or 'weights,states', or set a loss (--loss ce_count)."
         )
     if isinstance(half, HalfLayers):
-        return Halves(_kinds(half.default), {name: _kinds(own) for name, own in half.named})
+        return Halves(_kinds(half.default), {name: _kinds(choice) for name, choice in half.named})
     return Halves(_kinds(half))
 
 
@@ -162,11 +162,11 @@ def check_layers(half: Halves, program: StepProgram) -> None:
 
 def _weights_by_layer(connections: Iterable[ConnectionInfo], populations: Mapping[str, str]) -> dict[str, set[str]]:
     """Return, for each weight, the names of the connections that read it and of their targets."""
-    found: dict[str, set[str]] = {}
+    layers: dict[str, set[str]] = {}
     for c in connections:
         if c.weight is not None:
-            found.setdefault(c.weight, set()).update((c.label, populations[c.target]))
-    return found
+            layers.setdefault(c.weight, set()).update((c.label, populations[c.target]))
+    return layers
 
 
 def _owner(program: StepProgram, current: str) -> str:
@@ -186,7 +186,7 @@ def check_halves(chosen: Halves, program: StepProgram) -> None:
     if "states" in half and not any(p.kernel.halves for p in program.populations):
         raise NothingRoundedError(f"no population of {program.name!r} has a state; leave states out of half.")
     if "history" in half:
-        check_past(any(p.kernel.rounded for p in program.populations), program)
+        check_history(any(p.kernel.rounded for p in program.populations), program)
     if "weights" in half and not any(parameter.half for parameter in program.parameters.values()):
         raise NothingRoundedError(
             f"{program.name!r} has no dense, sparse, convolution or one-to-one connection with a weight for each neuron, and only their "
@@ -206,13 +206,13 @@ def half_deltas(program: StepProgram, half: Halves) -> tuple[BackwardOp, ...]:
     return tuple(replace(op, half=True) if isinstance(op, DenseInputGradient) and op.target in chosen else op for op in program.backward)
 
 
-def check_past(any_rounded: bool, program: StepProgram) -> None:
-    """Raise an error if no value of the history of `program` can be rounded, that is, if `any_rounded` is false.
+def check_history(any_rounded: bool, program: StepProgram) -> None:
+    """Raise an error unless `any_rounded`: whether some value of the history of `program` is rounded to float16.
 
     Raises
     ------
     NothingRoundedError
-        No value can be rounded.
+        No value is rounded.
     """
     if not any_rounded:
         raise NothingRoundedError(
@@ -236,9 +236,9 @@ def check_dense(program: StepProgram) -> None:
 
 
 def rounded_weights(parameters: Mapping[str, Parameter], connections: Iterable[ConnectionInfo]) -> list[str]:
-    """Return the distinct parameters that are weights of connections in :data:`ROUNDED_KINDS`."""
-    found = dict.fromkeys(c.weight for c in connections if c.kind in ROUNDED_KINDS and c.weight is not None)
-    return [weight for weight in found if parameters[weight].value.size > 1]
+    """Return the distinct parameters that are weights of connections in :data:`ROUNDED_KINDS`, except weights shared by all neurons."""
+    weights = dict.fromkeys(c.weight for c in connections if c.kind in ROUNDED_KINDS and c.weight is not None)
+    return [weight for weight in weights if parameters[weight].value.size > 1]
 
 
 def half_weights(program: StepProgram, half: Halves) -> dict[str, Parameter]:

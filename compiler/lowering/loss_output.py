@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from snnc.compiler.errors import LossOutputError
 from snnc.compiler.ir.connections import recorded
 from snnc.compiler.ir.graph import Graph, Output, Population, source_ports
@@ -13,11 +15,12 @@ from snnc.compiler.neurons.expression import symbols
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.passes.edit import fresh_name
 
-_MEMBRANES = ("v", "mem", "u", "membrane", "V", "U")
+_MEMBRANES: Final = ("v", "mem", "u", "membrane", "V", "U")
+"""Usual names of membrane potentials, most usual first."""
 
 
 def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Graph, str]:
-    """Select the output that `loss` reads, and add it if the graph does not record these values.
+    """Select the output that `loss` reads, and add it if no output of the graph records its values.
 
     Parameters
     ----------
@@ -40,7 +43,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
         The loss cannot read `wanted`; or, by default, no port of the last recorded population fits, and there is not exactly one output.
     """
     if wanted is not None:
-        return _explicit(graph, loss, wanted)
+        return _named_output(graph, loss, wanted)
     ports = port_map(graph)
     outputs = [name for name, _ in graph.of_type(Output)]
     if len(outputs) == 1 and (ports[outputs[0], "in"].kind == "spikes") == (loss.port == "spikes"):
@@ -58,16 +61,16 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
     )
 
 
-def _explicit(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
+def _named_output(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
     """Return the graph and the output that the user requested by name."""
     name, _, port = wanted.rpartition(".")
     if wanted in graph.nx and isinstance(graph.operation(wanted), Output):
         return graph, wanted
     if wanted in graph.nx and isinstance(graph.operation(wanted), Population):
-        found = port_of(graph, wanted, loss.port)
-        if found is None:
+        port_of_loss = port_of(graph, wanted, loss.port)
+        if port_of_loss is None:
             raise LossOutputError(f"the population {wanted!r} has no unique {loss.port}; give '{wanted}.port'.")
-        return _recorded(graph, wanted, found)
+        return _recorded(graph, wanted, port_of_loss)
     if name in graph.nx:
         operation = graph.operation(name)
         if isinstance(operation, Population) and port in source_ports(operation):
@@ -88,8 +91,8 @@ def port_of(graph: Graph, name: str, wanted: LossPort, ports: PortMap | None = N
     model = graph.operation(name).model  # type: ignore[union-attr]
     if wanted == "membrane":
         return membrane(model)
-    known = port_map(graph) if ports is None else ports
-    candidates = [port for port in model.outputs if known[name, port].kind == "spikes"]
+    ports = port_map(graph) if ports is None else ports
+    candidates = [port for port in model.outputs if ports[name, port].kind == "spikes"]
     return candidates[0] if candidates else None
 
 

@@ -30,7 +30,7 @@ from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer, is_frozen
 from snnc.compiler.losses.weight_rounding import WeightRounding, nearest
 from snnc.compiler.lowering.composed_loss import with_loss_output
-from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
+from snnc.compiler.lowering.connection_operations import bias_initialises_current, connection_op, kind_of, weights_of
 from snnc.compiler.lowering.halves import Half, Halves, as_halves, check_halves, half_deltas, half_weights, with_half_states
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
@@ -105,44 +105,43 @@ def lower(
         No number of a kind in `half` can be float16, or a weight exceeds the range of float16.
     """
     verify(graph, steps=steps)
-    chosen = None
+    optimizer = None if loss is None else optimizer
+    read = None
     if loss is not None:
-        graph, chosen, loss = with_loss_output(graph, loss, loss_output)
+        graph, read, loss = with_loss_output(graph, loss, loss_output)
         graph = with_statistics(graph)
     graph = run_flow(graph)
     ports = port_map(graph)
     connections = links(graph, ports)
     trained = Trained()
-    if loss is not None and chosen is not None:
+    if loss is not None and read is not None:
         frozen = frozenset() if train_recurrent else recurrent(connections)
         check_order(graph, connections)
-        trained = find_trained(graph, connections, loss, recorded(graph, chosen)[0], frozen, optimizer)
-    rule = None if loss is None else optimizer
+        trained = find_trained(graph, connections, loss, recorded(graph, read)[0], frozen, optimizer)
     halves = as_halves(half)
-    draft = _Draft(graph, ports, connections, trained, surrogate or atan(2.0), gradient_window, rule, limit, halves)
-    program = _program(draft, chosen, optimizer is not None)
-    if loss is not None and optimizer is not None:
+    draft = _Draft(graph, ports, connections, trained, surrogate or atan(2.0), gradient_window, optimizer, limit, halves)
+    program = _program(draft, read)
+    if optimizer is not None:
         check_groups(optimizer, program.parameters.values())
-    if "weights" in half:
-        kept = (rounding or WeightRounding()) if program.update else None
-        program = replace(program, parameters=half_weights(program, halves), rounding=kept)
-    if "deltas" in half:
+    if "weights" in halves:
+        rounding = (rounding or WeightRounding()) if program.update else None
+        program = replace(program, parameters=half_weights(program, halves), rounding=rounding)
+    if "deltas" in halves:
         program = replace(program, backward=half_deltas(program, halves))
     check_halves(halves, program)
-    fixed = graph.steps if steps is None else steps
-    return replace(program, loss=loss, optimizer=rule, steps=fixed, truncate=truncate)
+    return replace(program, loss=loss, optimizer=optimizer, steps=graph.steps if steps is None else steps, truncate=truncate)
 
 
-def _program(draft: _Draft, chosen: str | None, update: bool) -> StepProgram:
-    """Build the program without loss, optimizer and steps."""
+def _program(draft: _Draft, read: str | None) -> StepProgram:
+    """Build the program without loss, optimizer and steps; `read` is the name of the output that the loss reads."""
     _add_inputs(draft)
     _add_populations(draft)
     forward = _forward(draft)
     _add_limits(draft, forward)
     outputs, records = _outputs(draft)
-    backward, loss_output = Backward((), ()), next((o for o in outputs if o.label == chosen), None)
+    backward, loss_output = Backward((), ()), next((o for o in outputs if o.label == read), None)
     if loss_output is not None:
-        backward = lower_backward(draft, loss_output, update)
+        backward = lower_backward(draft, loss_output, draft.optimizer is not None)
     return StepProgram(
         name=draft.graph.name,
         buffers=draft.buffers,
@@ -276,7 +275,7 @@ def _kernel(
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
     key = (structure, used, learnable, surrogate.derivative if trained else None, half & {"states", "history"})
     if key not in kernels:
-        kernel = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
+        kernel = _kernel_with_adjoint(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
         kernel = through_statistics(kernel) if trained and is_batch_norm(model) else kernel
         kernels[key] = _stored_as(kernel, half)
     return kernels[key]
@@ -290,8 +289,8 @@ def _stored_as(kernel: Kernel, half: Collection[Half]) -> Kernel:
     return replace(kernel, rounded=rounded_values(kernel)) if "history" in half else kernel
 
 
-def _derived(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...], used: tuple[str, ...]) -> Kernel:
-    """Return the kernel with its adjoint, from the cache if possible."""
+def _kernel_with_adjoint(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...], used: tuple[str, ...]) -> Kernel:
+    """Return the kernel with its adjoint, from the cache on disk if possible."""
 
     def derive() -> Kernel:
         from snnc.compiler.neurons.adjoint import derive_kernel  # SymPy takes half a second to import; only uncached kernels need it
@@ -308,7 +307,7 @@ def _forward(draft: _Draft) -> list[ForwardOp]:
         incoming = [link for link in draft.links if link.target == info.label]
         for number, (port, current) in enumerate(zip(info.model.inputs, info.ports, strict=True)):
             incoming_here = [(_connect(draft, link, number), link) for link in incoming if link.target_port == port]
-            operations.append(Fill(current, tuple(c.bias for c, _ in incoming_here if c.bias is not None and fills(c))))
+            operations.append(Fill(current, tuple(c.bias for c, _ in incoming_here if c.bias is not None and bias_initialises_current(c))))
             for connection, link in incoming_here:
                 draft.contributions[connection.id] = connection_op(connection, link, current)
                 operations.append(draft.contributions[connection.id])
@@ -372,8 +371,8 @@ def _outputs(draft: _Draft) -> tuple[list[OutputInfo], list[Record]]:
 def _state_inputs(draft: _Draft) -> Mapping[str, StateRef]:
     """Return the states that a caller may set, with canonical names."""
     kernels = {info.label: info.kernel for info in draft.populations}
-    found = {}
+    states = {}
     for label, ref in draft.graph.state_inputs.items():
         canonical = {kernels[ref.node].labels[s]: s for s in kernels[ref.node].states}
-        found[label] = StateRef(draft.ids[ref.node], canonical.get(ref.name, ref.name))
-    return found
+        states[label] = StateRef(draft.ids[ref.node], canonical.get(ref.name, ref.name))
+    return states

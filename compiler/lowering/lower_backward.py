@@ -20,7 +20,7 @@ from snnc.compiler.lowering.connection_operations import bias_gradient, input_gr
 
 @dataclass(frozen=True)
 class Trained:
-    """Populations (by name) through which gradients flow, and connections with frozen weights."""
+    """Populations (by name) through which gradients flow, and connections whose weights the option `train_recurrent` freezes."""
 
     populations: frozenset[str] = frozenset()
     frozen: frozenset[PopulationLink] = frozenset()
@@ -72,7 +72,7 @@ def find_trained(
     frozen: frozenset[PopulationLink],
     optimizer: Optimizer | None = None,
 ) -> Trained:
-    """Find the populations that lead to the loss, and that have or depend on learnable parameters.
+    """Find the populations that lead to `source`, which the loss reads, and that have or depend on learnable parameters.
 
     Raises
     ------
@@ -80,13 +80,13 @@ def find_trained(
         The values that the loss reads do not depend on a learnable parameter.
     """
     start = {source} if isinstance(graph.operation(source), Population) else set()
-    leading = _closure(start, [(li.target, li.source) for li in connections])
-    learning = {li.target for li in connections if li.learnable and li not in frozen and _learns(li, optimizer)}
-    learning |= {
+    leads_to_loss = _closure(start, [(li.target, li.source) for li in connections])
+    learns = {li.target for li in connections if li.learnable and li not in frozen and _learns(li, optimizer)}
+    learns |= {
         name for name, population in graph.of_type(Population) if any(not is_frozen(optimizer, f"{name}.{p}") for p in population.learnable)
     }
-    learning = _closure(learning, [(li.source, li.target) for li in connections])
-    trained = frozenset(name for name, _ in graph.of_type(Population) if name in leading & learning)
+    depends = _closure(learns, [(li.source, li.target) for li in connections])
+    trained = frozenset(name for name, _ in graph.of_type(Population) if name in leads_to_loss & depends)
     if source not in trained:
         raise NothingToLearnError(
             f"the loss '{loss.name}' reads {source!r}, but no learnable weight or parameter affects it; "
@@ -110,13 +110,13 @@ def _closure(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
 
 def lower_backward(draft: BackwardDraft, output: OutputInfo, update: bool) -> Backward:
     """Return the adjoint of the forward step, last population first, and with `update` the optimiser steps."""
-    work = _Backward(draft)
-    work.adjoint(output.record)
+    backward = _Backward(draft)
+    backward.adjoint(output.record)
     operations: list[BackwardOp] = [RecordAdjoint(output.id, output.source, output.record)]
     for info, step in zip(reversed(draft.populations), reversed(draft.steps), strict=True):
         if info.label in draft.trained.populations:
-            operations += work.population(info, step)
-    steps = tuple(OptimizerStep(p, g) for p, g in work.gradients.items()) if update else ()
+            operations += backward.population(info, step)
+    steps = tuple(OptimizerStep(p, g) for p, g in backward.gradients.items()) if update else ()
     return Backward(tuple(operations), steps)
 
 
@@ -129,13 +129,13 @@ class _Backward:
     """Gradient buffers, by parameter."""
 
     def adjoint(self, name: str) -> str:
-        """Add the adjoint buffer of `name`, with the same shape and lifetime."""
+        """Add the adjoint buffer of the buffer `name`, with the same shape and lifetime; return its name."""
         original = self.draft.buffers[name]
         self.draft.buffers[f"d_{name}"] = Buffer(f"d_{name}", "adjoint", original.shape, original.lifetime)
         return f"d_{name}"
 
     def gradient(self, parameter: str) -> str:
-        """Add the gradient buffer of a learnable parameter."""
+        """Add the gradient buffer of a learnable parameter; return its name."""
         name = f"d_{parameter}"
         self.draft.buffers[name] = Buffer(name, "gradient", self.draft.buffers[parameter].shape, "program")
         self.gradients[parameter] = name

@@ -1,4 +1,4 @@
-"""Detection of dense connections that read sparse values: mostly zeros, such as the results of poolings and reductions of spikes."""
+"""Detection of dense connections that read values of which most are 0, such as poolings of spikes: tile programs skip their zeros."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def reads_sparse_values(program: StepProgram, connection: ConnectionInfo) -> boo
     """Return whether `connection` is dense and reads only sums, averages, slices or padded copies of spikes, without biases and maxima."""
     if connection.kind != "dense":
         return False
-    owner = next((p for p in program.populations if p.id == connection.source), None)
-    if owner is None or owner.model not in (Relay(), Quotient()) or program.buffers[connection.source_buffer].kind != "values":
+    source = next((p for p in program.populations if p.id == connection.source), None)
+    if source is None or source.model not in (Relay(), Quotient()) or program.buffers[connection.source_buffer].kind != "values":
         return False
-    feeding = [op for op in program.forward if getattr(op, "target", None) in owner.ports]
-    sums = [op for op in feeding if not isinstance(op, Fill)]
-    biased = any(isinstance(op, Fill) and op.biases for op in feeding)
+    incoming = [op for op in program.forward if getattr(op, "target", None) in source.ports]
+    sums = [op for op in incoming if not isinstance(op, Fill)]
+    biased = any(isinstance(op, Fill) and op.biases for op in incoming)
     return (
         bool(sums)
         and not biased

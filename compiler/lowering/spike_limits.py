@@ -6,12 +6,13 @@ them. Gradients returned by receivers reach all neurons of the source, as if no 
 surrogate of the source has bounded support (a gradient window), dense connections return a gradient to the neurons of sent spikes, and to
 the neurons in the support that did not fire. Dropped spikes then receive none, as in the code published by Finkbeiner et al. 2023.
 
-The choice of the sent spikes is a function of the source, the step and the seed, the same on every target:
+The policy chooses the sent spikes, in the same way on every target:
 
-- ``"lowest"``: those with the lowest ids, as in that code;
-- ``"random"``: those with the lowest :func:`scores`, so that every spike of a step has the same probability of being sent.
+- ``"lowest"``: those with the lowest ids, as in the code of Finkbeiner et al.;
+- ``"random"``: those with the lowest :func:`scores`, so that every spike of a step has the same probability of being sent. The scores
+  depend on the step and on a *key*, a hash of the seed, the update and the source.
 
-The limit and the key of the choice are parameters of the program that training does not change and weight files do not contain.
+The limit and the key of each source are parameters of the program that training does not change and weight files do not contain.
 """
 
 from __future__ import annotations
@@ -80,13 +81,13 @@ def limited_sources(program: StepProgram) -> dict[str, LimitedSource]:
 
 def limits_of(program: StepProgram) -> dict[str, tuple[float, float]]:
     """Return the capacity and the key of each limited source, by buffer."""
-    known = program.parameters
-    return {buffer: (float(known[s.capacity].value), float(known[s.key].value)) for buffer, s in limited_sources(program).items()}
+    parameters = program.parameters
+    return {buffer: (float(parameters[s.capacity].value), float(parameters[s.key].value)) for buffer, s in limited_sources(program).items()}
 
 
 def without_limits(program: StepProgram) -> StepProgram:
     """Return `program` without the parameters of its limits, for tile machines, whose relays choose the spikes."""
-    removed = {name for found in limited_sources(program).values() for name in (found.capacity, found.key)}
+    removed = {name for source in limited_sources(program).values() for name in (source.capacity, source.key)}
     parameters = {name: p for name, p in program.parameters.items() if name not in removed}
     return replace(program, parameters=parameters, buffers={name: b for name, b in program.buffers.items() if name not in removed})
 
@@ -105,7 +106,10 @@ def choice_key(limit: SpikeLimit, buffer: str, update: int) -> float:
 
 
 def scores(key: int, step: int, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
-    """Return a score for each id, uniformly distributed over 32-bit unsigned integers; emitted programs compute the same scores."""
+    """Return a score for each id, uniformly distributed over 32-bit unsigned integers; emitted programs compute the same scores.
+
+    The factors are the first three primes of xxHash32.
+    """
     of_step = _mixed(np.array([(key * 0x9E3779B1 + step * 0x85EBCA77) & 0xFFFFFFFF], np.uint32))
     return _mixed(of_step + ids.astype(np.uint32) * np.uint32(0xC2B2AE3D))
 
@@ -141,13 +145,13 @@ def without_returns(program: StepProgram) -> frozenset[str]:
     buffers = set()
     for op in program.forward:
         if isinstance(op, NeuronStep) and any(o in limited for o in op.outputs):
-            info = next(p for p in program.populations if p.id == op.population)
+            info = program.population(op.population)
             outputs = zip(info.kernel.outputs, op.outputs, strict=True)
             buffers |= {b for canonical, b in outputs if b in limited and support_bounds(info, canonical) is not None}
     return frozenset(buffers)
 
 
-def spike_sources(program_forward: tuple[Any, ...], kinds: Mapping[str, str]) -> list[str]:
-    """Return the buffers of spikes that connections read, in the order of their first reader."""
-    reads = (op.source.buffer for op in program_forward if not isinstance(op, Fill | NeuronStep | Record))
+def spike_sources(forward: tuple[Any, ...], kinds: Mapping[str, str]) -> list[str]:
+    """Return the buffers of spikes that connections of a program with the operations `forward` read, in the order of their first reader."""
+    reads = (op.source.buffer for op in forward if not isinstance(op, Fill | NeuronStep | Record))
     return list(dict.fromkeys(buffer for buffer in reads if kinds[buffer] == "spikes"))

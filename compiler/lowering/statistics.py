@@ -1,4 +1,7 @@
-"""Batch normalisations in training: outputs for their statistics, and a check that the statistics are defined."""
+"""Batch normalisations in training: outputs and inputs for their statistics, a check that these are defined, and the order of the layers.
+
+:class:`snnc.backends.training.updates.normalising.NormalisingEngine` computes the statistics of each batch with them.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +41,8 @@ def with_statistics(graph: Graph) -> Graph:
         if normalises_each_step(population.model):
             replace_operation(graph, name, replace(population, model=with_ports(population.model)))
             for port in PORTS:
-                given = graph.add(fresh_name(graph, f"{name} {port}"), Input(population.shape))
-                graph.connect(given, name, target_port=port)
+                statistic = graph.add(fresh_name(graph, f"{name} {port}"), Input(population.shape))
+                graph.connect(statistic, name, target_port=port)
     return graph
 
 
@@ -101,16 +104,16 @@ def levels_of(program: StepProgram) -> Mapping[str, int]:
     flow.add_nodes_from(p.id for p in program.populations)
     flow.add_edges_from((c.source, c.target) for c in program.connections)
     norms = {p.id for p in program.populations if is_batch_norm(p.model)}
-    whole = nx.condensation(flow)
+    condensed = nx.condensation(flow)
     level: dict[int, int] = {}
-    for part in nx.topological_sort(whole):
-        before = [level[other] + bool(norms & whole.nodes[other]["members"]) for other in whole.predecessors(part)]
-        level[part] = max(before, default=0)
-    return {member: level[part] for part in whole for member in whole.nodes[part]["members"] if member in norms}
+    for component in nx.topological_sort(condensed):
+        before = [level[other] + bool(norms & condensed.nodes[other]["members"]) for other in condensed.predecessors(component)]
+        level[component] = max(before, default=0)
+    return {member: level[component] for component in condensed for member in condensed.nodes[component]["members"] if member in norms}
 
 
 def passes_of(program: StepProgram) -> int:
-    """Return the number of levels: an update adds as many forward and as many backward passes, to compute the statistics of its batch.
+    """Return the number of levels: an update adds one forward and one backward pass for each, to compute the statistics of its batch.
 
     0 if the program has no optimiser.
     """

@@ -38,16 +38,16 @@ class WindowedNeuron:
 
 def with_window_values(model: NeuronModel, surrogate: Surrogate, window: tuple[float, float]) -> WindowedNeuron:
     """Return `model` and `surrogate` with the bounds of `window` as parameters; an infinite upper bound gets no parameter."""
-    known = {*model.inputs, *model.states, *model.parameters, *(a.target for a in model.equations), "x"}
-    low, high = _free(_LOW, known), _free(_HIGH, known)
+    taken = {*model.inputs, *model.states, *model.parameters, *(a.target for a in model.equations), "x"}
+    low, high = _free(_LOW, taken), _free(_HIGH, taken)
     ends = {low: window[0]} | ({high: window[1]} if window[1] < math.inf else {})
     windowed = surrogate.windowed_by(low, high if high in ends else None)
     extended = replace(model, parameters={**model.parameters, **ends})
     return WindowedNeuron(extended, windowed, {name: _LOW if name == low else _HIGH for name in ends})
 
 
-def _free(name: str, known: set[str]) -> str:
-    while name in known:
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
         name += "_"
     return name
 

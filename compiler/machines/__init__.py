@@ -79,8 +79,8 @@ def nearest(text: str, names: Sequence[str], others: Others = _NONE) -> str | No
     known = next((name for name, synonyms in others.items() if kind == name or kind in synonyms), None)
     if known is not None:
         return known
-    found = get_close_matches(wanted, names, n=1, cutoff=0.6)
-    return found[0] if found else None
+    similar = get_close_matches(wanted, names, n=1)
+    return similar[0] if similar else None
 
 
 def load_target(name_or_path: str | Path, others: Others = _NONE) -> Target:

@@ -21,6 +21,7 @@ from snnc.compiler.machines.errors import UnreachableChipError
 from snnc.compiler.machines.target import Target
 
 Pair: TypeAlias = tuple[int, int]
+"""The chips at the two ends of a wire."""
 
 
 @dataclass(eq=False)
@@ -71,20 +72,20 @@ class Routes:
 
     def route(self, source: int, receiver: int) -> tuple[Pair, ...]:
         """Return the wires from `source` to `receiver`, in order."""
-        found: list[Pair] = []
+        wires: list[Pair] = []
         while receiver != source:
             before = self.trees[source][receiver]
-            found.append((before, receiver))
+            wires.append((before, receiver))
             receiver = before
-        return tuple(reversed(found))
+        return tuple(reversed(wires))
 
     def load(self, flows: Flows) -> dict[Pair, float]:
         """Return the bytes on every wire in use, by (from, to)."""
-        found: defaultdict[Pair, float] = defaultdict(float)
+        load: defaultdict[Pair, float] = defaultdict(float)
         for (source, receivers), size in flows.bytes.items():
             for wire in dict.fromkeys(wire for receiver in sorted(receivers) for wire in self.route(source, receiver)):
-                found[wire] += size
-        return dict(found)
+                load[wire] += size
+        return dict(load)
 
     def cycles(self, flows: Flows) -> float:
         """Return the tile cycles of the busiest wire."""

@@ -41,11 +41,11 @@ class Links:
         """Return all wires between the chips ``0 … chips - 1``; a switch counts as chip number `chips`."""
         size = self.chips_per_machine
         machines = -(-chips // size)
-        found = [(m * size + a, m * size + b, n) for m in range(machines) for a, b, n in self.inside]
-        found += [(m * size + a, (m + 1) * size + b, n) for m in range(machines - 1) for a, b, n in self.onward]
+        wires = [(m * size + a, m * size + b, n) for m in range(machines) for a, b, n in self.inside]
+        wires += [(m * size + a, (m + 1) * size + b, n) for m in range(machines - 1) for a, b, n in self.onward]
         if self.ring and machines > 2:
-            found += [((machines - 1) * size + a, b, n) for a, b, n in self.onward]
-        joined = [(a, b, n) for a, b, n in found if max(a, b) < chips]
+            wires += [((machines - 1) * size + a, b, n) for a, b, n in self.onward]
+        joined = [(a, b, n) for a, b, n in wires if max(a, b) < chips]
         return tuple(joined + [(chip, chips, self.switch) for chip in range(chips) if self.switch])
 
 

@@ -34,13 +34,14 @@ TABLES: Final[Mapping[str, type]] = {
     "streaming": Streaming,
     "host": Host,
 }
-_NOT_ZERO: Final = frozenset(
+_POSITIVE: Final = frozenset(
     {"chips", "tiles_per_chip", "tile_bytes", "workers", "clock_hz", "exchange_bytes_per_cycle"}
     | {"links.bytes_per_second", "links.chips_per_machine", "streaming.bytes_per_second", "host.bytes_per_second"}
 )
 LEAST: Final = 1e-6
+"""Smallest nonzero number in a target file."""
 MOST: Final = 1e18
-"""Largest number in a target file; :data:`LEAST` is the smallest nonzero number. Both keep cycles, seconds and bytes finite."""
+"""Largest number in a target file; with :data:`LEAST`, it keeps cycles, seconds and bytes finite."""
 
 _LARGEST: Final[Mapping[str, int]] = {
     "workers": 1024,
@@ -86,9 +87,9 @@ def target_from(values: Mapping[str, Any], where: str) -> Target:
         The links connect chips that do not exist, or leave chips unconnected.
     """
     tables = {name: _table(name, kind, values[name], where) for name, kind in TABLES.items() if name in values}
-    plain = {key: value for key, value in values.items() if key not in TABLES}
-    own = [field for field in fields(Target) if field.name not in TABLES]
-    target = Target(**_read(plain, own, "", where, [*(f.name for f in own), *TABLES]), **tables)
+    numbers = {key: value for key, value in values.items() if key not in TABLES}
+    known = [field for field in fields(Target) if field.name not in TABLES]
+    target = Target(**_read(numbers, known, "", where, [*(f.name for f in known), *TABLES]), **tables)
     _check_size(target, where)
     _check_memory(target, where)
     _check_links(target, where)
@@ -135,8 +136,8 @@ def _value(key: str, kind: str, value: Any, where: str) -> Any:
         raise TargetValueError(f"{setting} is not a finite number.")
     if kind == "int" and not isinstance(value, int):
         raise TargetValueError(f"{setting} is not a whole number.")
-    if value < 0 or (value == 0 and key in _NOT_ZERO):
-        raise TargetValueError(f"{setting} must be {'more than 0' if key in _NOT_ZERO else '0 or more'}.")
+    if value < 0 or (value == 0 and key in _POSITIVE):
+        raise TargetValueError(f"{setting} must be {'more than 0' if key in _POSITIVE else '0 or more'}.")
     if value and not LEAST <= value <= MOST:
         raise TargetValueError(f"{setting} is out of range: {LEAST:g} to {MOST:g}. Is its unit right?")
     if value > _LARGEST.get(key, MOST):

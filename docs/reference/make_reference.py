@@ -160,7 +160,7 @@ def cli_page() -> str:
 
 def options_page() -> str:
     """Return options.md: a table of the compile options and the targets that accept them."""
-    heads = ("option", "what it does", *(backend.words.partition(" ")[0] for backend in BACKENDS))
+    heads = ("option", "what it does", *(backend.shown_name.partition(" ")[0] for backend in BACKENDS))
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name, rule in RULES.items():
         for value in (None, *rule.values):
@@ -177,7 +177,7 @@ def training_page() -> str:
     net.connect(net.input(8, kind="spikes"), hidden)
     net.connect(hidden, net.population(6, snnc.LIF(beta=0.8), name="out"))
     graph, reasons = net.graph(), dict[str, str]()
-    heads = [backend.words.partition(" ")[0] for backend in BACKENDS]
+    heads = [backend.shown_name.partition(" ")[0] for backend in BACKENDS]
     lines = [TRAINING + "## Losses and regularisers", "", f"| loss | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     lines += [_training_row(graph, text, text, "sgd:0.1", reasons) for text in loss_rows()]
     lines += ["", "## Optimisers and their settings", "", f"| optimizer | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]

@@ -265,7 +265,7 @@ class Steps:
 
     def population(self, id_: str) -> PopulationInfo:
         """Return the population with an id."""
-        return next(p for p in self.program.populations if p.id == id_)
+        return self.program.population(id_)
 
     def spikes(self, buffer: str) -> bool:
         """Return whether a buffer is stored as bits."""

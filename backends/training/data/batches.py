@@ -95,7 +95,7 @@ class TrainingData(Protocol):
 
 
 def digest_of_labels(labels: Array) -> str:
-    """Return a digest of a set of labels."""
+    """Return a digest of the labels of all samples."""
     return hashlib.sha256(np.ascontiguousarray(as_targets(labels)).tobytes()).hexdigest()
 
 
@@ -130,24 +130,39 @@ class EpochOrders:
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayBatches:
-    """Batches of arrays in memory; see :class:`TrainingData`."""
+class _OrderedBatches:
+    """Base class of batches of samples whose number is known in advance."""
 
     inputs: ProgramInputs
-    data: Mapping[str, InputValues]
-    labels: Array
-    plan: BatchSchedule
     orders: EpochOrders
+
+    @property
+    def plan(self) -> BatchSchedule:
+        """The division of the samples into batches."""
+        return self.orders.plan
 
     @property
     def samples(self) -> int:
         """Number of samples."""
-        return len(self.labels)
+        return self.orders.count
 
     @property
     def batches(self) -> int:
         """Number of batches in an epoch."""
         return len(self.plan.parts(self.samples))
+
+    @property
+    def dropped(self) -> int:
+        """Number of samples that do not fill a batch."""
+        return self.samples - self.plan.used(self.samples)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayBatches(_OrderedBatches):
+    """Batches of arrays in memory; see :class:`TrainingData`."""
+
+    data: Mapping[str, InputValues]
+    labels: Array
 
     @property
     def digest(self) -> str:
@@ -158,11 +173,6 @@ class ArrayBatches:
     def agreed(self) -> object:
         """The shapes of the samples."""
         return {id_: array.shape for id_, array in self.data.items()}
-
-    @property
-    def dropped(self) -> int:
-        """Number of samples that do not fill a batch."""
-        return self.samples - self.plan.used(self.samples)
 
     def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
         """See :class:`TrainingData`."""
@@ -178,24 +188,11 @@ class ArrayBatches:
 
 
 @dataclass(frozen=True, eq=False)
-class DataSetBatches:
+class DataSetBatches(_OrderedBatches):
     """Batches of a data set, in the same order as in :class:`ArrayBatches`; see :class:`TrainingData`."""
 
-    inputs: ProgramInputs
     data: BatchedData
-    plan: BatchSchedule
-    orders: EpochOrders
     labels: Array = field(default_factory=lambda: np.zeros(0, np.int64))
-
-    @property
-    def samples(self) -> int:
-        """Number of samples."""
-        return len(self.data)
-
-    @property
-    def batches(self) -> int:
-        """Number of batches in an epoch."""
-        return len(self.plan.parts(self.samples))
 
     @property
     def digest(self) -> str:
@@ -207,11 +204,6 @@ class DataSetBatches:
         """Number of samples, and digest of the data set."""
         return self.samples, self.digest
 
-    @property
-    def dropped(self) -> int:
-        """Number of samples that do not fill a batch."""
-        return self.samples - self.plan.used(self.samples)
-
     def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
         """See :class:`TrainingData`; only the remaining samples are read."""
         sizes = [part.stop - part.start for part in self.plan.parts(self.samples)]
@@ -222,7 +214,7 @@ class DataSetBatches:
         """Yield the batches of the samples `order`; raise an error if their sizes differ from `sizes`."""
         number = 0
         for number, (inputs, targets) in enumerate(self.data.batches(self.plan.batch, order=order, epoch=epoch), 1):
-            batch = loaded(self.inputs, *self.inputs.labelled_batch(inputs, targets), in_time=True)
+            batch = batch_in_memory(self.inputs, *self.inputs.labelled_batch(inputs, targets), time_first=True)
             if number > len(sizes) or batch.count != sizes[number - 1]:
                 wanted = f"{sizes[number - 1]} samples were requested" if number <= len(sizes) else f"{len(sizes)} batches were requested"
                 raise BatchesError(f"batch {number} of the {type(self.data).__name__} has {batch.count} samples, but {wanted}.")
@@ -231,12 +223,12 @@ class DataSetBatches:
             raise BatchesError(f"the {type(self.data).__name__} yielded {number} batches in epoch {epoch + 1}, not {len(sizes)}.")
 
 
-def loaded(inputs: ProgramInputs, data: Mapping[str, InputValues], labels: Array, in_time: bool) -> Batch:
-    """Return a batch of samples in memory: [T, B, *shape] if `in_time`, else [B, T, *shape]."""
+def batch_in_memory(inputs: ProgramInputs, data: Mapping[str, InputValues], labels: Array, time_first: bool) -> Batch:
+    """Return a batch of samples in memory: [T, B, *shape] if `time_first`, else [B, T, *shape]."""
 
     def part(which: Array) -> Part:
-        found = inputs.part_of(data, which) if in_time else inputs.batch_of(data, which)
-        return found, as_targets(labels[which])
+        samples = inputs.part_of(data, which) if time_first else inputs.batch_of(data, which)
+        return samples, as_targets(labels[which])
 
     return Batch(len(labels), part)
 

@@ -14,7 +14,7 @@ from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMis
 from snnc.backends.runtime.events import Events
 from snnc.backends.runtime.inputs import ProgramInputs
 from snnc.backends.runtime.targets import as_targets
-from snnc.backends.training.data.batches import Batch, loaded
+from snnc.backends.training.data.batches import Batch, batch_in_memory
 from snnc.backends.training.plan import BatchSchedule
 
 
@@ -36,6 +36,7 @@ class StreamBatches:
         Number of samples that each batch must have; None: any number.
     """
 
+    # Unknown before the stream has been read.
     samples = 0
     digest = ""
     agreed = None
@@ -71,21 +72,21 @@ class StreamBatches:
         return [batch.count for batch in passed], follows
 
     def _checked(self, epoch: int) -> Iterator[Batch]:
-        """Yield checked batches; skip the last one if it does not fill the batch of the program."""
+        """Yield the batches of an epoch, checked; skip the last one if it does not fill the batch of the program."""
         size, number, seen = self.size, 0, hashlib.sha256()
-        for number, given in enumerate(self._stream, 1):
-            if not isinstance(given, tuple | list) or len(given) != 2:
-                kind = f"a {type(given).__name__}"
-                what = f"{kind} of {len(given)} items" if isinstance(given, tuple | list) else kind
+        for number, pair in enumerate(self._stream, 1):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                kind = f"a {type(pair).__name__}"
+                what = f"{kind} of {len(pair)} items" if isinstance(pair, tuple | list) else kind
                 raise BatchesError(f"batch {number} is {what}; a batch is a pair (x, y) of samples and labels.")
-            data, labels = self.inputs.labelled(*given)
+            data, labels = self.inputs.labelled(*pair)
             if self.dropped or (size is not None and len(labels) != size):
                 self._leave_out(number, len(labels))
                 continue
             seen.update(np.ascontiguousarray(as_targets(labels)).tobytes() + b";")
-            yield replace(loaded(self.inputs, data, labels, in_time=False), seen=seen.hexdigest())
+            yield replace(batch_in_memory(self.inputs, data, labels, time_first=False), seen=seen.hexdigest())
         if number == 0 or (number == 1 and self.dropped):
-            raise BatchesError(self._nothing(epoch))
+            raise BatchesError(self._no_batch(epoch))
 
     def _leave_out(self, number: int, count: int) -> None:
         """Skip the last batch of an epoch if it is too small for the program; raise an error for any other batch of the wrong size."""
@@ -98,7 +99,8 @@ class StreamBatches:
             )
         self.dropped = count
 
-    def _nothing(self, epoch: int) -> str:
+    def _no_batch(self, epoch: int) -> str:
+        """Return the message about an epoch without a batch."""
         if self.dropped:
             return f"the only batch has {self.dropped} samples, but the network was compiled for {self.size}; compile for a smaller batch."
         epoch -= self.plan.first_epoch

@@ -16,9 +16,9 @@ from snnc.backends.training.data.streams import StreamBatches, check_stream, is_
 from snnc.backends.training.plan import BatchSchedule, batch_size, update_size
 
 Trained: TypeAlias = Inputs | BatchedData | Iterable[Any]
-"""Samples, a data set, or batches."""
+"""What ``fit`` trains on: samples, a data set, or batches."""
 Validated: TypeAlias = tuple[Inputs, npt.ArrayLike] | BatchedData
-"""Samples and labels, or a data set."""
+"""What ``fit`` validates on: samples and labels, or a data set."""
 
 
 @dataclass(frozen=True)
@@ -47,22 +47,20 @@ def training_data(inputs: ProgramInputs, x: Trained, y: npt.ArrayLike | None, or
     """
     engine = inputs.engine
 
-    def plan(count: int) -> BatchSchedule:
+    def orders(count: int) -> EpochOrders:
         size = batch_size(engine, count, order.batch, order.accumulate)
-        return BatchSchedule(order.epochs, size, engine.batch is not None, order.shuffle, order.seed, order.first_epoch)
+        return EpochOrders(BatchSchedule(order.epochs, size, engine.batch is not None, order.shuffle, order.seed, order.first_epoch), count)
 
     if isinstance(x, BatchedData):
         if y is not None:
             raise LabelsMissingError(f"y is given, but a {type(x).__name__} contains its own targets; omit y.")
         if len(x) == 0:
             raise BatchesError("the data set has no samples.")
-        chosen = plan(len(x))
-        return DataSetBatches(inputs, x, chosen, EpochOrders(chosen, len(x)))
+        return DataSetBatches(inputs, orders(len(x)), x)
     if y is None or is_stream(x, y):
         check_stream(x, y, order.batch)
         size = None if engine.batch is None else update_size(engine.batch, order.accumulate)
-        schedule = BatchSchedule(order.epochs, 0, False, False, 0, order.first_epoch)
+        schedule = BatchSchedule(order.epochs, batch=0, full_batches_only=False, shuffle=False, seed=0, first_epoch=order.first_epoch)
         return StreamBatches(inputs, cast("Iterable[Any]", x), schedule, size)
     data, labels = inputs.labelled(cast("Inputs", x), y)
-    chosen = plan(len(labels))
-    return ArrayBatches(inputs, data, labels, chosen, EpochOrders(chosen, len(labels)))
+    return ArrayBatches(inputs, orders(len(labels)), data, labels)

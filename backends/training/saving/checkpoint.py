@@ -29,6 +29,7 @@ _POSITION: Final = "training"
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 """Seconds per unit of a duration."""
 EVERY: Final = "5m"
+"""Default interval between checkpoints within an epoch."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,12 @@ def seconds_of(duration: float | str) -> float:
     """
     if isinstance(duration, int | float) and not isinstance(duration, bool) and math.isfinite(duration) and duration >= 0:
         return float(duration) or math.inf
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|h|)\s*", str(duration).lower())
-    if str(duration).strip().lower() == "none" or (found is not None and float(found[1]) == 0):
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|h|)\s*", str(duration).lower())
+    if str(duration).strip().lower() == "none" or (match is not None and float(match[1]) == 0):
         return math.inf
-    if found is None:
+    if match is None:
         raise CheckpointIntervalError(f"{duration!r} is not an interval between checkpoints; give, for example, 30s, 5m, 1h or none.")
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 @dataclass(frozen=True)
@@ -196,8 +197,8 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
         return None
     try:
         data: dict[str, Any] = json.loads(metadata[_POSITION])
-        own = [f for f in fields(TrainingRecipe) if f.default is MISSING or f.name in data["recipe"]]
-        recipe = TrainingRecipe(**{f.name: _typed(data["recipe"][f.name], str(f.type)) for f in own})
+        stored = [f for f in fields(TrainingRecipe) if f.default is MISSING or f.name in data["recipe"]]
+        recipe = TrainingRecipe(**{f.name: _typed(data["recipe"][f.name], str(f.type)) for f in stored})
         numbers = {name: _typed(data[name], "int") for name in ("until", "batches", "epoch", "batch")}
         numbers["updates"] = _typed(data.get("updates", numbers["epoch"] * numbers["batches"] + numbers["batch"]), "int")
         flags = {name: _typed(data.get(name, False), "bool") for name in ("ended", "restored")}
@@ -218,15 +219,15 @@ def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
     return tuple((float(loss), float(accuracy)) for loss, accuracy in array)
 
 
-def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
-    """Raise an error if a training run cannot continue the stopped one, because its settings or data differ.
+def check_same(stopped: Position, recipe: TrainingRecipe, path: Path) -> None:
+    """Raise an error if a training run with `recipe` cannot continue the one that is `stopped`, because its settings or data differ.
 
     Raises
     ------
     ResumeError
         The runs differ.
     """
-    pairs = [(f.name, getattr(found.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
+    pairs = [(f.name, getattr(stopped.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
     shown = {"watch": "validation and its use:", "gradient_window": "gradient window"}
 
     def shown_value(value: object) -> object:
@@ -246,9 +247,8 @@ def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
 
 def _typed(value: Any, kind: str) -> Any:
     """Return a value from JSON after checking that it has the expected type."""
-    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
     good = {
-        "int": whole,
+        "int": isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63,
         "bool": isinstance(value, bool),
         "str": isinstance(value, str),
         "float | str | None": value is None

@@ -15,6 +15,7 @@ from snnc.compiler.losses.update_rules import moments
 PREFIX: Final = "optimizer:"
 """Prefix of the optimiser's entries, ``optimizer:updates`` and ``optimizer:moment1:fc1.weight``, in a weight file."""
 UPDATES: Final = f"{PREFIX}updates"
+"""Name of the entry with the number of updates."""
 LOSS_SCALE: Final = f"{PREFIX}loss_scale"
 """Name of the entry with the loss scale, and the number of updates since it last changed."""
 MAX_UPDATES: Final = 2**31 - 1
@@ -32,12 +33,12 @@ def optimizer_by_label(program: StepProgram, engine: Engine) -> dict[str, Array]
     return optimizer_entries(program, _resumable(program, engine).get_optimizer())
 
 
-def optimizer_entries(program: StepProgram, found: OptimizerValues) -> dict[str, Array]:
+def optimizer_entries(program: StepProgram, values: OptimizerValues) -> dict[str, Array]:
     """Return the state of an optimiser as entries of a file."""
-    entries = {UPDATES: np.array([found.updates], dtype=np.int64)}
-    if found.loss_scale is not None:
-        entries[LOSS_SCALE] = np.array(found.loss_scale, dtype=np.float64)
-    for moment, arrays in found.moments.items():
+    entries = {UPDATES: np.array([values.updates], dtype=np.int64)}
+    if values.loss_scale is not None:
+        entries[LOSS_SCALE] = np.array(values.loss_scale, dtype=np.float64)
+    for moment, arrays in values.moments.items():
         entries |= {f"{PREFIX}{moment}:{program.parameters[name].label}": value for name, value in arrays.items()}
     return entries
 
@@ -50,11 +51,11 @@ def set_optimizer_by_label(program: StepProgram, engine: Engine, entries: Mappin
     OptimizerValuesError
         The entries are not those of this network and optimiser.
     """
-    values = checked(program, entries)
+    values = values_from_entries(program, entries)
     _resumable(program, engine).set_optimizer(values)
 
 
-def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerValues:
+def values_from_entries(program: StepProgram, entries: Mapping[str, object]) -> OptimizerValues:
     """Check entries of a file and convert them to the engine's format.
 
     Raises
@@ -63,9 +64,9 @@ def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerVal
         Entries are missing or unexpected, have the wrong shape or type, or are out of range.
     """
     learned = [program.parameters[op.parameter] for op in program.update]
-    wanted = {f"{PREFIX}{moment}:{p.label}": (moment, p) for moment in moments(program.optimizer) for p in learned}
+    expected = {f"{PREFIX}{moment}:{p.label}": (moment, p) for moment in moments(program.optimizer) for p in learned}
     scaled = program.optimizer is not None and program.optimizer.loss_scale is not None
-    names = (UPDATES, *([LOSS_SCALE] if scaled else []), *wanted)
+    names = (UPDATES, *([LOSS_SCALE] if scaled else []), *expected)
     missing, unexpected = [n for n in names if n not in entries], [n for n in entries if n not in names]
     if missing or unexpected:
         parts = [f"{what} {', '.join(names)}" for what, names in (("missing:", missing), ("unexpected:", unexpected)) if names]
@@ -74,15 +75,15 @@ def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerVal
             f"the optimiser's values do not belong to {program.name!r} trained by {optimizer}; {'; '.join(parts)}. "
             "Compile with the same optimiser, or give optimizer=False to load only the weights."
         )
-    found: dict[str, dict[str, Array]] = {moment: {} for moment in moments(program.optimizer)}
-    for entry, (moment, parameter) in wanted.items():
+    arrays: dict[str, dict[str, Array]] = {moment: {} for moment in moments(program.optimizer)}
+    for entry, (moment, parameter) in expected.items():
         array = np.asarray(entries[entry])
         if array.shape != parameter.value.shape or array.dtype.kind not in "biuf" or not np.isfinite(array).all():
             raise OptimizerValuesError(
                 f"{entry} has shape {array.shape} and type {array.dtype}; finite numbers of shape {parameter.value.shape} are needed."
             )
-        found[moment][parameter.name] = array
-    return OptimizerValues(_updates(np.asarray(entries[UPDATES])), found, _scale(np.asarray(entries[LOSS_SCALE])) if scaled else None)
+        arrays[moment][parameter.name] = array
+    return OptimizerValues(_updates(np.asarray(entries[UPDATES])), arrays, _scale(np.asarray(entries[LOSS_SCALE])) if scaled else None)
 
 
 def _scale(values: Array) -> tuple[float, int]:

@@ -1,4 +1,4 @@
-"""Saves the progress of training, so that non-finite values and interruptions do not destroy it."""
+"""Saving of the progress of training, so that non-finite values and interruptions do not destroy it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ProgressGuard:
             The loss is not finite.
         """
         if not math.isfinite(loss):
-            self._go_back(f"the loss of batch {position.of_batches} in epoch {position.epoch + 1} is {loss}")
+            self._diverge(f"the loss of batch {position.of_batches} in epoch {position.epoch + 1} is {loss}")
 
     def save(self, position: Position) -> None:
         """Check the engine's current state, store it and write it to the file.
@@ -107,7 +107,7 @@ class ProgressGuard:
             The file contains a different state.
         """
         if path is None:
-            assert self._best is not None, "kept after the best epoch"
+            assert self._best is not None, "keep_best is called after each best epoch"
             self._set(self._best)
             return
         entries, metadata = read_weight_file(path)
@@ -132,7 +132,7 @@ class ProgressGuard:
         for label, value in entries.items():
             bad = int(value.size - np.isfinite(value).sum())
             if bad:
-                self._go_back(f"{position.text}, {bad:,} of {value.size:,} values of {label} are not finite")
+                self._diverge(f"{position.text}, {bad:,} of {value.size:,} values of {label} are not finite")
         return state, entries
 
     def _set(self, state: _State) -> None:
@@ -145,7 +145,7 @@ class ProgressGuard:
         parameters = {name: value for name, value in self.engine.get_parameters().items() if not is_run_value(name)}
         return _State(parameters, optimizer)
 
-    def _go_back(self, reason: str) -> None:
+    def _diverge(self, reason: str) -> None:
         """Restore the last good state, if any, and raise a DivergedError."""
         if self._good is None:
             raise DivergedError(f"{reason}, before training began; load other weights.")

@@ -73,11 +73,10 @@ class Lasting(Schedule):
     epochs: float | None = None
 
     def __post_init__(self) -> None:
-        given = [number for number in (self.updates, self.epochs) if number is not None]
-        if len(given) != 1:
+        if (self.updates is None) == (self.epochs is None):
             raise ScheduleError(f"{type(self).__name__} needs a length: give either updates=… or epochs=….")
-        if self.updates is not None and (isinstance(self.updates, bool) or not isinstance(self.updates, int) or self.updates < 1):
-            raise ScheduleError(f"updates of {type(self).__name__} is {self.updates!r}; it must be a whole number of 1 or more.")
+        if self.updates is not None:
+            check_whole_numbers(self, "updates", least=1)
         if self.epochs is not None and (not is_number(self.epochs) or self.epochs <= 0):
             raise ScheduleError(f"epochs of {type(self).__name__} is {self.epochs!r}; it must be a number above 0.")
 
@@ -85,7 +84,7 @@ class Lasting(Schedule):
         """Return the length in updates."""
         if self.updates is not None:
             return self.updates
-        assert self.epochs is not None, "checked when it was made"
+        assert self.epochs is not None, "checked by __post_init__"
         return updates_of(self.epochs, when, self)
 
 
@@ -124,12 +123,26 @@ def check_numbers(schedule: Schedule, *names: str, least: float = -math.inf) -> 
             raise ScheduleError(f"{name} of {type(schedule).__name__} is {value!r}; it must be a number{bound}.")
 
 
+def check_whole_numbers(schedule: Schedule, *names: str, least: int) -> None:
+    """Raise an error for fields that are not integers of at least `least`.
+
+    Raises
+    ------
+    ScheduleError
+        A field is invalid; the message names it.
+    """
+    for name in names:
+        value = getattr(schedule, name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ScheduleError(f"{name} of {type(schedule).__name__} is {value!r}; it must be a whole number of {least} or more.")
+
+
 def value_at(schedule: Callable[[int], float], when: TrainingPosition) -> float:
     """Return the value of a schedule, or of any function of the number of updates."""
     return schedule.at(when) if isinstance(schedule, Schedule) else schedule(when.update)
 
 
 def later(when: TrainingPosition, updates: int) -> TrainingPosition:
-    """Return `when` relative to update number `updates`; epochs are also counted from that update."""
+    """Return the position `when`, with updates and epochs counted from update number `updates` on."""
     epoch = None if when.epoch is None or not when.batches else (when.update - updates) // when.batches
     return replace(when, update=when.update - updates, epoch=epoch)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from snnc.backends.training.schedules.base import Schedule, ScheduleError, TrainingPosition, check_numbers, is_number
+from snnc.backends.training.schedules.base import Schedule, ScheduleError, TrainingPosition, check_numbers, check_whole_numbers, is_number
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,7 @@ class Plateau(Schedule):
         check_numbers(self, "threshold", "eps", least=0)
         if not is_number(self.factor) or not 0 <= self.factor < 1:
             raise ScheduleError(f"factor of Plateau is {self.factor!r}; it must be at least 0 and below 1.")
-        for name in ("patience", "cooldown"):
-            count = getattr(self, name)
-            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-                raise ScheduleError(f"{name} of Plateau is {count!r}; it must be a whole number of 0 or more.")
+        check_whole_numbers(self, "patience", "cooldown", least=0)
         if self.threshold_mode not in ("rel", "abs"):
             raise ScheduleError(f"threshold_mode of Plateau is {self.threshold_mode!r}; it must be 'rel' or 'abs'.")
 

@@ -47,21 +47,21 @@ def parse_schedule(text: str) -> Schedule:
     ScheduleError
         The text does not describe a schedule.
     """
-    given = text.strip()
-    if given.startswith(_BY_EPOCH):
-        return ByEpoch(parse_schedule(given.removeprefix(_BY_EPOCH)))
-    number = _number(given)
+    stripped = text.strip()
+    if stripped.startswith(_BY_EPOCH):
+        return ByEpoch(parse_schedule(stripped.removeprefix(_BY_EPOCH)))
+    number = _number(stripped)
     if isinstance(number, int | float) and not isinstance(number, bool):
         return ConstantSchedule(number)
-    name, _, rest = given.partition(":")
+    name, _, rest = stripped.partition(":")
     if name == _WARM_UP:
-        own, plus, then = rest.partition("+")
+        arguments, plus, then = rest.partition("+")
         if not plus:
             raise ScheduleError(f"the schedule {text!r} lacks the schedule after '+'; try warm_up:epochs=2+cosine:0.1,epochs=18.")
-        return _made(WarmUp, own, text, then=parse_schedule(then))
+        return _created(WarmUp, arguments, text, then=parse_schedule(then))
     if name not in _NAMES:
         raise ScheduleError(f"{text!r} is not a schedule; examples are {FORMS}.")
-    return _made(_NAMES[name], rest, text)
+    return _created(_NAMES[name], rest, text)
 
 
 def schedule_text(schedule: Callable[[int], float]) -> str | None:
@@ -87,30 +87,30 @@ def value_text(value: Scheduled) -> str:
     return (schedule_text(value) or FUNCTION) if callable(value) else repr(float(value))
 
 
-def _made(kind: type[Schedule], text: str, whole: str, **others: Any) -> Schedule:
-    """Create a schedule from its arguments as text."""
+def _created(kind: type[Schedule], arguments: str, text: str, **others: Any) -> Schedule:
+    """Create a schedule from its arguments; messages quote `text`, from which it is parsed."""
     known = _fields(kind, *others)
-    given: dict[str, Any] = {}
-    for position, part in enumerate(re.split(r"\s*,\s*", text.strip()) if text.strip() else []):
+    values: dict[str, Any] = {}
+    for position, part in enumerate(re.split(r"\s*,\s*", arguments.strip()) if arguments.strip() else []):
         name, equals, value = part.rpartition("=")
         if not equals and position >= len(known):
-            raise ScheduleError(f"the schedule {whole!r} has too many numbers; its arguments are {', '.join(known)}.")
+            raise ScheduleError(f"the schedule {text!r} has too many numbers; its arguments are {', '.join(known)}.")
         name = name.strip() or list(known)[position]
         if name not in known:
-            raise ScheduleError(f"the schedule {whole!r} has no argument {name!r}; its arguments are {', '.join(known)}.")
-        if name in given:
-            raise ScheduleError(f"the schedule {whole!r} gives {name} twice.")
-        given[name] = _value(known[name], value.strip())
-    missing = [name for name, field in known.items() if name not in given and field.default is MISSING]
+            raise ScheduleError(f"the schedule {text!r} has no argument {name!r}; its arguments are {', '.join(known)}.")
+        if name in values:
+            raise ScheduleError(f"the schedule {text!r} gives {name} twice.")
+        values[name] = _value(known[name], value.strip())
+    missing = [name for name, field in known.items() if name not in values and field.default is MISSING]
     if missing:
-        raise ScheduleError(f"the schedule {whole!r} lacks {', '.join(missing)}; examples are {FORMS}.")
-    return kind(**given, **others)
+        raise ScheduleError(f"the schedule {text!r} lacks {', '.join(missing)}; examples are {FORMS}.")
+    return kind(**values, **others)
 
 
 def _fields(kind: type[Schedule], *left_out: str) -> dict[str, Field[Any]]:
     """Return the arguments of a schedule, positional ones first."""
-    own = [field for field in fields(kind) if field.name not in left_out]  # type: ignore[arg-type]  # every schedule is a dataclass
-    return {field.name: field for field in sorted(own, key=lambda field: bool(field.kw_only))}
+    chosen = [field for field in fields(kind) if field.name not in left_out]  # type: ignore[arg-type]  # every schedule is a dataclass
+    return {field.name: field for field in sorted(chosen, key=lambda field: bool(field.kw_only))}
 
 
 def _value(field: Field[Any], text: str) -> Any:

@@ -31,7 +31,7 @@ from snnc.compiler.lowering.named_parts import quoted
 from snnc.compiler.lowering.spike_limits import LOWEST, POLICIES, DropPolicy, SpikeLimit, choice_key, limited_sources
 
 ScheduledCapacity: TypeAlias = Scheduled | Share | Mapping[str, Scheduled | Share]
-"""A number of spikes, a share of a source's neurons, a schedule of either, or a mapping from source names to these; also as text."""
+"""A number of spikes, a share of a source's neurons, a schedule of either, or one of these for each source, by name; each also as text."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class _Entry:
             raise CapacityTextError(f"the capacity {raw!r} is not a number, share or schedule.")
         return _Entry(value, share)
 
-    def at(self, when: TrainingPosition, given: str) -> float | Share:
+    def at(self, when: TrainingPosition, capacity: str) -> float | Share:
         value = value_at(self.value, when) if callable(self.value) else self.value
-        return checked_share(value, given) if self.share else value
+        return checked_share(value, capacity) if self.share else value
 
     @property
     def text(self) -> str:
@@ -67,15 +67,15 @@ class CapacityPlan:
     named: Mapping[str, _Entry]
 
     @staticmethod
-    def of(given: ScheduledCapacity) -> CapacityPlan:
-        """Parse the argument of ``fit``.
+    def of(capacity: ScheduledCapacity) -> CapacityPlan:
+        """Parse the argument `capacity` of ``fit``.
 
         Raises
         ------
         CapacityTextError, ScheduleError
             The argument is invalid.
         """
-        default, named = split_capacity(given)
+        default, named = split_capacity(capacity)
         return CapacityPlan(None if default is None else _Entry.of(default), {name: _Entry.of(raw) for name, raw in named.items()})
 
     def at(self, when: TrainingPosition) -> float | Capacities:
@@ -133,6 +133,7 @@ class SpikeLimits:
         )
         self._update = 0
         self._now = {s.buffer: s.largest for s in self._sources}
+        """Current capacity of each source, by buffer."""
         self.policy: DropPolicy | None = None
         if self._sources:
             self.policy = "lowest" if value[self._sources[0].key] == LOWEST else "random"
@@ -162,45 +163,45 @@ class SpikeLimits:
             raise SpikeLimitError(
                 "the program has no capacity that a run can change; compile with mode='drop' and the largest capacity that a run needs."
             )
-        wanted = self._now if capacity is None else self._found(capacity)
+        wanted = self._now if capacity is None else self._capacities(capacity)
         chosen = self.policy if policy is None else policy
         if chosen not in POLICIES:
             raise SpikeLimitError(f"drop is {chosen!r}; it must be one of {', '.join(POLICIES)}.")
-        at = self._update if update is None else update
-        if (wanted, chosen) == (self._now, self.policy) and (at == self._update or chosen == "lowest"):
-            self._update = at
+        update = self._update if update is None else update
+        if (wanted, chosen) == (self._now, self.policy) and (update == self._update or chosen == "lowest"):
+            self._update = update
             return
         values = dict[str, float]()
         for source in self._sources:
             values[source.capacity] = float(wanted[source.buffer])
-            values[source.key] = choice_key(SpikeLimit(wanted[source.buffer], chosen, self.seed), source.buffer, at)
+            values[source.key] = choice_key(SpikeLimit(wanted[source.buffer], chosen, self.seed), source.buffer, update)
         self._engine.set_parameters({name: np.array(value, dtype=np.float32) for name, value in values.items()})
-        self._now, self.policy, self._update = wanted, chosen, at
+        self._now, self.policy, self._update = wanted, chosen, update
 
-    def rest(self) -> None:
+    def use_first_choice(self) -> None:
         """Use the random choice of update 0, so that results outside of training do not depend on the number of updates."""
         if self._update and self.policy == "random":
             self.set(update=0)
 
-    def _found(self, given: CapacityArgument | Capacities) -> dict[str, int]:
+    def _capacities(self, capacity: CapacityArgument | Capacities) -> dict[str, int]:
         """Return the capacity of each source, by buffer."""
-        read = given if isinstance(given, Real) else parse_capacity(given)
-        wanted = read if isinstance(read, Capacities) else Capacities(_whole(given if isinstance(given, Real) else read, self._most))
+        parsed = capacity if isinstance(capacity, Real) else parse_capacity(capacity)
+        wanted = parsed if isinstance(parsed, Capacities) else Capacities(_rounded(parsed, self._largest))
         check_names(wanted, [s.label for s in self._sources])
-        named, found = dict(wanted.named), dict[str, int]()
+        named, numbers = dict(wanted.named), dict[str, int]()
         for source in self._sources:
             number = _spikes(wanted, source)
             if number is None:
-                found[source.buffer] = self._now[source.buffer]
+                numbers[source.buffer] = self._now[source.buffer]
             elif source.label in named:
-                found[source.buffer] = _whole(number, source.largest, f" of {source.label!r}")
+                numbers[source.buffer] = _rounded(number, source.largest, f" of {source.label!r}")
             else:
-                most = max(self._most, source.width)
-                found[source.buffer] = min(_whole(number, most, what="the number of neurons"), source.largest)
-        return found
+                largest = max(self._largest, source.width)
+                numbers[source.buffer] = min(_rounded(number, largest, what="the number of neurons"), source.largest)
+        return numbers
 
     @property
-    def _most(self) -> int:
+    def _largest(self) -> int:
         """The largest compiled capacity."""
         return max(s.largest for s in self._sources)
 
@@ -211,8 +212,9 @@ def _spikes(wanted: Capacities, source: _Source) -> float | None:
     return amount.of(source.width) if isinstance(amount, Share) else amount
 
 
-def _whole(value: Any, largest: int, of: str = "", what: str = "the compiled capacity") -> int:
-    whole = round(float(value)) if not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value) else 0
-    if not 1 <= whole <= largest:
+def _rounded(value: Any, largest: int, of: str = "", what: str = "the compiled capacity") -> int:
+    """Return `value` rounded to a number of spikes; raise an error, which calls `largest` `what`, unless it is from 1 to `largest`."""
+    number = round(float(value)) if not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value) else 0
+    if not 1 <= number <= largest:
         raise SpikeLimitError(f"the capacity{of} is {value!r}; it must be a number from 1 to {what}, {largest}.")
-    return whole
+    return number

@@ -29,7 +29,7 @@ _BITS: Final = 64
 
 @dataclass(frozen=True)
 class DropoutLayer:
-    """A dropout layer: its number, its population, the state that contains the mask, and the names of its parameters."""
+    """A dropout layer: its number, the id of its population, the state that contains the mask, names of parameters, number of neurons."""
 
     number: int
     population: str
@@ -57,12 +57,12 @@ class Masks:
         first, batch
             Position of the first sample in the batch of the update, and number of samples.
         """
-        found = {}
+        masks = {}
         for layer in self.layers:
             rate, seed = np.asarray(read(layer.rate), np.float64).reshape(-1), int(np.asarray(read(layer.seed)).reshape(-1)[0])
             drawn = uniform((seed, layer.number, update), first, batch, layer.neurons)
-            found[layer.population, layer.state] = np.where(drawn < rate, 0, 1 / (1 - rate)).astype(np.float32)
-        return found
+            masks[layer.population, layer.state] = np.where(drawn < rate, 0, 1 / (1 - rate)).astype(np.float32)
+        return masks
 
 
 def masks_of(program: StepProgram) -> Masks:
@@ -85,7 +85,7 @@ def uniform(key: tuple[int, ...], first: int, rows: int, columns: int) -> npt.ND
         state = int(_mixed(np.array([(state + _GOLDEN + part) % (1 << _BITS)], np.uint64))[0])
     row = _mixed(np.arange(first, first + rows, dtype=np.uint64) + np.uint64(state))
     drawn = _mixed(row[:, None] + np.arange(1, columns + 1, dtype=np.uint64) * np.uint64(_GOLDEN))
-    return np.asarray((drawn >> np.uint64(11)) * 2.0**-53, np.float64)
+    return np.asarray((drawn >> np.uint64(11)) * 2.0**-53, np.float64)  # the upper 53 bits, which float64 represents exactly
 
 
 def _mixed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -32,13 +32,13 @@ class GradientWindow:
     Attributes
     ----------
     now
-        Ends of the window; None if the program was compiled without one.
+        Current ends of the window; None if the program was compiled without one.
     """
 
     def __init__(self, program: StepProgram, engine: Engine) -> None:
         self._engine = engine
-        self._places = window_parameters(program)
-        self.now = None if self._places is None else self._places.widest
+        self._parameters = window_parameters(program)
+        self.now = None if self._parameters is None else self._parameters.widest
 
     def set(self, low: float, high: float | None = None) -> None:
         """Set the ends, as membrane potential minus threshold; `high`: None for the upper end of the compiled window.
@@ -48,26 +48,26 @@ class GradientWindow:
         GradientWindowError
             The program has no window, or the new one is not numeric, empty, or outside the compiled window.
         """
-        places = self._places
-        if places is None:
+        parameters = self._parameters
+        if parameters is None:
             raise GradientWindowError(
                 "the network was compiled without a gradient window, so its gradient reaches all neurons; compile with "
                 "gradient_window=LOW, the lowest end that training needs (-100 excludes no neuron)."
             )
-        ends = low, places.widest[1] if high is None else high
-        self._check(ends, places.widest)
+        ends = low, parameters.widest[1] if high is None else high
+        self._check(ends, parameters.widest)
         if ends == self.now:
             return
-        values = dict.fromkeys(places.low, ends[0]) | dict.fromkeys(places.high, ends[1])
+        values = dict.fromkeys(parameters.low, ends[0]) | dict.fromkeys(parameters.high, ends[1])
         self._engine.set_parameters({name: np.array(value, dtype=np.float32) for name, value in values.items()})
         self.now = ends
 
     @staticmethod
     def _check(ends: tuple[float, float], widest: tuple[float, float]) -> None:
         """Raise an error unless `ends` is a window inside `widest`."""
-        given: tuple[Any, Any] = ends
-        good = all(isinstance(end, Real) and not isinstance(end, bool) for end in given)
-        if not (good and math.isfinite(ends[0]) and ends[0] < ends[1]):
+        numbers: tuple[Any, Any] = ends
+        are_real = all(isinstance(end, Real) and not isinstance(end, bool) for end in numbers)
+        if not (are_real and math.isfinite(ends[0]) and ends[0] < ends[1]):
             raise GradientWindowError(f"the gradient window {ends!r} is empty or not two numbers; give low < high, with a finite low.")
         low, high = widest
         # A schedule that begins at the compiled end may differ from it by float32 rounding.
@@ -113,8 +113,8 @@ class RunValues:
         self._capacity = None if capacity is None else CapacityPlan.of(capacity)
         if capacity is not None and limits is not None and limits.capacity is None:
             limits.set(1)  # raises the error
-        given = window_ends(gradient_window)
-        self._ends = [] if gradient_window is None else [parse_schedule(end) if isinstance(end, str) else end for end in given]
+        ends = [] if gradient_window is None else window_ends(gradient_window)
+        self._ends = [parse_schedule(end) if isinstance(end, str) else end for end in ends]
         if len(self._ends) > 2 or any(end is None or isinstance(end, bool) for end in self._ends):
             raise GradientWindowError(f"gradient_window is {gradient_window!r}; give its lower end or both ends, numbers or schedules.")
         if self._ends and window.now is None:
@@ -145,8 +145,8 @@ class RunValues:
             self._limits.set(None if self._capacity is None else self._capacity.at(when), update=when.update)
 
 
-def window_ends(given: Any) -> list[Any]:
-    """Return the given ends of a gradient window: the lower one, or both."""
-    if isinstance(given, str):
-        return [end.strip() for end in given.split(_TO)]
-    return list(given) if isinstance(given, tuple | list) else [given]
+def window_ends(window: Any) -> list[Any]:
+    """Return the ends that the argument `window` sets: the lower one, or both."""
+    if isinstance(window, str):
+        return [end.strip() for end in window.split(_TO)]
+    return list(window) if isinstance(window, tuple | list) else [window]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from snnc.backends.runtime.errors import SessionError
-from snnc.backends.runtime.history import Epoch, TrainingProgress
+from snnc.backends.runtime.history import Epoch, TrainingProgress, Validation
 from snnc.backends.training.validation.metrics import scalars
 from snnc.compiler.errors import ToolMissingError
 from snnc.compiler.files.durable import write_durably
@@ -53,8 +53,7 @@ class CsvLog:
             "loss": repr(epoch.loss),
         }
         if epoch.validation is not None:
-            found = {"loss": epoch.validation.loss, "accuracy": epoch.validation.accuracy, **scalars(epoch.validation.metrics)}
-            row |= {f"validation_{name}": repr(value) for name, value in found.items()}
+            row |= {f"validation_{name}": repr(value) for name, value in _results(epoch.validation).items()}
         self._rows.append({name: str(value) for name, value in row.items()})
         text = io.StringIO()
         writer = csv.DictWriter(text, list(self._rows[-1]), restval="", extrasaction="ignore", lineterminator="\n")
@@ -110,8 +109,7 @@ class TensorBoardLog:
         """Add the loss and the validation results of an epoch."""
         self._writer.add_scalar("training/epoch_loss", epoch.loss, epoch.updates - 1)
         if epoch.validation is not None:
-            found = {"loss": epoch.validation.loss, "accuracy": epoch.validation.accuracy, **scalars(epoch.validation.metrics)}
-            for name, value in found.items():
+            for name, value in _results(epoch.validation).items():
                 self._writer.add_scalar(f"validation/{name}", value, epoch.updates - 1)
         self._writer.flush()
 
@@ -121,15 +119,20 @@ class TensorBoardLog:
             self._writer.close()
 
 
+def _results(validation: Validation) -> dict[str, float]:
+    """Return loss, accuracy and all metrics that are numbers or one number per class."""
+    return {"loss": validation.loss, "accuracy": validation.accuracy, **scalars(validation.metrics)}
+
+
 def _writer(folder: Path, purge_step: int | None) -> Any:
     """Open event files with the first installed package that can write them; entries from update `purge_step` on are discarded."""
     for module in ("torch.utils.tensorboard", "tensorboardX"):
         try:
-            found = __import__(module, fromlist=["SummaryWriter"])
+            package = __import__(module, fromlist=["SummaryWriter"])
         except ImportError:
             continue
         try:
-            return found.SummaryWriter(str(folder), purge_step=purge_step)
+            return package.SummaryWriter(str(folder), purge_step=purge_step)
         except OSError as error:
             raise LogError(f"the folder {str(folder)!r} of the TensorBoard log cannot be written: {error}.") from None
     raise ToolMissingError(

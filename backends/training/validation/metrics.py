@@ -19,6 +19,7 @@ targets."""
 SPIKES: Final = "spikes"
 """The metric with the mean number of spikes per sample, one value per layer: ``spikes_<label>``."""
 Value: TypeAlias = float | npt.NDArray[np.floating]
+"""Value of a metric: a number, one number per class, or a matrix [class, predicted class]."""
 
 
 class MetricError(SessionError, code="SNNC-E591"):
@@ -53,9 +54,9 @@ def per_class(scores: Array, labels: Array) -> npt.NDArray[np.floating]:
 def f1(scores: Array, labels: Array) -> float:
     """Return the macro F1 score: the harmonic mean of precision and recall, averaged over the classes that are true or predicted."""
     counts = confusion(scores, labels)
-    either = counts.sum(axis=0) + counts.sum(axis=1)
-    there = either > 0
-    return float(np.mean(2 * np.diag(counts)[there] / either[there]))
+    true_plus_predicted = counts.sum(axis=0) + counts.sum(axis=1)
+    occur = true_plus_predicted > 0
+    return float(np.mean(2 * np.diag(counts)[occur] / true_plus_predicted[occur]))
 
 
 _KNOWN: Final[Mapping[str, Callable[[Array, Array], Value]]] = {
@@ -66,18 +67,18 @@ _KNOWN: Final[Mapping[str, Callable[[Array, Array], Value]]] = {
 }
 
 
-def checked_metrics(given: Iterable[Metric] | str) -> dict[str, Metric]:
+def checked_metrics(metrics: Iterable[Metric] | str) -> dict[str, Metric]:
     """Return metrics by name.
 
     Raises
     ------
     MetricError
-        A metric is unknown, two have the same name, or a function has the name ``loss``, ``epoch`` or ``seconds``.
+        A metric is unknown, two have the same name, or one has the name ``loss``, ``epoch`` or ``seconds``.
     """
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise MetricError(f"metrics is {given!r}; give a list, such as ['top_3', 'confusion'].")
-    found: dict[str, Metric] = {}
-    for metric in given:
+    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+        raise MetricError(f"metrics is {metrics!r}; give a list, such as ['top_3', 'confusion'].")
+    chosen: dict[str, Metric] = {}
+    for metric in metrics:
         name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
         if isinstance(metric, str):
             if metric not in _KNOWN and metric != SPIKES and _top_count(metric) is None:
@@ -85,10 +86,10 @@ def checked_metrics(given: Iterable[Metric] | str) -> dict[str, Metric]:
                 raise MetricError(f"there is no metric {metric!r}; known metrics are {known}, and functions of scores and labels.")
         elif not callable(metric):
             raise MetricError(f"a metric is {metric!r}; give a name, or a function of scores and labels.")
-        if name in found or name in ("loss", "epoch", "seconds"):
+        if name in chosen or name in ("loss", "epoch", "seconds"):
             raise MetricError(f"two metrics have the name {name!r}; rename or omit one of them.")
-        found[name] = metric
-    return found
+        chosen[name] = metric
+    return chosen
 
 
 def value_of(name: str, metric: Metric, scores: Array, targets: Array) -> Value:
@@ -121,14 +122,14 @@ def are_classes(targets: Array) -> bool:
 
 def scalars(metrics: Mapping[str, Value]) -> dict[str, float]:
     """Return the metrics as named numbers: an array over classes as one number per class; confusion matrices are omitted."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, value in metrics.items():
         if isinstance(value, np.ndarray):
             if value.ndim == 1:
-                found |= {f"{name}_{index}": float(number) for index, number in enumerate(value)}
+                numbers |= {f"{name}_{index}": float(number) for index, number in enumerate(value)}
         else:
-            found[name] = float(value)
-    return found
+            numbers[name] = float(value)
+    return numbers
 
 
 def plain(value: Value) -> object:
@@ -139,5 +140,5 @@ def plain(value: Value) -> object:
 
 
 def _top_count(name: str) -> int | None:
-    found = re.fullmatch(r"top_([1-9]\d{0,5})", name)
-    return None if found is None else int(found[1])
+    match = re.fullmatch(r"top_([1-9]\d{0,5})", name)
+    return None if match is None else int(match[1])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from snnc.backends.runtime.errors import TrainingOptionError
 from snnc.backends.training.plan import check_count
 
 Monitor: TypeAlias = Literal["loss", "accuracy"]
-MONITORS: Final = ("loss", "accuracy")
+MONITORS: Final = get_args(Monitor)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Stopping:
             raise TrainingOptionError(f"min_delta is {delta!r}; it must be a number of 0 or more.")
 
     def best(self, validated: Sequence[tuple[float, float]]) -> int | None:
-        """Return the index of the best epoch (the first of equal ones); None if all values are NaN."""
+        """Return the index of the best epoch (the first of equal ones); None without epochs, or if all values are NaN."""
         costs = self._costs(validated)
         finite = [cost for cost in costs if not math.isnan(cost)]
         return costs.index(min(finite)) if finite else None

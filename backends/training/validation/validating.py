@@ -72,15 +72,15 @@ class _DataSet:
         return f"{len(self)} samples of a data set {fingerprint_of(self.data)[:16]}"
 
     def outputs(self, predictor: Predictor, order: Array) -> Iterator[Chunk]:
-        for output, scores, given in predictor.of_data_set(self.data, order=order):
-            targets = array_of(given, "the targets")
+        for output, scores, labels in predictor.of_data_set(self.data, order=order):
+            targets = array_of(labels, "the targets")
             check_training_targets(predictor.inputs.program, targets, len(scores), len(output))
             yield output, scores, targets
 
     def first(self, inputs: ProgramInputs, count: int) -> dict[str, Array]:
-        few = min(count, len(self))
-        given, _ = next(iter(self.data.batches(few, order=np.arange(few))))
-        return densely(inputs.batch(given))
+        count = min(count, len(self))
+        values, _ = next(iter(self.data.batches(count, order=np.arange(count))))
+        return densely(inputs.batch(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,21 +111,21 @@ class ValidationData:
         """Run all samples forward; return their loss, accuracy and metrics."""
         program, order = self.predictor.inputs.program, np.arange(len(self.samples))
         assert program.loss is not None, "training needs a loss"
-        own = order if self.ranks is None else self.ranks.share(order)
-        found = []
-        for output, scores, targets in self.samples.outputs(self.predictor, own) if len(own) else ():
+        share = order if self.ranks is None else self.ranks.share(order)
+        chunks = []
+        for output, scores, targets in self.samples.outputs(self.predictor, share) if len(share) else ():
             loss = float(program.loss.value_and_gradient(output, as_targets(targets))[0])
-            found.append((loss, scores_by_length(program, output, targets, scores), targets))
+            chunks.append((loss, scores_by_length(program, output, targets, scores), targets))
         if self.ranks is not None:
-            found = self.ranks.gather(found)
-        whole, given = (np.concatenate([chunk[i] for chunk in found]) for i in (1, 2))
-        labels = classes_of(program, given)
-        right = accuracy(whole, labels) if are_classes(labels) else math.nan
-        values = {name: value_of(name, metric, whole, labels) for name, metric in self.metrics.items() if name != SPIKES}
+            chunks = self.ranks.gather(chunks)
+        scores, targets = (np.concatenate([chunk[i] for chunk in chunks]) for i in (1, 2))
+        labels = classes_of(program, targets)
+        right = accuracy(scores, labels) if are_classes(labels) else math.nan
+        values = {name: value_of(name, metric, scores, labels) for name, metric in self.metrics.items() if name != SPIKES}
         if SPIKES in self.metrics and self.spikes is not None:
             counted = self.spikes(self.samples.first(self.predictor.inputs, COUNTED))
             values |= {f"{SPIKES}_{label}": number for label, number in counted.items()}
-        mean = float(np.average([chunk[0] for chunk in found], weights=[len(chunk[1]) for chunk in found]))
+        mean = float(np.average([chunk[0] for chunk in chunks], weights=[len(chunk[1]) for chunk in chunks]))
         return Validation(mean, right, values)
 
 

@@ -42,16 +42,16 @@ def part_of(name: str) -> tuple[str, Index] | None:
 
 def arrays_with_parts(names: Iterable[str]) -> dict[str, list[str]]:
     """Return the parts among `names`, by the name of the whole array."""
-    found: dict[str, list[str]] = {}
+    parts: dict[str, list[str]] = {}
     for name in names:
         part = part_of(name)
         if part is not None:
-            found.setdefault(part[0], []).append(name)
-    return found
+            parts.setdefault(part[0], []).append(name)
+    return parts
 
 
 def read_part(array: npt.ArrayLike, name: str) -> npt.NDArray[Any] | None:
-    """Return the part `name` of a whole array; None if the array has no such part.
+    """Return the part `name` of a whole array; None if the array has no such part, or the part is a single number.
 
     A scalar is returned unchanged, and so is any array if `name` is not the name of a part.
     """
@@ -59,12 +59,11 @@ def read_part(array: npt.ArrayLike, name: str) -> npt.NDArray[Any] | None:
     if part is None or not whole.ndim:
         return whole
     try:
-        found: npt.NDArray[Any] = whole[part[1]]
+        values: npt.NDArray[Any] = whole[part[1]]
     except IndexError:
         return None
-    wanted = zip(part[1], whole.shape, strict=False)
-    short = not found.ndim or any(isinstance(k, slice) and (k.stop or 0) > size for k, size in wanted)
-    return None if short else found
+    ends_outside = any(isinstance(k, slice) and (k.stop or 0) > size for k, size in zip(part[1], whole.shape, strict=False))
+    return None if ends_outside or not values.ndim else values
 
 
 def split_into_parts(arrays: Mapping[str, npt.ArrayLike], names: Iterable[str]) -> dict[str, npt.ArrayLike]:

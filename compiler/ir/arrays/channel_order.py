@@ -1,4 +1,4 @@
-"""Order of an array with channels, in which several channels of one position are adjacent."""
+"""Order of an array with channels, in which several channels of one position are adjacent; tile programs store populations in it."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ class ChannelOrder:
 @lru_cache(maxsize=64)
 def _values(order: ChannelOrder) -> Ints:
     blocks = np.arange(order.channels * order.positions).reshape(order.channels // order.grain, order.grain, order.positions)
-    found: Ints = blocks.transpose(0, 2, 1).reshape(-1)
-    found.setflags(write=False)
-    return found
+    values: Ints = blocks.transpose(0, 2, 1).reshape(-1)
+    values.setflags(write=False)
+    return values

@@ -1,4 +1,7 @@
-"""Linear maps as index entries: a common form of sparse products, convolutions, poolings, scales, reductions, slices and paddings."""
+"""Connections as tables of entries: one form of sparse products, convolutions, poolings, scales, reductions, slices and paddings.
+
+Tile programs store these connections in this form (docs/decisions/0008-indexed-connections.md).
+"""
 
 from __future__ import annotations
 
@@ -30,18 +33,16 @@ class TapEntries:
     weight: Ints
 
 
-def _window_places(windows: Windows) -> TapEntries:
+def _window_entries(windows: Windows) -> TapEntries:
     """Return the taps of all windows that read the input and not its padding, for one channel.
 
     Indices are flat, in C order; `weight` is the index of the tap in the kernel.
     """
     parts = []
-    for n, k, s, (before, _), d, count in zip(
-        windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True
-    ):
-        tap, window = np.meshgrid(np.arange(k, dtype=np.int64), np.arange(count, dtype=np.int64), indexing="ij")
-        position = window * s - before + tap * d
-        inside = (position >= 0) & (position < n)
+    for axis in windows.axes:
+        tap, window = np.meshgrid(np.arange(axis.kernel, dtype=np.int64), np.arange(axis.count, dtype=np.int64), indexing="ij")
+        position = window * axis.stride - axis.before + tap * axis.dilation
+        inside = (position >= 0) & (position < axis.size)
         parts.append((position[inside], window[inside], tap[inside]))
     sizes = (windows.size, windows.output, windows.kernel)
     return TapEntries(*(_outer([part[i] for part in parts], size) for i, size in enumerate(sizes)))
@@ -49,13 +50,13 @@ def _window_places(windows: Windows) -> TapEntries:
 
 def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
     """Return the flat index, in C order, of each combination of one index per axis."""
-    found = axes[0]
+    index = axes[0]
     for indices, size in zip(axes[1:], shape[1:], strict=True):
-        found = (found[:, None] * size + indices).reshape(-1)
-    return found
+        index = (index[:, None] * size + indices).reshape(-1)
+    return index
 
 
-def convolution_places(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[TapEntries, Ints]:
+def convolution_entries(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[TapEntries, Ints]:
     """Return the entries of a convolution with `channels` output channels, and the order of the weights to which they refer.
 
     ``order[k]`` is the index of weight k in the weight parameter. If the stride of the last kernel axis equals its dilation, this axis is
@@ -67,7 +68,7 @@ def convolution_places(windows: Windows, channels: int, groups: int, grain: int 
     TooLargeError
         The map has more entries than can be addressed.
     """
-    window, (inputs, outputs) = _window_places(windows), (windows.channels // groups, channels // groups)
+    window, (inputs, outputs) = _window_entries(windows), (windows.channels // groups, channels // groups)
     check_size((groups, inputs, outputs, max(1, len(window.source))), "a convolution, written as one entry for each pair of values,")
     kernel = math.prod(windows.kernel)
     order = np.arange(channels * inputs * kernel, dtype=np.int64).reshape(channels // grain, grain, inputs, -1, windows.kernel[-1])
@@ -78,22 +79,22 @@ def convolution_places(windows: Windows, channels: int, groups: int, grain: int 
     target = np.arange(channels, dtype=np.int64)[:, None, None]
     inner = np.arange(inputs, dtype=np.int64)[None, :, None]
     source = (target // outputs * inputs + inner) * math.prod(windows.size) + window.source
-    spread = np.broadcast_to(target * math.prod(windows.output) + window.target, source.shape)
+    flat_target = np.broadcast_to(target * math.prod(windows.output) + window.target, source.shape)
     weight = ((target // grain * inputs + inner) * kernel + tap) * grain + target % grain
-    return TapEntries(source.reshape(-1), spread.reshape(-1), weight.reshape(-1)), np.moveaxis(order, 1, -1).reshape(-1)
+    return TapEntries(source.reshape(-1), flat_target.reshape(-1), weight.reshape(-1)), np.moveaxis(order, 1, -1).reshape(-1)
 
 
-def pooling_places(windows: Windows, count_padding: bool) -> tuple[TapEntries, Array]:
+def pooling_entries(windows: Windows, count_padding: bool) -> tuple[TapEntries, Array]:
     """Return the entries of a pooling, and the divisor of each target's average; `weight` is the index of the tap."""
-    window = _window_places(windows)
+    window = _window_entries(windows)
     check_size((windows.channels, max(1, len(window.source))), "a pooling, written as one entry for each tap,")
     channel = np.arange(windows.channels, dtype=np.int64)[:, None]
     source = channel * math.prod(windows.size) + window.source
     target = channel * math.prod(windows.output) + window.target
     divisors = windows.taps_inside(count_padding)
-    each = divisors[0] if len(divisors) == 1 else np.multiply.outer(*divisors)
+    divisor = divisors[0] if len(divisors) == 1 else np.multiply.outer(*divisors)
     tap = np.broadcast_to(window.weight, source.shape)
-    return TapEntries(source.reshape(-1), target.reshape(-1), tap.reshape(-1)), np.tile(each.reshape(-1), windows.channels)
+    return TapEntries(source.reshape(-1), target.reshape(-1), tap.reshape(-1)), np.tile(divisor.reshape(-1), windows.channels)
 
 
 IndexedOp: TypeAlias = SparseProduct | Convolve | Pooling | Rescale | AddReduced | AddSlice | AddPadded
@@ -212,13 +213,13 @@ def _sorted(entries: IndexedMap) -> IndexedMap:
     return replace(entries, source=entries.source[order], target=entries.target[order], weight=entries.weight[order])
 
 
-def _with_bias(entries: IndexedMap, size: int, each: Ints) -> IndexedMap:
-    """Add a bias entry for every target; `each` is the index of its bias element."""
+def _with_bias(entries: IndexedMap, size: int, bias: Ints) -> IndexedMap:
+    """Add a bias entry for every target; `bias` is the index of its bias element, `size` the number of bias elements."""
     return replace(
         entries,
-        source=np.concatenate([entries.source, np.full(len(each), entries.inputs)]),
-        target=np.concatenate([entries.target, np.arange(len(each))]),
-        weight=np.concatenate([entries.weight, entries.weights + each]),
+        source=np.concatenate([entries.source, np.full(len(bias), entries.inputs)]),
+        target=np.concatenate([entries.target, np.arange(len(bias))]),
+        weight=np.concatenate([entries.weight, entries.weights + bias]),
         biases=size,
     )
 
@@ -256,34 +257,35 @@ def _convolution(op: Convolve, sizes: _Sizes) -> IndexedMap:
     positions = math.prod(op.windows.output)
     channels = sizes.outputs // positions
     grain = sizes.order.grain if sizes.order is not None and sizes.order.channels == channels else 1
-    places, order = convolution_places(op.windows, channels, op.groups, grain)
-    found = IndexedMap(sizes.inputs, sizes.outputs, places.source, places.target, places.weight, order=order)
-    return found if op.bias is None else _with_bias(found, channels, np.repeat(np.arange(channels), positions))
+    entries, order = convolution_entries(op.windows, channels, op.groups, grain)
+    result = IndexedMap(sizes.inputs, sizes.outputs, entries.source, entries.target, entries.weight, order=order)
+    return result if op.bias is None else _with_bias(result, channels, np.repeat(np.arange(channels), positions))
 
 
 @_map.register
 def _pooling(op: Pooling, sizes: _Sizes) -> IndexedMap:
-    places, divisors = pooling_places(op.windows, op.count_padding)
+    entries, divisors = pooling_entries(op.windows, op.count_padding)
     if op.kind == "max":
-        return _maximum(sizes, places.source, places.target, places.weight)
-    return _constant(sizes, places.source, places.target, np.ones(sizes.outputs) if op.kind == "sum" else 1 / divisors)
+        return _maximum(sizes, entries.source, entries.target, entries.weight)
+    return _constant(sizes, entries.source, entries.target, np.ones(sizes.outputs) if op.kind == "sum" else 1 / divisors)
 
 
 @_map.register
 def _scale(op: Rescale, sizes: _Sizes) -> IndexedMap:
     values = np.arange(sizes.inputs, dtype=np.int64)
-    found = IndexedMap(sizes.inputs, sizes.outputs, values, values, _elements(sizes.weight, op.shape), order=np.arange(_size(sizes.weight)))
-    return found if op.bias is None else _with_bias(found, _size(sizes.bias), _elements(sizes.bias, op.shape))
+    weight, order = _elements(sizes.weight, op.shape), np.arange(_size(sizes.weight))
+    result = IndexedMap(sizes.inputs, sizes.outputs, values, values, weight, order=order)
+    return result if op.bias is None else _with_bias(result, _size(sizes.bias), _elements(sizes.bias, op.shape))
 
 
 def _size(shape: Shape | None) -> int:
     return math.prod(shape or ())
 
 
-def _elements(given: Shape | None, shape: Shape) -> Ints:
-    """Return, for each value of an array of `shape`, the index of the element that it reads if an array of shape `given` is broadcast."""
-    found: Ints = np.broadcast_to(np.arange(_size(given), dtype=np.int64).reshape(given or ()), shape).reshape(-1)
-    return found
+def _elements(small: Shape | None, shape: Shape) -> Ints:
+    """Return, for each value of an array of `shape`, the index of the element that it gets if an array of shape `small` is broadcast."""
+    elements: Ints = np.broadcast_to(np.arange(_size(small), dtype=np.int64).reshape(small or ()), shape).reshape(-1)
+    return elements
 
 
 @_map.register
@@ -292,27 +294,27 @@ def _reduction(op: AddReduced, sizes: _Sizes) -> IndexedMap:
     results = np.arange(sizes.outputs, dtype=np.int64).reshape(tuple(1 if a in op.axes else n for a, n in enumerate(op.shape)))
     target, source = np.broadcast_to(results, op.shape).reshape(-1), np.arange(sizes.inputs, dtype=np.int64)
     if op.kind == "max":
-        return _maximum(sizes, source, target, _reduced_place(op))
+        return _maximum(sizes, source, target, _position_in_reduction(op))
     return _constant(sizes, source, target, np.full(sizes.outputs, sizes.outputs / sizes.inputs if op.kind == "mean" else 1.0))
 
 
-def _reduced_place(op: AddReduced) -> Ints:
+def _position_in_reduction(op: AddReduced) -> Ints:
     """Return the position of each value among the values reduced to the same result."""
-    places = np.unravel_index(np.arange(math.prod(op.shape)), op.shape)
-    found: Ints = np.ravel_multi_index([places[a] for a in op.axes], [op.shape[a] for a in op.axes])
-    return found
+    indices = np.unravel_index(np.arange(math.prod(op.shape)), op.shape)
+    positions: Ints = np.ravel_multi_index([indices[a] for a in op.axes], [op.shape[a] for a in op.axes])
+    return positions
 
 
 @_map.register
 def _slice(op: AddSlice, sizes: _Sizes) -> IndexedMap:
-    some = (slice(None),) * op.axis + (slice(op.start, op.stop),)
-    source = np.arange(sizes.inputs, dtype=np.int64).reshape(op.shape)[some].reshape(-1)
+    kept = (slice(None),) * op.axis + (slice(op.start, op.stop),)
+    source = np.arange(sizes.inputs, dtype=np.int64).reshape(op.shape)[kept].reshape(-1)
     return _constant(sizes, source, np.arange(sizes.outputs, dtype=np.int64), np.ones(sizes.outputs))
 
 
 @_map.register
 def _padding(op: AddPadded, sizes: _Sizes) -> IndexedMap:
     padded = tuple(before + n + after for n, (before, after) in zip(op.shape, op.padding, strict=True))
-    some = tuple(slice(before, before + n) for n, (before, _) in zip(op.shape, op.padding, strict=True))
-    target = np.arange(sizes.outputs, dtype=np.int64).reshape(padded)[some].reshape(-1)
+    inner = tuple(slice(before, before + n) for n, (before, _) in zip(op.shape, op.padding, strict=True))
+    target = np.arange(sizes.outputs, dtype=np.int64).reshape(padded)[inner].reshape(-1)
     return _constant(sizes, np.arange(sizes.inputs, dtype=np.int64), target, np.ones(sizes.outputs))

@@ -23,7 +23,7 @@ class Stream(np.random.Generator):
         As for :func:`numpy.random.default_rng`.
     """
 
-    # The signatures are the parts of NumPy's that snnc uses.
+    # The signatures are parts of NumPy's.
     def __init__(self, seed: int | Sequence[int]) -> None:
         bits = np.random.PCG64(seed)
         super().__init__(bits)
@@ -67,8 +67,9 @@ class Stream(np.random.Generator):
     def distinct(self, population: int, count: int) -> Array:
         """Return `count` distinct numbers below `population`, in ascending order."""
         if 4 * count > population:
-            found: Array = np.sort(self._frozen.permutation(population)[:count])
-            return found
+            chosen: Array = np.sort(self._frozen.permutation(population)[:count])
+            return chosen
+        # Below a quarter of the population, few of the drawn numbers are equal, and memory depends on `count` only.
         drawn = np.empty(0, dtype=np.int64)
         while len(drawn) < count:
             more = np.concatenate([drawn, self._frozen.randint(0, population, count - len(drawn), np.int64)])

@@ -25,7 +25,7 @@ def check_size(shape: Shape, what: str) -> None:
     Raises
     ------
     EmptyShapeError
-        An axis is below 1.
+        A size is below 1.
     TooLargeError
         The shape has too many elements.
     """
@@ -42,19 +42,19 @@ def machine_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def check_memory(numbers: int, what: str) -> None:
-    """Check that arrays of `numbers` 32-bit values fit in the memory of this machine while they are created.
+def check_memory(count: int, what: str) -> None:
+    """Check that arrays of `count` 32-bit values fit in the memory of this machine while they are created.
 
-    They are created as 64-bit values and then converted, which needs 12 bytes each at the peak.
+    Each value is created with 64 bits and then converted to 32; at the peak, memory contains both, 8 + 4 bytes.
 
     Raises
     ------
     TooLargeError
         The arrays do not fit.
     """
-    needed, available = 12 * numbers, machine_memory()
+    needed, available = 12 * count, machine_memory()
     if needed > available:
         raise TooLargeError(
-            f"{what} has {numbers:,} numbers, which need {needed / 2**30:,.1f} GiB while they are created; this machine has "
+            f"{what} has {count:,} numbers, which need {needed / 2**30:,.1f} GiB while they are created; this machine has "
             f"{available / 2**30:.1f} GiB."
         )

@@ -13,14 +13,15 @@ from snnc.compiler.errors import ChannelError, WindowError
 from snnc.compiler.ir.graph import Array, Conv, Pool, Shape
 
 DIMENSIONS: Final = (1, 2)
-"""Spatial dimensions that windows may have."""
+"""Numbers of spatial dimensions that windows may have."""
 
 
 @dataclass(frozen=True)
 class Windows:
     """Windows over an array of shape (channels, *size); every tuple has one entry per spatial dimension.
 
-    Tap j of window i reads position ``i * stride - padding[0] + j * dilation``; positions outside `size` are padding.
+    A *tap* is an element of the kernel: tap j of window i reads position ``i * stride - padding[0] + j * dilation``. Positions outside
+    `size` are padding. With `ceil`, a last window may extend beyond the padded input.
     """
 
     channels: int
@@ -37,40 +38,59 @@ class Windows:
         return (self.channels, *self.size)
 
     @property
+    def axes(self) -> tuple[WindowAxis, ...]:
+        """The windows along each dimension."""
+        sizes = zip(self.size, self.kernel, self.stride, self.padding, self.dilation, strict=True)
+        return tuple(
+            WindowAxis(size, kernel, stride, before, after, dilation, self.ceil)
+            for size, kernel, stride, (before, after), dilation in sizes
+        )
+
+    @property
     def output(self) -> tuple[int, ...]:
         """Number of windows in each dimension, as counted by PyTorch."""
-        return tuple(
-            _count(n, (before, after), (k - 1) * d + 1, s, self.ceil)
-            for n, k, s, (before, after), d in zip(self.size, self.kernel, self.stride, self.padding, self.dilation, strict=True)
-        )
+        return tuple(axis.count for axis in self.axes)
 
     @property
     def reach(self) -> tuple[int, ...]:
         """Number of positions in each dimension up to the last one read by a window."""
-        return tuple(
-            min(n, (count - 1) * s - before + (k - 1) * d + 1)
-            for n, count, k, s, (before, _), d in zip(
-                self.size, self.output, self.kernel, self.stride, self.padding, self.dilation, strict=True
-            )
-        )
+        return tuple(min(axis.size, (axis.count - 1) * axis.stride - axis.before + axis.extent) for axis in self.axes)
 
     def taps_inside(self, count_padding: bool) -> tuple[Array, ...]:
         """Return the number of taps that read the input (or, with `count_padding`, the padded input), by dimension and window."""
         taps = []
-        for n, k, s, (before, after), d, count in zip(
-            self.size, self.kernel, self.stride, self.padding, self.dilation, self.output, strict=True
-        ):
-            first, last = (-before, n + after) if count_padding else (0, n)
-            position = (np.arange(count) * s - before)[:, None] + np.arange(k) * d
+        for axis in self.axes:
+            first, last = (-axis.before, axis.size + axis.after) if count_padding else (0, axis.size)
+            position = (np.arange(axis.count) * axis.stride - axis.before)[:, None] + np.arange(axis.kernel) * axis.dilation
             taps.append(((position >= first) & (position < last)).sum(axis=1))
         return tuple(taps)
 
 
-def _count(length: int, padding: tuple[int, int], extent: int, stride: int, ceil: bool) -> int:
-    room = length + sum(padding) - extent
-    windows = room // stride + 1
-    sticks_out = ceil and room % stride != 0 and windows * stride < length + padding[0]
-    return windows + sticks_out
+@dataclass(frozen=True)
+class WindowAxis:
+    """Windows along one dimension; fields as in :class:`Windows`, with the padding `before` and `after` the input."""
+
+    size: int
+    kernel: int
+    stride: int
+    before: int
+    after: int
+    dilation: int
+    ceil: bool
+
+    @property
+    def extent(self) -> int:
+        """Number of positions from the first tap of a window to its last."""
+        return (self.kernel - 1) * self.dilation + 1
+
+    @property
+    def count(self) -> int:
+        """Number of windows."""
+        room = self.size + self.before + self.after - self.extent
+        windows = room // self.stride + 1
+        # PyTorch counts a window that sticks out only if it starts in the input or in the padding before it.
+        sticks_out = self.ceil and room % self.stride != 0 and windows * self.stride < self.size + self.before
+        return windows + sticks_out
 
 
 def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
@@ -97,10 +117,10 @@ def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
     windows = Windows(
         channels=shape[0],
         size=shape[1:],
-        kernel=_numbers(name, "kernel", kernel, ones),
-        stride=_numbers(name, "stride", operation.stride or default_stride, ones),
+        kernel=_numbers(name, "kernel", kernel, dimensions),
+        stride=_numbers(name, "stride", operation.stride or default_stride, dimensions),
         padding=_pairs(name, operation.padding, dimensions),
-        dilation=_numbers(name, "dilation", operation.dilation or ones, ones),
+        dilation=_numbers(name, "dilation", operation.dilation or ones, dimensions),
         ceil=isinstance(operation, Pool) and operation.ceil,
     )
     if isinstance(operation, Conv):
@@ -122,10 +142,10 @@ def output_shape(name: str, operation: Conv | Pool, shape: Shape) -> Shape:
     return (channels, *windows.output)
 
 
-def _numbers(name: str, what: str, values: Iterable[int], like: tuple[int, ...]) -> tuple[int, ...]:
+def _numbers(name: str, what: str, values: Iterable[int], dimensions: int) -> tuple[int, ...]:
     numbers = tuple(int(v) for v in values)
-    if len(numbers) != len(like) or min(numbers) < 1:
-        raise WindowError(f"the {what} of {name!r} is {numbers}; give {len(like)} numbers of 1 or more.")
+    if len(numbers) != dimensions or min(numbers) < 1:
+        raise WindowError(f"the {what} of {name!r} is {numbers}; give {dimensions} numbers of 1 or more.")
     return numbers
 
 
@@ -151,14 +171,14 @@ def _check_channels(name: str, operation: Conv, shape: Shape) -> None:
 
 def _check_padding(name: str, windows: Windows) -> None:
     """Check that every window of a maximum or an average contains a value of the input."""
-    for n, k, s, (before, _), d, count in zip(
-        windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True
-    ):
-        behind = (count - 1) * s - before >= n
-        in_front = -(-before // d) >= k
-        starts = range(-before, 0, s)[: min(count, d // gcd(s, d))]  # positions of later starts repeat modulo d
-        between = n < d and any(start % d >= n for start in starts)
-        if behind or in_front or between:
+    for axis in windows.axes:
+        last_is_after = (axis.count - 1) * axis.stride - axis.before >= axis.size
+        first_is_before = -(-axis.before // axis.dilation) >= axis.kernel
+        # Positions modulo the dilation repeat after dilation / gcd(stride, dilation) windows.
+        different = min(axis.count, axis.dilation // gcd(axis.stride, axis.dilation))
+        starts = range(-axis.before, 0, axis.stride)[:different]
+        one_jumps_over = axis.size < axis.dilation and any(start % axis.dilation >= axis.size for start in starts)
+        if last_is_after or first_is_before or one_jumps_over:
             raise WindowError(
                 f"{name!r} has a window that covers only padding: input {windows.size}, kernel {windows.kernel}, "
                 f"padding {windows.padding}; reduce the padding."

@@ -364,7 +364,7 @@ def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
 
 
 def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool, cuts: dict[IndexedMap, MapCuts]) -> Link:
-    target = next(p for p in program.populations if p.id == connection.target)
+    target = program.population(connection.target)
     backward = program.backward if training else ()
     backward_of_link = [op for op in backward if getattr(op, "connection", None) == connection.id]
     dense = connection.kind == "dense"

@@ -95,7 +95,7 @@ def test_the_order_of_samples_is_pinned():
         orders.append(batch.part(np.arange(batch.count))[1].tolist())
         return 0.0
 
-    data = ArrayBatches(Unread(), {}, np.arange(8), plan, EpochOrders(plan, 8))
+    data = ArrayBatches(Unread(), EpochOrders(plan, 8), {}, np.arange(8))
     train(data, Position(RECIPE, 2, 2, 0), step, Unwatched())
     assert orders == ORDERS
     train(data, Position(RECIPE, 2, 2, 1, 1, 3, (0.0,)), step, Unwatched())

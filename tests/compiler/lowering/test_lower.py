@@ -170,7 +170,7 @@ def chosen(graph, loss, wanted=None):
     (info,) = [o for o in program.outputs if o.id == program.loss_output]
     (adjoint,) = of(RecordAdjoint, program.backward)
     assert adjoint.output == info.id
-    population = next(p for p in program.populations if p.id == info.source.buffer.split("_")[0])
+    population = program.population(info.source.buffer.split("_")[0])
     port = next(port for port, buffer in population.output_buffers.items() if buffer == info.source.buffer)
     return info.label, f"{population.label}.{port}"
 
