@@ -52,6 +52,7 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
         if stored.rows or (spikes and not stored.listed):
             rows["steps"] += 4 * pitch(storage.size(name))
             rows["number"] += 4 * pitch(storage.size(name)) * stored.past
+    # In bfloat16, backward products read the deltas of a dense connection as pairs, of 4 bytes each.
     pairs = max((4 * -(-_shape(storage, op)[0] // 2) for op in program.backward if isinstance(op, ops.DenseInputGradient)), default=0)
     if storage.precision == "bfloat16":
         rows["block" if stages.backward else "number"] += pairs
@@ -63,8 +64,8 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     fixed += sum(_spike_maximum_bytes(storage, op) for op in maxima)
     fixed += _copies(storage, trains) + 4 * sum(t.size * (1 + (t.shape[1:] == (1,))) for t in statements.tables) + 4 * states
     fixed += 4 * sum(values[name] for name in statements.shared)
-    own = sum(values[name] for name in learned if name not in statements.shared)
-    thread = 4 * own + 4 * sum(map(padded, statements.sums.values())) + _scratch_bytes(storage, maxima)
+    unshared = sum(values[name] for name in learned if name not in statements.shared)
+    thread = 4 * unshared + 4 * sum(map(padded, statements.sums.values())) + _scratch_bytes(storage, maxima)
     lists = _lists(storage, trains)
     return Needs(
         fixed,

@@ -194,21 +194,21 @@ def build_host_check(folder: Path) -> Path:
     """
     folder = Path(folder)
     command = compiler()
-    every = [*command, *common_flags(command), *HOST_FLAGS]
-    identity = [*every, compiler_version(command), machine_id()]
+    with_flags = [*command, *common_flags(command), *HOST_FLAGS]
+    identity = [*with_flags, compiler_version(command), machine_id()]
     headers = headers_of(folder)
     sources, link = sources_in(folder, (*SOURCES, ON_HOST)), linker_flags(command)
     keys = {name: source_key(folder / name, headers, identity) for name in sources}
 
     def compile_one(name: str) -> Path:
-        used = HEADERS if name == "network.cpp" else KERNEL_HEADERS
-        taken = precompiled(folder, used, identity, every) if name in NETWORK_SOURCES else []
+        included = HEADERS if name == "network.cpp" else KERNEL_HEADERS
+        include_flags = precompiled(folder, included, identity, with_flags) if name in NETWORK_SOURCES else []
         level = [ON_HOST_LEVEL] if name == ON_HOST else []
-        return compiled(folder / name, keys[name], [*every, *level, *taken, "-x", "c++"])
+        return compiled(folder / name, keys[name], [*with_flags, *level, *include_flags, "-x", "c++"])
 
     def build(to: Path) -> None:
         objects = all_of([partial(compile_one, name) for name in sources])
-        run_compiler([*every, "-shared", *link, *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
+        run_compiler([*with_flags, "-shared", *link, *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
     return cached_file(f"cuda-host-{digest([*identity, *link, *keys.values()])}", LIBRARY, build)
 

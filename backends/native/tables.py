@@ -54,6 +54,7 @@ def wires_of(op: ConnectionOp, storage: SequenceStorage) -> Wires:
     if indexed.maximum:
         order = np.lexsort((weight, target))
         return Wires(_begin(target[order], indexed.outputs), source[order].astype(np.uint32).reshape(-1, 1))
+    # An entry whose source is beyond the inputs is a bias.
     real = source < indexed.inputs
     bias = None
     if indexed.biases:
@@ -69,8 +70,8 @@ def wires_of(op: ConnectionOp, storage: SequenceStorage) -> Wires:
 
 def _one_to_one(op: AddOneToOne, storage: SequenceStorage) -> Wires:
     values = np.arange(storage.size(op.source.buffer), dtype=np.uint32)
-    one = op.weight is None or storage.size(op.weight) == 1
-    entries = np.stack([values + op.offset, values * (not one)], axis=1).astype(np.uint32)
+    shared = op.weight is None or storage.size(op.weight) == 1
+    entries = np.stack([values + op.offset, values * (not shared)], axis=1).astype(np.uint32)
     return Wires(_begin(values, len(values)), entries, np.ones(1, np.float32) if op.weight is None else None)
 
 

@@ -15,7 +15,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.data.arrays import read_arrays
 
 ASSUMED = 0.05
-"""Assumed number of spikes per hidden neuron and step; weights after a hidden layer are scaled for this activity."""
+"""Assumed number of spikes per hidden neuron and step; weights that read a hidden layer are scaled for this activity."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from snnc.benchmarks.cuda.entries import CUDA_ENTRIES, FLOAT32, requested
 from snnc.benchmarks.cuda.gpu import H200, Gpu, gpu_here
 from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings
 from snnc.benchmarks.cuda.preparation import PreparedFiles, prepare_workloads, versions_of
-from snnc.benchmarks.cuda.resuming import SAME, is_there, key_of, read_rows, without
+from snnc.benchmarks.cuda.resuming import SAME, key_of, read_rows, was_measured, without
 from snnc.benchmarks.cuda.suite import measure
 from snnc.benchmarks.cuda.ways import ALL, FASTEST, TRIAL, WAYS, identity, load_choice, store_choice
 from snnc.benchmarks.cuda.workloads import stand_in
@@ -153,7 +153,7 @@ class _Suite:
         if isinstance(versions, str):
             self._leave_out(workload, [named(workload, entry) | {"reason": versions}])
             return None
-        if is_there(self.found["rows"], workload, entry, versions, self.settings.ways):
+        if was_measured(self.found["rows"], workload, entry, versions, self.settings.ways):
             self.report(f"{workload.label} {entry.engine} {entry.mode}: measured before")
             return None
         several = len(entry.variants) > 1 and self.settings.ways != ALL

@@ -14,7 +14,7 @@ from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.process import Process
 from snnc.benchmarks.cpu.runner import EngineProcess
-from snnc.benchmarks.cpu.suite import Files, compare, opened
+from snnc.benchmarks.cpu.suite import Files, compare, open_timed_problem
 from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, FastestWay
 from snnc.benchmarks.subprocesses import ProcessError
 
@@ -91,7 +91,7 @@ Task = tuple[BenchLine, str]
 """A line and a variant to start."""
 
 
-def ready(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> None:
+def prepare_lines(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> None:
     """Start, try and check the variants of each line; the fastest one (or all, if requested) whose numbers agree keeps running."""
     while todo := [one for one in lines if not one.runners and one.waiting]:
         again = _start([(one, way) for one in todo for way in one.waiting], files, settings)
@@ -137,7 +137,7 @@ def _first_step(process: Process | ProcessError, files: Files, settings: SuiteSe
     if isinstance(process, ProcessError):
         return process
     try:
-        return opened(process, files, settings.first_step_s)
+        return open_timed_problem(process, files, settings.first_step_s)
     except ProcessError as error:
         process.close()
         return error

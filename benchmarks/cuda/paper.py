@@ -57,9 +57,9 @@ def nets(patterns: str = "*") -> tuple[str, ...]:
     BenchError
         A pattern matches no name.
     """
-    every = [name for suite in SUITES for name in names(suite)]
-    usual = [name for name in every if name.startswith("logged-") or ("-a5" in name and "-a50" not in name)]
-    known = tuple(dict.fromkeys(every if patterns != "*" else usual))
+    all_names = [name for suite in SUITES for name in names(suite)]
+    usual = [name for name in all_names if name.startswith("logged-") or ("-a5" in name and "-a50" not in name)]
+    known = tuple(dict.fromkeys(all_names if patterns != "*" else usual))
     examples = ", ".join(names(s)[0] for s in SUITES)
     return matching(patterns, known, lambda name: (name,), "network of the paper's grid", f"names look like {examples}")
 
@@ -129,23 +129,23 @@ def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
     return {"kind": CHECKED if os.environ.get(CHECK_ON_HOST) else MEASURED} | found
 
 
-def lines(found: Sequence[Row]) -> Iterator[str]:
+def lines(results: Sequence[Row]) -> Iterator[str]:
     """Yield the lines of a table of the rows, the reasons for missing numbers, and notes on the columns."""
     numbers = f"{'IPU ms, predicted':>18} {'IPU ms, log':>12} {'GPU ms, predicted':>18} {'GPU ms, measured':>17}"
     yield f"{'net':20} {'T':>4} {'B':>4} {'IPUs':>5} {'target':8} {numbers}"
-    for row in found:
+    for row in results:
         for one in row["ipu"]:
             sizes = f"{one.get('steps', ''):>4} {one.get('batch', ''):>4} {one['ipus'] or '':>5} {one['target'] or '':8}"
             log = f"{row['log']['ms']:.3g}" if row["log"] else ""
             yield f"{row['net']:20} {sizes} {_ms(one):>18} {log:>12} {_ms(row['gpu_predicted']):>18} {_ms(row['gpu']):>17}"
-    for row in found:
+    for row in results:
         for one in (*row["ipu"], row["gpu"]):
             if one.get("reason") and not str(one["reason"]).startswith("no GPU"):
                 yield f"{row['net']}, {one['kind']}: {one['reason']}"
-    without = next((row["gpu"]["reason"] for row in found if str(row["gpu"].get("reason", "")).startswith("no GPU")), "")
+    without = next((row["gpu"]["reason"] for row in results if str(row["gpu"].get("reason", "")).startswith("no GPU")), "")
     if without:
         yield f"GPU: not measured: {without}"
-    device = next((row["gpu"]["device"] for row in found if row["gpu"].get("device")), "")
+    device = next((row["gpu"]["device"] for row in results if row["gpu"].get("device")), "")
     yield from (line.format(device=f", {device}" if device else "") for line in _NOTES)
 
 

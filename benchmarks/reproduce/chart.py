@@ -88,8 +88,8 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
     apart = min(APART, 0.8 * WIDTH / len(names) / len(series)) if names else 0.0
     lines = []
     for n, label in enumerate(series):
-        own, aside = [p for p in points if p.series == label], apart * (n - (len(series) - 1) / 2)
-        lines.append(_line(label, n, own, horizontal, vertical, names, aside, figure.stacked))
+        of_series, aside = [p for p in points if p.series == label], apart * (n - (len(series) - 1) / 2)
+        lines.append(_line(label, n, of_series, horizontal, vertical, names, aside, figure.stacked))
     longest = CHARACTER * max(map(len, names), default=0)
     slanted = bool(names) and longest > WIDTH / len(names)
     # Slanted labels reach down by sin 20° of their length.

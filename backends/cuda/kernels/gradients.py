@@ -39,17 +39,18 @@ class Gradients:
 
     def add_all(self) -> None:
         """Add the statements of every operation of the backward pass."""
-        described, number = Launches(self.steps), 0
+        launches, number = Launches(self.steps), 0
         for op in self.steps.program.backward:
-            made = self.sequence_calls.gradient(op)
-            planned = described.gradient(op) is not None
-            if made is not None:
+            call_and_layout = self.sequence_calls.gradient(op)
+            has_launch = launches.gradient(op) is not None
+            timer = timed("gradient", number) if has_launch else "timed(OTHER_KERNELS);"
+            number += has_launch
+            if call_and_layout is not None:
+                call, layout = call_and_layout
                 core = self.overlaps.get(getattr(op, "gradient", ""))
                 calls = self.calls if core is None else self.beside.setdefault(core, [])
-                calls += [timed("gradient", number) if planned else "timed(OTHER_KERNELS);", made[0]]
-            number += planned
-            if made is not None:
-                self.layout.append(made[1])
+                calls += [timer, call]
+                self.layout.append(layout)
                 continue
             match op:
                 case ops.ConvolveWeightGradient() | ops.ConvolveBiasGradient():
@@ -62,7 +63,7 @@ class Gradients:
                     self.lines.append(f"column_sums(net.d_{target}.matrix(), {size}, rows, {_slices(gradient)}, warp);")
                 case ops.NeuronAdjoint():
                     self._neurons(op)
-        if described.sums() is not None:
+        if launches.sums() is not None:
             self.sum_timer = timed("gradient", number)
 
     def _convolution(self, op: ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) -> None:

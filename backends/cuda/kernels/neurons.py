@@ -51,10 +51,10 @@ class NeuronStruct:
     """Index and buffer of each spike output."""
 
     @classmethod
-    def of(cls, info: PopulationInfo, way: str, size: int, ports: int, outputs: int) -> NeuronStruct:
-        """Return the struct of a population, ``<id>_<way>``, without statements."""
+    def of(cls, info: PopulationInfo, pass_: str, size: int, ports: int, outputs: int) -> NeuronStruct:
+        """Return the struct ``<id>_<pass_>`` of a population, without statements; `pass_` is ``forward`` or ``back``."""
         comment = f"Population {comment_text(info.label)}: {comment_text(info.model.name)}"
-        return cls(f"{info.id}_{way}", comment, size, max(1, ports), max(1, outputs))
+        return cls(f"{info.id}_{pass_}", comment, size, max(1, ports), max(1, outputs))
 
     @property
     def spikes(self) -> str:
@@ -79,7 +79,7 @@ class NeuronStruct:
         self.given.append(name)
         self.read.append(f"found.{name} = {expression};")
 
-    def sums(self, names: Sequence[str], sums: Sequence[Sum], used: Collection[str]) -> None:
+    def define_sums(self, names: Sequence[str], sums: Sequence[Sum], used: Collection[str]) -> None:
         """Define the sum of each port: its input from outside plus its recurrent input."""
         for port, (name, outside) in enumerate(zip(names, sums, strict=True)):
             if name not in used:
@@ -94,7 +94,7 @@ class NeuronStruct:
                 terms.insert(0, f"given.sum{port}")
             self.step.append(f"const float {name} = {' + '.join(terms)};")
 
-    def parameters(self, program: StepProgram, names: Sequence[str], buffers: Sequence[str], used: Collection[str]) -> None:
+    def declare_parameters(self, program: StepProgram, names: Sequence[str], buffers: Sequence[str], used: Collection[str]) -> None:
         """Declare the parameters that are in `used`."""
         for name, buffer in zip(names, buffers, strict=True):
             if name in used:
@@ -112,8 +112,8 @@ def forward_struct(
     kernel, parts = info.kernel, NeuronStruct.of(info, "forward", size, len(op.currents), len(op.outputs))
     body = live(kernel.forward, [*kernel.states, *kernel.outputs, *kernel.saved])
     used = reads(body, [*kernel.states, *kernel.outputs, *kernel.saved])
-    parts.sums(kernel.inputs, sums, used)
-    parts.parameters(program, kernel.parameters, op.parameters, used)
+    parts.define_sums(kernel.inputs, sums, used)
+    parts.declare_parameters(program, kernel.parameters, op.parameters, used)
     for state, buffer in zip(kernel.states, op.states, strict=True):
         parts.declare(f"held_{state}", f"net.{buffer}.row(-1, b)[n]")
         if buffer in past:
@@ -159,8 +159,8 @@ def backward_struct(
     body = live(kernel.backward, results)
     used = reads(body, results)
     states = dict(zip(kernel.states, op.states, strict=True))
-    parts.sums([f"d_{o}" for o in kernel.outputs], sums, used)
-    parts.parameters(program, kernel.parameters, op.parameters, used)
+    parts.define_sums([f"d_{o}" for o in kernel.outputs], sums, used)
+    parts.declare_parameters(program, kernel.parameters, op.parameters, used)
     for state in kernel.history:
         stored = past.get(states[state], states[state])
         short_state = states[state] in past

@@ -94,7 +94,7 @@ def _is_launch(data: object) -> bool:
     return named and all(isinstance(size, int) and not isinstance(size, bool) and 0 <= size < _MOST for size in sizes)
 
 
-def filled(count: int, unit: int) -> int:
+def rounded_up(count: int, unit: int) -> int:
     """Return `count` rounded up to whole units."""
     return -(-count // unit) * unit
 
@@ -113,10 +113,10 @@ def slice_rows(rows: int, inputs: int, outputs: int) -> int:
     tiles = -(-inputs // TILE) * -(-outputs // columns_of_tile(outputs))
     best, fewest = rows, math.inf
     for slices in range(1, _MAX_SLICES + 1):
-        length = filled(-(-rows // slices), _DEPTH)
+        length = rounded_up(-(-rows // slices), _DEPTH)
         count = -(-rows // length)
         products = -(-tiles * count // _PROCESSORS) * (length // _DEPTH * cycles + 3000)
-        total = products + 8 * count * inputs * outputs / (10 * _PROCESSORS)
+        total = products + 8 * count * inputs * outputs / (10 * _PROCESSORS)  # slices are written and read at 10 bytes per cycle
         if total < fewest:
             best, fewest = length, total
     return best
@@ -133,7 +133,7 @@ class Launches:
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
 
-    def coming(self, op: ops.ConnectionOp | ops.InputGradient | ops.RecordAdjoint, label: str) -> Launch:
+    def contribution(self, op: ops.ConnectionOp | ops.InputGradient | ops.RecordAdjoint, label: str) -> Launch:
         """Return the launch that adds an operation's contribution to the sum that the population `label` receives from outside.
 
         Forward, this is the sum of a current; backward, it is the sum of an output's gradients.
@@ -191,10 +191,10 @@ class Launches:
         outputs = self._steps.program.buffers[forward.weight].shape[0]
         taps, inputs = math.prod(op.windows.kernel), op.windows.channels // op.groups
         if way == "backward":
-            depth, width, positions = outputs // op.groups * taps, filled(inputs, 16), math.prod(op.windows.size)
+            depth, width, positions = outputs // op.groups * taps, rounded_up(inputs, 16), math.prod(op.windows.size)
         else:
-            depth, width, positions = inputs * taps, filled(outputs // op.groups, 32), math.prod(op.windows.output)
-        return Launch("convolution", way, label, row, 0, filled(depth, 16), op.groups * width, positions, parts)
+            depth, width, positions = inputs * taps, rounded_up(outputs // op.groups, 32), math.prod(op.windows.output)
+        return Launch("convolution", way, label, row, 0, rounded_up(depth, 16), op.groups * width, positions, parts)
 
     def _row_bytes(self, buffer: str) -> int:
         size = self._steps.storage.size(buffer)

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from snnc.backends.cuda.kernels.connections import WiredGradient
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
-from snnc.backends.cuda.schedule.launches import TILE, Launch, filled
+from snnc.backends.cuda.schedule.launches import TILE, Launch, rounded_up
 from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sizes import FLOAT
@@ -21,7 +21,8 @@ _FORWARD: Final[dict[tuple[Use, Precision], str]] = {
     ("SPIKES", "float16"): "ROUNDED",
     ("NUMBERS", "float16"): "HALF_WEIGHTS",
 }
-"""Form of the factors of forward products, by use and precision; in other cases, factors are split into 16-bit parts (``SPLIT``)."""
+"""Form of the factors of forward products (``Factors`` in ``whole_products.hpp``), by use and precision; in other cases, factors are split
+into 16-bit parts (``SPLIT``)."""
 _BACKWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "tf32": "SPLIT", "bfloat16": "ROUNDED", "float16": "HALF_WEIGHTS"}
 """Form of the factors of products that return gradients to sources, by precision."""
 
@@ -53,7 +54,7 @@ class PreparedWeight:
         return f"device::Array<std::uint32_t> {self.name};"
 
     @property
-    def given(self) -> str:
+    def argument(self) -> str:
         """C++ argument for products."""
         return f"PreparedWeights{{WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}, {self.name}.data()}}"
 
@@ -65,8 +66,8 @@ class PreparedWeight:
     @property
     def bytes(self) -> int:
         """Bytes that an update of the copy moves: each weight is read, and stored as 16-bit parts."""
-        whole = self.factors == "ROUNDED" or (self.use == "SPIKES" and self.factors == "TF32")
-        parts = 1 if whole else 3 if self.use == "NUMBERS" and self.factors != "HALF_WEIGHTS" else 2
+        is_single = self.factors == "ROUNDED" or (self.use == "SPIKES" and self.factors == "TF32")
+        parts = 1 if is_single else 3 if self.use == "NUMBERS" and self.factors != "HALF_WEIGHTS" else 2
         return self.inputs * self.outputs * (FLOAT + 2 * parts)
 
     @property
@@ -74,14 +75,14 @@ class PreparedWeight:
         """Number of weights that a block splits (``whole_products.cu``), and that it reads before, to find the ranges of its columns."""
         if self.use != "SPIKES":
             return -(-self.inputs * self.outputs // _MAX_BLOCKS), 0
-        items, chunks = 4 * (filled(self.inputs, 2 * LANES) // LANES), filled(self.outputs, TILE) // LANES
+        items, chunks = 4 * (rounded_up(self.inputs, 2 * LANES) // LANES), rounded_up(self.outputs, TILE) // LANES
         shares = max(1, min(-(-items // _WARPS), _MAX_BLOCKS // chunks))
         return -(-items // (_WARPS * shares)) * _WARPS * LANES * 8, LANES * self.inputs * (self.factors != "ROUNDED")
 
     @property
     def preparation(self) -> str:
         """C++ initialiser of the ``Preparation`` that updates the copy."""
-        return f"{{{self.given}, {{net.{self.weight}, {self.inputs}, {self.outputs}}}}}"
+        return f"{{{self.argument}, {{net.{self.weight}, {self.inputs}, {self.outputs}}}}}"
 
 
 def preparation_launch(prepared: Sequence[PreparedWeight]) -> Launch:
@@ -106,7 +107,7 @@ class SequenceCalls:
     segment."""
 
     def forward_call(self, op: ops.ConnectionOp, to: str, *, first: bool) -> str | None:
-        """Return the call that adds the inputs of `op` from outside to the member `to` of ``Net``; None: no such call exists.
+        """Return the call that adds the currents of `op` at all steps to the member `to` of ``Net``; None: no such call exists.
 
         The `first` call that writes `to` stores sums and biases instead of adding.
         """
@@ -202,9 +203,9 @@ class SequenceCalls:
         return f"wired_gradients({ends}, {table}, {'true' if few else 'false'}, {given});", layout
 
     def _prepared(self, weight: str, use: Use, factors: str, inputs: int, outputs: int) -> str:
-        made = PreparedWeight(weight, use, factors, inputs, outputs)
-        self.prepared[made.name] = made
-        return made.given
+        prepared = PreparedWeight(weight, use, factors, inputs, outputs)
+        self.prepared[prepared.name] = prepared
+        return prepared.argument
 
     def _first(self, source: ops.BufferValue) -> str:
         """Return the C++ expression of the row that is read at step 0 of the first sample."""

@@ -11,7 +11,7 @@ Edge = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class SkewedPopulation:
-    """A population in a stretch of the schedule; it runs `skew` time steps after the earliest populations."""
+    """A population in a stretch (the work between two barriers) of the schedule; it runs `skew` steps after the earliest populations."""
 
     name: str
     skew: int
@@ -19,7 +19,7 @@ class SkewedPopulation:
 
 @dataclass(frozen=True)
 class Wavefront:
-    """The schedule of a time step: its stretches (work between two barriers), each followed by a barrier, and the largest skew.
+    """The schedule of a time step: its stretches, each followed by a barrier, and the largest skew.
 
     A sequence of T steps takes T + `skew` rounds of all stretches; the results are the same as without skews.
     """

@@ -22,7 +22,7 @@ NETS: Final = ("warm", "w1", "digits")
 
 
 def timed(net: str) -> dict[str, float]:
-    """Compile a network and run one training step; return the seconds of the import, of both parts, and of both parts together."""
+    """Compile a network and run one training step; return the seconds of the import, the compilation, the step, and both of these."""
     begin = time.perf_counter()
     import numpy as np
 

@@ -64,7 +64,7 @@ def machine_file(base: str, changed: Mapping[str, float]) -> str:
     return "\n".join([f'name = "{base}"', f'extends = "{base}"', *top, *tables, ""])
 
 
-def priced(net: str, strategy: str, group: str, factor: float) -> dict[str, Any]:
+def predicted_row(net: str, strategy: str, group: str, factor: float) -> dict[str, Any]:
     """Map `net` and return a row with its predicted milliseconds, None if it does not fit."""
     base = benchmark(net).target
     with tempfile.TemporaryDirectory() as folder:
@@ -106,15 +106,15 @@ def rank_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
     for net in RANKED:
         times = {case: _times(results, net, *case) for case in [(BASE, 1.0), *((g, f) for g in GROUPS for f in FACTORS)]}
         base = times.pop((BASE, 1.0))
-        times = {case: found for case, found in times.items() if "snnc" in found and len(found) > 1}
-        shared = {name for name in base if all(name in found for found in times.values())}
+        times = {case: ms for case, ms in times.items() if "snnc" in ms and len(ms) > 1}
+        shared = {name for name in base if all(name in ms for ms in times.values())}
         if "snnc" not in shared or len(shared) < 2:
             continue
-        base, *moved = ({name: ms for name, ms in found.items() if name in shared} for found in (base, *times.values()))
-        times = dict(zip(times, moved, strict=True))
-        order, margins = ranks(base), [_margin(found) for found in times.values()]
+        base, *changed = ({name: ms for name, ms in of_case.items() if name in shared} for of_case in (base, *times.values()))
+        times = dict(zip(times, changed, strict=True))
+        order, margins = ranks(base), [_margin(of_case) for of_case in times.values()]
         text = ", ".join(f"{rank} {name}" for name, rank in sorted(order.items(), key=lambda item: (item[1], item[0])))
-        other = [f"{group} x {factor}" for (group, factor), found in times.items() if ranks(found) != order]
+        other = [f"{group} x {factor}" for (group, factor), of_case in times.items() if ranks(of_case) != order]
         yield f"| {net} | {text} | {_margin(base):.2f} | {min(margins):.2f} to {max(margins):.2f} | {', '.join(other) or 'nothing'} |"
 
 
@@ -154,7 +154,7 @@ def main() -> None:
         skipped = (arguments.only and key[0] not in arguments.only) or key[1] not in arguments.strategies
         if arguments.tables or key in results or skipped:
             continue
-        results[key] = row = priced(*key)
+        results[key] = row = predicted_row(*key)
         with arguments.json.open("a") as file:
             file.write(json.dumps(row) + "\n")
     print("\n".join((*rank_table(results), "", *ratio_table(results))))
