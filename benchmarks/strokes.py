@@ -17,8 +17,8 @@ KINDS: Final = 10
 def strokes(samples: int, seed: int, steps: int = 20, points: int = 6, noise: float = 0.001) -> tuple[Array, Array]:
     """Return spikes [samples, T, 2312] and kinds [samples]: a pen moves with jitter from corner to corner of its kind (four corners).
 
-    The pen draws `points` points per step. A pixel fires in the first polarity when the pen passes, and in the second one later, by 7.5 % of
-    the sequence.
+    The pen draws `points` points per step. A pixel fires in the first polarity when the pen passes, and in the second one 7.5 % of the
+    sequence later.
     At every step, each pixel also fires with probability `noise`.
     """
     corners = np.random.default_rng(0).uniform(5, SIDE - 6, (KINDS, 4, 2))

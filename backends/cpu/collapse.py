@@ -105,8 +105,8 @@ def add_collapsed_adjoint(collapse: Collapse, op: ops.BackwardOp, statements: St
     response, adjoint = f"{collapse.step.population}_response[mine]", f"d_{collapse.record.target}"
     match op:
         case ops.DenseWeightGradient():
-            given = f"w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient_of(op.gradient)}, {statements.writes(op)}"
-            statements.start.append(f"{op.connection}.weight_gradient({given}, scratch);")
+            arguments = f"w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient_of(op.gradient)}, {statements.writes(op)}"
+            statements.start.append(f"{op.connection}.weight_gradient({arguments}, scratch);")
         case ops.BiasGradient():
             statements.start += [
                 f"copy_step(w, {adjoint}, 0, d_{collapse.current}, 0);",

@@ -54,8 +54,8 @@ def labels(workload: Workload) -> dict[str, str]:
     found: dict[str, str] = {}
     source = "input"
     for n, layer in enumerate(workload.layers, 1):
-        own = f"{source}_to_hidden{n}" + ("_conv" if isinstance(layer, ConvLayer) else "")
-        found |= {f"hidden{n}.weight": f"{own}.weight", f"hidden{n}.bias": f"{own}.bias"}
+        connection = f"{source}_to_hidden{n}" + ("_conv" if isinstance(layer, ConvLayer) else "")
+        found |= {f"hidden{n}.weight": f"{connection}.weight", f"hidden{n}.bias": f"{connection}.bias"}
         if not isinstance(layer, ConvLayer) and layer.recurrent:
             found[f"hidden{n}.recurrent"] = f"hidden{n}_to_hidden{n}.weight"
         source = f"hidden{n}"

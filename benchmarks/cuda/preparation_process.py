@@ -48,8 +48,8 @@ def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[st
     ProcessError
         The process failed.
     """
-    arguments, given = [what, str(folder), mode], json.dumps(workload.to_data())
-    return run_module("snnc.benchmarks.cuda.preparation_process", arguments, SECONDS, given=given, environment=environment)
+    arguments, stdin = [what, str(folder), mode], json.dumps(workload.to_data())
+    return run_module("snnc.benchmarks.cuda.preparation_process", arguments, SECONDS, stdin=stdin, environment=environment)
 
 
 def read_files(folder: Path, answer: Mapping[str, Any]) -> Files:
@@ -60,9 +60,10 @@ def read_files(folder: Path, answer: Mapping[str, Any]) -> Files:
     return Files(folder, check, first)
 
 
-def _write_expected(path: Path, found: Expected) -> None:
-    arrays = {f"g:{name}": value for name, value in found.gradients.items()} | {f"w:{name}": value for name, value in found.weights.items()}
-    np.savez(path, loss=np.array(found.loss), **arrays)  # type: ignore[arg-type]
+def _write_expected(path: Path, expected: Expected) -> None:
+    arrays = {f"g:{name}": value for name, value in expected.gradients.items()}
+    arrays |= {f"w:{name}": value for name, value in expected.weights.items()}
+    np.savez(path, loss=np.array(expected.loss), **arrays)  # type: ignore[arg-type]
 
 
 def _read_expected(path: Path) -> Expected:

@@ -177,7 +177,7 @@ def _population_codes(results: Results) -> Verdict:
         (max(codes.STEPS), codes.SEEDS),
         (codes.QUICK_STEPS[0], codes.QUICK_SEEDS),
     ):
-        long, short = (results.get(codes.code_row(*given, seeds).key, {}) for given in ((steps, 1), (1, 50)))
+        long, short = (results.get(codes.code_row(*sizes, seeds).key, {}) for sizes in ((steps, 1), (1, 50)))
         if "accuracy" in long and "accuracy" in short:
             before, after = (100 * fmean(row["accuracy"]) for row in (long, short))
             faster = long["update_ms"] / short["update_ms"]

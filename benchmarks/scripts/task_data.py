@@ -74,8 +74,8 @@ def randman(
             waves = a * np.sin(2 * np.pi * (order * x[:, None, :, None] * b + c)) * order**-alpha
             return waves.sum(axis=3).prod(axis=2)
 
-        whole = value(np.concatenate([grid, at]))
-        low, high = whole.min(axis=0), whole.max(axis=0)
-        found.append(((whole - low) / (high - low))[len(grid) :])
+        values = value(np.concatenate([grid, at]))
+        low, high = values.min(axis=0), values.max(axis=0)
+        found.append(((values - low) / (high - low))[len(grid) :])
     shuffled = rng.permutation(samples)
     return latency(np.concatenate(found), steps)[shuffled], labels[shuffled].astype(np.int64)

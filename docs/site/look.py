@@ -67,21 +67,21 @@ def main() -> None:
     parser.add_argument("chromium")
     parser.add_argument("--all", action="store_true", help="check all pages instead of one of each kind")
     parser.add_argument("--pictures", type=Path, help="folder for a screenshot of each page")
-    given = parser.parse_args()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(given.site)))
+    arguments = parser.parse_args()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(arguments.site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     pages, forms = PAGES, FORMS
-    if given.all:
-        pages = tuple(sorted(f"{p.parent.relative_to(given.site)}/".removeprefix("./") for p in given.site.rglob("index.html")))
+    if arguments.all:
+        pages = tuple(sorted(f"{p.parent.relative_to(arguments.site)}/".removeprefix("./") for p in arguments.site.rglob("index.html")))
         forms = ALL_FORMS
     bad = 0
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=given.chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=arguments.chromium, args=["--no-sandbox"])
         for width, scheme in forms:
             page = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()  # type: ignore[arg-type]
             for path in pages:
                 name = f"{path.strip('/').replace('/', '_') or 'front'}-{width}-{scheme}.png"
-                picture = given.pictures / name if given.pictures else None
+                picture = arguments.pictures / name if arguments.pictures else None
                 for fault in faults(page, f"http://127.0.0.1:{server.server_port}/{path}", picture):
                     print(f"/{path} ({width} pixels, {scheme}): {fault}", flush=True)
                     bad += 1

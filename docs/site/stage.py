@@ -67,7 +67,7 @@ def navigation(contents: str) -> tuple[Entry, ...]:
             pages.append(Entry(title[0].upper() + title[1:], address(posixpath.normpath(posixpath.join("docs", target)))))
     return (
         Entry("snnc", "index.md"),
-        *(Entry(title, below=(*own, *(Entry(t, below=tuple(p)) for t, p in parts))) for title, own, parts in sections),
+        *(Entry(title, below=(*pages, *(Entry(t, below=tuple(p)) for t, p in parts))) for title, pages, parts in sections),
         Entry("All pages", "contents.md"),
     )
 
@@ -83,7 +83,7 @@ def sources() -> list[str]:
     return sorted(p.relative_to(ROOT).as_posix() for p in found if ".ipynb_checkpoints" not in p.parts)
 
 
-def rewritten(text: str, source: str) -> tuple[str, set[str]]:
+def rewrite_links(text: str, source: str) -> tuple[str, set[str]]:
     """Return a page's text with links rewritten for the site, and the linked repository files that are not pages."""
     files: set[str] = set()
 
@@ -117,7 +117,7 @@ def write(folder: Path) -> None:
     files: set[str] = set()
     for source in sources():
         text = page_of(ROOT / source) if source.endswith(".ipynb") else (ROOT / source).read_text(encoding="utf-8")
-        text, linked = rewritten(text, source)
+        text, linked = rewrite_links(text, source)
         files |= linked
         place = pages / address(source)
         place.parent.mkdir(parents=True, exist_ok=True)

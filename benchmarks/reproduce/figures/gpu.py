@@ -56,9 +56,9 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
 
 
 def problem_differs(step: MeasuredStep, results: Results) -> str:
-    """Return the difference between the conditions of a measured step (weights, data, activity) and of the prediction, as text.
+    """Return the first difference between the conditions of a measured step (weights, data, activity) and of the prediction; "" if none.
 
-    Without a prediction, they are compared with those of the network's first measurement.
+    Without a prediction, the conditions are compared with those of the network's first measurement.
     """
     result = results.get(matched_row(step.net).key, {})
     if "conditions" in result:

@@ -23,7 +23,7 @@ NETS: Final = ("w1-5", "w1-ff-5", "w2-5", "conv-3", "open-512-5", "open-4096-5",
 """One workload of each network: batch sizes and activities do not change the program, except that W3 is W1 with one sample."""
 
 
-def compiled(net: str, architecture: str) -> list[KernelResources]:
+def kernel_resources(net: str, architecture: str) -> list[KernelResources]:
     """Return the resources of the kernels of a network's program."""
     workload = next(w for w in CUDA_WORKLOADS if w.label == net)
     with tempfile.TemporaryDirectory() as folder:
@@ -41,7 +41,7 @@ def main(architectures: Sequence[str]) -> int:
         for net in NETS:
             begin = time.monotonic()
             try:
-                found = compiled(net, architecture)
+                found = kernel_resources(net, architecture)
             except SnncError as error:
                 print(f"| {net} | {architecture} | does not compile: {error} | | | |", flush=True)
                 failed = True

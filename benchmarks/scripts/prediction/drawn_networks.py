@@ -36,11 +36,11 @@ def drawn(seed: int, nets: int, first: int = 0) -> Iterator[tuple[str, dict[str,
     """
     for number in range(first, nets):
         kind, case_of = ("mixed", mixed_case) if number % 2 == 0 else ("random", random_case)
-        own = SPACING * seed + number
+        case_seed = SPACING * seed + number
         try:
-            yield f"{kind}:{own}", compare(case_of(own))
+            yield f"{kind}:{case_seed}", compare(case_of(case_seed))
         except SnncError as error:
-            print(f"{kind}:{own}: {error.text}", file=sys.stderr)
+            print(f"{kind}:{case_seed}: {error.text}", file=sys.stderr)
 
 
 def outside(found: dict[str, tuple[float, float]]) -> list[str]:

@@ -31,8 +31,8 @@ def main() -> None:
             copies = "merged" if merged else "not merged"
             print(f"\nactivity: {activity}; adjacent copies {copies}; ms predicted at {_list(FRAGMENTS)} cycles per fragment")
             _table(runs, simulated, [p for p in found if p.activity == activity and p.merged_copies == merged])
-    _where(runs[0], simulated[runs[0].name])
-    _where(runs[-1], simulated[runs[-1].name])
+    _print_categories(runs[0], simulated[runs[0].name])
+    _print_categories(runs[-1], simulated[runs[-1].name])
     if arguments.json:
         arguments.json.write_text(json.dumps({"rows": [vars(p) for p in found]}, indent=1))
 
@@ -59,7 +59,7 @@ def _table(runs: tuple[LoggedRun, ...], nets: dict[str, PublishedNet], found: li
         )
 
 
-def _where(run: LoggedRun, net: PublishedNet) -> None:
+def _print_categories(run: LoggedRun, net: PublishedNet) -> None:
     """Print the cycles of a time step by category."""
     prediction = predict(net, "bow", merged=True)
     print(f"\n{run.name}, cycles per time step (predicted, simulated activity, copies merged):")

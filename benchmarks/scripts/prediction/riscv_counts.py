@@ -260,7 +260,7 @@ def find_loop(match: Match, source: str, code: Mapping[str, list[Instruction]]) 
         raise ValueError(f"no line of the codelets has the text {match.text!r}")
     functions = [name for name in code if re.search(match.function, name.split("(")[0] if name.startswith("probe") else name)]
     fits = [loop for name in functions for loop in loops(name, code[name]) if loop.lines & lines and loop.countable]
-    return min(fits, key=lambda loop: sum(map(len, loop.own.values())), default=None)
+    return min(fits, key=lambda loop: sum(map(len, loop.blocks.values())), default=None)
 
 
 def weigher(paired: Paired) -> dict[str, float]:

@@ -62,7 +62,7 @@ class CodeLoop:
 
     function: str
     """The function that contains it, as the disassembler writes its name."""
-    own: Mapping[int, tuple[Instruction, ...]]
+    blocks: Mapping[int, tuple[Instruction, ...]]
     """Instructions that are in no inner loop, by the first address of their block."""
     edges: tuple[tuple[int, int], ...]
     """Edges between blocks of the loop; an inner loop is one block, without instructions, at the address where it begins."""
@@ -75,13 +75,13 @@ class CodeLoop:
 
     @property
     def lines(self) -> frozenset[int]:
-        """Source lines of its own instructions."""
-        return frozenset(i.line for block in self.own.values() for i in block)
+        """Source lines of :attr:`blocks`."""
+        return frozenset(i.line for block in self.blocks.values() for i in block)
 
     @property
     def calls(self) -> int:
-        """Number of calls among its own instructions."""
-        return sum(i.calls for block in self.own.values() for i in block)
+        """Number of calls in :attr:`blocks`."""
+        return sum(i.calls for block in self.blocks.values() for i in block)
 
     @property
     def countable(self) -> bool:
@@ -90,7 +90,7 @@ class CodeLoop:
 
     def trip(self, weigh: Callable[[Instruction], float] = lambda _: 1.0) -> tuple[float, float]:
         """Return the smallest and the largest weight of a path through a trip."""
-        weights = {block: sum(map(weigh, code)) for block, code in self.own.items()}
+        weights = {block: sum(map(weigh, code)) for block, code in self.blocks.items()}
         graph = nx.DiGraph(self.edges)
         graph.add_node(self.head)
         least, most = {self.head: weights[self.head]}, {self.head: weights[self.head]}
@@ -186,10 +186,10 @@ def _loop(
     latches: Iterable[int],
     bodies: Mapping[int, set[int]],
 ) -> CodeLoop:
-    inner = {h: found for h, found in bodies.items() if h != head and h in body and found < set(body)}
-    outermost = {h: found for h, found in inner.items() if not any(h in other and h != o for o, other in inner.items())}
-    place = {block: next((h for h, found in outermost.items() if block in found), block) for block in body}
-    own = {p: () if p in outermost else blocks[p] for p in sorted(set(place.values()))}
+    inner = {h: inside for h, inside in bodies.items() if h != head and h in body and inside < set(body)}
+    outermost = {h: inside for h, inside in inner.items() if not any(h in other and h != o for o, other in inner.items())}
+    place = {block: next((h for h, inside in outermost.items() if block in inside), block) for block in body}
+    own_blocks = {p: () if p in outermost else blocks[p] for p in sorted(set(place.values()))}
     edges = {(place[a], place[b]) for a, b in graph.edges if a in body and b in body and b != head and place[a] != place[b]}
     ends = tuple(sorted({place[latch] for latch in latches}))
-    return CodeLoop(function, own, tuple(sorted(edges)), head, ends, not inner)
+    return CodeLoop(function, own_blocks, tuple(sorted(edges)), head, ends, not inner)

@@ -161,7 +161,7 @@ def size_table(machine: str, inputs: int, hidden: int) -> str:
     return "\n".join(lines)
 
 
-def drawn(found: Mapping[int, Mapping[str, np.ndarray]]) -> str:
+def draw_curves(found: Mapping[int, Mapping[str, np.ndarray]]) -> str:
     """Draw the losses over epochs as SVG, with a panel for each number of steps: means over seeds, on a logarithmic scale."""
     left, top, wide, high, between = 52, 26, 300, 220, 60
     values = [ways[name][:, :, 0].mean(axis=0) for ways in found.values() for name in ways]
@@ -187,7 +187,7 @@ def drawn(found: Mapping[int, Mapping[str, np.ndarray]]) -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
-def replaced(page: str, name: str, table: str) -> str:
+def with_table(page: str, name: str, table: str) -> str:
     """Return the page with a new table between the markers."""
     begin = BEGIN.format(name)
     before, _, rest = page.partition(begin)
@@ -210,14 +210,14 @@ def main() -> None:
         found = {steps: curves(steps, chosen.epochs, chosen.seeds, data) for steps in (1, 4)}
         tables["curves"] = curve_table(found)
         if chosen.plot is not None:
-            chosen.plot.write_text(drawn(found), encoding="utf-8")
+            chosen.plot.write_text(draw_curves(found), encoding="utf-8")
         print(tables["curves"], flush=True)
     tables["sizes"] = size_table(chosen.machine, chosen.inputs, chosen.hidden)
     print(tables["sizes"], flush=True)
     if chosen.page is not None:
         page = chosen.page.read_text(encoding="utf-8")
         for name, table in tables.items():
-            page = replaced(page, name, table)
+            page = with_table(page, name, table)
         chosen.page.write_text(page, encoding="utf-8")
 
 

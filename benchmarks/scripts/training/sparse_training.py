@@ -1,9 +1,10 @@
 """Train with few spikes and a moving second threshold: ``python benchmarks/scripts/training/sparse_training.py --data strokes``.
 
-The script follows Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold
-that begins 99 below the threshold and moves half of the remaining way to 0.1 below it with each update. For comparison it also trains
-without a capacity, and in two settings with a second threshold of 0.1 below the threshold from the first update. With a capacity, a
-regulariser penalises rates of hidden neurons above it. The data are those of ``sparse_data.py``. The networks are trained on the CPU.
+The script follows arXiv 2311.04386: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold that
+begins 99 below the threshold and moves half of the remaining way to 0.1 below it with each update. For comparison it also trains without a
+capacity, and in two settings with a second threshold of 0.1 below the threshold from the first update. With a capacity, a regulariser
+penalises rates of hidden neurons above it. The data are generated from a seed: pen strokes in the pixel format of N-MNIST, or words in the
+file format of SHD. The networks are trained on the CPU.
 
 The script prints a Markdown table of the test accuracy after each epoch, mean and range over seeds. With ``--results`` each run is stored
 as a line of JSON with its setting. Stored runs are not repeated, so several processes can share the work (``--only``). ``--recipe words``
@@ -20,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sparse_data import KINDS, SECONDS, WORDS, strokes, write_words
 
 import snnc
+from snnc.benchmarks.strokes import KINDS, strokes
+from snnc.benchmarks.words import SECONDS, WORDS, write_words
 from snnc.initialising.incoming import incoming_weights, scale_weights
 
 STEPS, BATCH, TEST = 50, 48, 480

@@ -63,9 +63,9 @@ def _accuracy_points(results: Results) -> tuple[Point, ...]:
         runs = sparse_runs(data)
         for training, share in SHARES.items():
             if training in runs:
-                own = runs[training]
-                note = f"{own.spread[-1]}; {own.dropped:.3g} dropped spikes per sample and step; {own.origin}"
-                found.append(Point(f"{label} (measured)", "measured", share, own.mean[-1], note, {"data": data, "training": training}))
+                run = runs[training]
+                note = f"{run.spread[-1]}; {run.dropped:.3g} dropped spikes per sample and step; {run.origin}"
+                found.append(Point(f"{label} (measured)", "measured", share, run.mean[-1], note, {"data": data, "training": training}))
     return tuple(found)
 
 
