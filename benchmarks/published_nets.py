@@ -94,10 +94,10 @@ class ScaledUniform:
     def draw(self, shape: Shape, fans: Fans, rng: np.random.Generator) -> Array:
         """Return an array of `shape`."""
         limit = np.float32(weight_limit(self.multiplier, fans.fan_in) * GAIN)
-        found: Array = rng.random(shape, np.float32)
-        found *= 2 * limit
-        found -= limit
-        return found
+        weights: Array = rng.random(shape, np.float32)
+        weights *= 2 * limit
+        weights -= limit
+        return weights
 
 
 def weight_limit(multiplier: float, inputs: float) -> float:

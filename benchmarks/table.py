@@ -67,7 +67,7 @@ def compile_lines(rows: Sequence[Row]) -> Iterator[str]:
             f"{row['net']:16} {row['target']:8} {sizes} {row['compile_s']:7.2f} s {row['emit_s']:8.2f} s {cpu_seconds(row):7.2f} s "
             f"{row['peak_rss_mb']:7,.0f} {1e6 * row['compile_s'] / row['weights']:13.3f}"
         )
-    found = ((name, growth(rows, key)) for name, key in (("weights", "weights"), ("tiles", "tiles_used")))
-    powers = [f"{name}^{power:.2f}" for name, power in found if power is not None]
+    exponents = ((name, growth(rows, key)) for name, key in (("weights", "weights"), ("tiles", "tiles_used")))
+    powers = [f"{name}^{power:.2f}" for name, power in exponents if power is not None]
     if powers:
         yield f"CPU seconds grow as {', '.join(powers)} (1 is linear)"

@@ -276,7 +276,7 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
 
 
 def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list[RowBuffer]:
-    program, found = storage.program, []
+    program, buffers = storage.program, []
     filled, adjoint_slots = stages.filled(program), _adjoint_slots(storage, stages, trains)
     adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else set()
     past, block, every = Slots(1, ("segment",)), Slots(0, ("block",)), Slots(0, ("steps",))
@@ -286,30 +286,30 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
         kernel = next(p.kernel for p in program.populations if p.id == op.population)
         for n in op.currents:
             rows = block if n in filled else ONE
-            found.append(RowBuffer(n, storage.size(n), rows, rows))
+            buffers.append(RowBuffer(n, storage.size(n), rows, rows))
         for state, n in zip(kernel.states, op.states, strict=True):
             in_history = trains and state in kernel.history and op.population in adjoints
             rounded = state in storage.rounded[op.population]
-            found.append(RowBuffer(n, storage.size(n), past if in_history and not rounded else ONE, ONE))
-            found += [RowBuffer(f"{n}_history", storage.size(n), past, ONE, 2)] if rounded else []
+            buffers.append(RowBuffer(n, storage.size(n), past if in_history and not rounded else ONE, ONE))
+            buffers += [RowBuffer(f"{n}_history", storage.size(n), past, ONE, 2)] if rounded else []
         for n in op.outputs:
             stored = storage.stored(n)
-            found.append(RowBuffer(f"{n}.rows", storage.size(n), stored.slots(trains), stored.slots(False)))
+            buffers.append(RowBuffer(f"{n}.rows", storage.size(n), stored.slots(trains), stored.slots(False)))
         near = [n for n in op.outputs if trains and n in storage.outputs_with_support]
-        found += [RowBuffer(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in near]
+        buffers += [RowBuffer(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in near]
         for name, n in zip(kernel.saved, op.saved, strict=True):
             width = 2 if name in storage.rounded[op.population] else 4
-            found.append(RowBuffer(n, storage.size(n), Slots(0, ("segment",)) if trains else ONE, ONE, width))
+            buffers.append(RowBuffer(n, storage.size(n), Slots(0, ("segment",)) if trains else ONE, ONE, width))
         if op.population in adjoints:
-            found += [RowBuffer(f"d_{n}", storage.size(n), block, None) for n in op.currents if n not in filled]
-            found += [RowBuffer(f"d_{n}", storage.size(n), ONE, None) for n in op.states]
-            found += [RowBuffer(f"d_{n}", storage.size(n), adjoint_slots[n], None) for n in op.outputs]
+            buffers += [RowBuffer(f"d_{n}", storage.size(n), block, None) for n in op.currents if n not in filled]
+            buffers += [RowBuffer(f"d_{n}", storage.size(n), ONE, None) for n in op.states]
+            buffers += [RowBuffer(f"d_{n}", storage.size(n), adjoint_slots[n], None) for n in op.outputs]
     for o in program.outputs:
-        found.append(RowBuffer(o.record, storage.size(o.record), every, every))
+        buffers.append(RowBuffer(o.record, storage.size(o.record), every, every))
         if trains and o.id == program.loss_output:
             varies = program.loss is not None and adjoint_varies(program.loss)
-            found.append(RowBuffer(f"d_{o.record}", storage.size(o.record), every if varies else ONE, ONE))
-    return found
+            buffers.append(RowBuffer(f"d_{o.record}", storage.size(o.record), every if varies else ONE, ONE))
+    return buffers
 
 
 def adjoint_varies(loss: Loss) -> bool:

@@ -104,9 +104,9 @@ def nvcc() -> list[str]:
     NvccMissingError
         This machine has no CUDA compiler.
     """
-    found = cuda_compiler()
-    if found is not None:
-        return found
+    command = cuda_compiler()
+    if command is not None:
+        return command
     chosen = os.environ.get("CUDACXX")
     places = repr(chosen) if chosen else f"nvcc on the PATH and in /usr/local/cuda, and in the package {NVCC_WHEEL}"
     raise NvccMissingError(
@@ -220,15 +220,15 @@ def resources(library: Path) -> list[KernelResources]:
 
 def read_resources(report: str) -> list[KernelResources]:
     """Parse the output of ``ptxas -v``; names stay mangled."""
-    found = []
+    kernels = []
     for part in report.split("Compiling entry function ")[1:]:
         name = re.match(r"'([^']+)'", part)
         memory = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
         registers = re.search(r"Used (\d+) registers", part)
         if name and memory and registers:
             stack, stores, loads = map(int, memory.groups())
-            found.append(KernelResources(name.group(1), int(registers.group(1)), stores, loads, stack))
-    return found
+            kernels.append(KernelResources(name.group(1), int(registers.group(1)), stores, loads, stack))
+    return kernels
 
 
 def _run(command: Sequence[str], what: str) -> str:

@@ -217,8 +217,8 @@ def _preparations(steps: Steps, plan: LaunchPlan) -> list[Launch]:
     # If the weights of all cores fit on chip, cores read the weights themselves, and no kernel reads the copies.
     on_chip = bool(plan.spare_copies) and all(core.size <= MAX_NEURONS for core in plan.cores)
     copied = 0 if on_chip else 2 * sum(copy.bytes for copy in steps.connections.copies.values())
-    found = [Launch("prepare", "once", "copies", fixed_bytes=copied)] if copied else []
-    return [*found, preparation_launch(plan.prepared)] if plan.prepared else found
+    copies = [Launch("prepare", "once", "copies", fixed_bytes=copied)] if copied else []
+    return [*copies, preparation_launch(plan.prepared)] if plan.prepared else copies
 
 
 def _kernel_numbers(launches: Sequence[Launch]) -> dict[str, int]:
@@ -247,18 +247,18 @@ class Buffers:
 
         In the expressions of slots, ``kept`` is the length of a segment, and ``steps`` is the length of the whole sequence.
         """
-        program, found = self.program, []
+        program, groups = self.program, []
         for i in program.inputs:
-            found.append((f"Input {comment_text(i.label)}.", [self._source(f"{i.id}_in", ""), *self._sent(f"{i.id}_in")]))
+            groups.append((f"Input {comment_text(i.label)}.", [self._source(f"{i.id}_in", ""), *self._sent(f"{i.id}_in")]))
         for op in program.forward:
             if isinstance(op, NeuronStep):
-                found.append(self._population(op))
+                groups.append(self._population(op))
         for o in program.outputs:
             rows = [self._numbers(o.record, "steps")]
             if self.trains and o.id == program.loss_output:
                 rows.append(self._numbers(f"d_{o.record}", "training ? adjoint_slots(steps) : 1"))
-            found.append((f"Output {comment_text(o.label)}.", rows))
-        return found
+            groups.append((f"Output {comment_text(o.label)}.", rows))
+        return groups
 
     @property
     def rows(self) -> list[SequenceBuffer]:
@@ -337,14 +337,14 @@ class Buffers:
 
     def members(self) -> list[Group]:
         """Return the members of the session."""
-        found = []
+        groups = []
         for comment, rows in self.groups:
             lines = []
             for row in rows:
                 full = "true" if _of_full_sequence(row.slots) else "false"
                 lines.append(f"Held {row.name}{{{row.size}, {row.past}, Form::{row.form.upper()}, {full}}};")
-            found.append(_group(comment, lines))
-        return found
+            groups.append(_group(comment, lines))
+        return groups
 
     def layout(self, record: str | None) -> list[str]:
         """Return the statements that set the sizes of buffers; the sizes of inputs depend on the arrays that are set."""
@@ -359,8 +359,8 @@ class Buffers:
 
     def bytes_per_step(self) -> int:
         """Return the bytes per step and sample; buffers whose size does not depend on the number of steps are not counted."""
-        kept = [row.bytes for row in self.rows if not row.slots or "steps" in row.slots or "kept" in row.slots]
-        return sum(kept) + 4 * self.plan.scratch.training + self._staged
+        row_bytes = [row.bytes for row in self.rows if not row.slots or "steps" in row.slots or "kept" in row.slots]
+        return sum(row_bytes) + 4 * self.plan.scratch.training + self._staged
 
     def needs(self, fixed: int) -> Needs:
         """Return the memory needs of a session, including `fixed` bytes; spikes take one bit per neuron, whatever the activity."""
@@ -393,11 +393,11 @@ def _group(comment: str, lines: list[str]) -> Group:
 
 def _parameters(program: StepProgram) -> list[str]:
     inputs = {op.weight: program.buffers[op.weight].shape[1] for op in program.forward if isinstance(op, DenseProduct)}
-    found = []
+    members = []
     for p in program.parameters.values():
         turned = f", {inputs[p.name]}" if p.name in inputs else ""
-        found.append(f'Parameter {p.name}{{"{p.name}", {max(1, p.value.size)}{turned}}}; // {comment_text(p.label)}')
-    return found
+        members.append(f'Parameter {p.name}{{"{p.name}", {max(1, p.value.size)}{turned}}}; // {comment_text(p.label)}')
+    return members
 
 
 def _pointers(steps: Steps, learned: list[str]) -> list[str]:

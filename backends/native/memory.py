@@ -115,8 +115,8 @@ class ObservedActivity:
     def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> ObservedActivity:
         """Return this activity merged with that of another sequence; its `shares` lack the inputs that were stored as dense rows."""
         dense = {one.name for one in needs.lists if one.row and one.name not in shares}
-        found = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
-        return ObservedActivity({**self.shares, **found}, {*self.dense, *dense} if shares else self.dense)
+        largest = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
+        return ObservedActivity({**self.shares, **largest}, {*self.dense, *dense} if shares else self.dense)
 
 
 UNOBSERVED: Final = ObservedActivity()
@@ -256,10 +256,10 @@ def segment_for(
     if fitting:
         return max(fitting)
     best = min(needed, key=lambda segment: needed[segment])
-    seen = "with the observed activity" if activity.shares else "before any activity was observed"
+    basis = "with the observed activity" if activity.shares else "before any activity was observed"
     fewer = " fewer threads (each has its own gradients)," if min(threads, batch) > 1 else ""
     raise MemoryNeededError(
         f"{description['name']!r} with {steps} steps and a batch of {batch} is allowed {most / 2**20:.1f} MiB; with checkpoints every "
-        f"{best} steps it needs {needed[best] / 2**20:.1f} MiB (predicted, {seen}). "
+        f"{best} steps it needs {needed[best] / 2**20:.1f} MiB (predicted, {basis}). "
         f"Allow this much, use{fewer} a smaller batch or fewer steps, or divide the batch with accumulate=."
     )

@@ -32,12 +32,12 @@ class Wires:
 
     def tables(self) -> list[Table]:
         """Return the tables in the order in which the program reads them."""
-        found = [self.begin.reshape(-1, 1), self.entries]
+        tables = [self.begin.reshape(-1, 1), self.entries]
         if self.constants is not None:
-            found.append(self.constants.astype("<f4").view("<u4").reshape(-1, 1))
+            tables.append(self.constants.astype("<f4").view("<u4").reshape(-1, 1))
         if self.bias is not None:
-            found.append(self.bias.reshape(-1, 1))
-        return found
+            tables.append(self.bias.reshape(-1, 1))
+        return tables
 
 
 def wires_of(op: ConnectionOp, storage: SequenceStorage) -> Wires:

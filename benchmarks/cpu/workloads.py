@@ -71,14 +71,14 @@ class Workload:
 
     def shapes(self) -> list[tuple[int, ...]]:
         """Return the shape of the input, and of the output of each hidden layer."""
-        found = [self.shape]
+        shapes = [self.shape]
         for layer in self.layers:
             if isinstance(layer, DenseLayer):
-                found.append((layer.neurons,))
+                shapes.append((layer.neurons,))
             else:
-                size = tuple((n - layer.kernel + 1) // layer.pool for n in found[-1][1:])
-                found.append((layer.channels, *size))
-        return found
+                size = tuple((n - layer.kernel + 1) // layer.pool for n in shapes[-1][1:])
+                shapes.append((layer.channels, *size))
+        return shapes
 
     @property
     def outputs(self) -> int:

@@ -102,20 +102,20 @@ def parameters(workload: Workload) -> int:
 
 def products(workload: Workload, activity: float) -> list[Product]:
     """Return the products of the layers in a step, in order."""
-    found, read_activity, learns = [], workload.density, False
+    products, read_activity, learns = [], workload.density, False
     for layer, shape in zip(workload.layers, workload.shapes(), strict=False):
         size = math.prod(shape)
         if isinstance(layer, ConvLayer):
             windows = math.prod(n - layer.kernel + 1 for n in shape[1:])
-            found.append(Product(size, round(layer.channels * windows * shape[0] * layer.kernel**2 / size), read_activity, learns))
+            products.append(Product(size, round(layer.channels * windows * shape[0] * layer.kernel**2 / size), read_activity, learns))
         else:
-            found.append(Product(size, layer.neurons, read_activity, learns))
+            products.append(Product(size, layer.neurons, read_activity, learns))
             if layer.recurrent:
-                found.append(Product(layer.neurons, layer.neurons, activity, True))
+                products.append(Product(layer.neurons, layer.neurons, activity, True))
         read_activity, learns = activity, True
     if workload.classes:
-        found.append(Product(math.prod(workload.shapes()[-1]), workload.classes, activity, True))
-    return found
+        products.append(Product(math.prod(workload.shapes()[-1]), workload.classes, activity, True))
+    return products
 
 
 def table(chosen: Sequence[Workload], gpu: Gpu) -> list[str]:

@@ -109,11 +109,11 @@ def _start(tasks: Sequence[Task], files: Files, settings: SuiteSettings) -> list
     """Start variants in parallel, or one after another if their compilers time kernels; return the variants that lacked memory."""
     again: list[Task] = []
 
-    def record(task: Task, found: EngineProcess | ProcessError) -> None:
-        if isinstance(found, ProcessError) and any(words in str(found).lower() for words in _NO_ROOM):
+    def record(task: Task, result: EngineProcess | ProcessError) -> None:
+        if isinstance(result, ProcessError) and any(words in str(result).lower() for words in _NO_ROOM):
             again.append(task)
         else:
-            _record(task, found)
+            _record(task, result)
 
     with ThreadPoolExecutor(processors()) as pool:
         begun = list(zip(tasks, pool.map(lambda task: _begin(task, settings), tasks), strict=True))
@@ -143,12 +143,12 @@ def _first_step(process: Process | ProcessError, files: Files, settings: SuiteSe
         return error
 
 
-def _record(task: Task, found: EngineProcess | ProcessError) -> None:
+def _record(task: Task, result: EngineProcess | ProcessError) -> None:
     line, way = task
-    if isinstance(found, EngineProcess):
-        line.runners[way] = found
+    if isinstance(result, EngineProcess):
+        line.runners[way] = result
     else:
-        line.left_out[way] = str(found)
+        line.left_out[way] = str(result)
 
 
 def _choose(lines: Sequence[BenchLine], ways: str) -> None:

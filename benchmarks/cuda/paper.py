@@ -88,12 +88,12 @@ def reason_without_gpu() -> str:
 
 def predicted(name: str, target: str | None, seconds: float = SECONDS) -> dict[str, Any]:
     """Return snnc's predicted step on IPUs with the activity of the measured problem, or the reason why it has none."""
-    found = in_process("snnc.benchmarks.matched", [name, *([target] if target else [])], seconds)
-    shared = {"kind": PREDICTED, "target": found.get("target") or target, "ipus": found.get("ipus")}
-    shared |= {"conditions": found["conditions"]} if "conditions" in found else {}
-    if not found.get("fits"):
-        return shared | {"ms": None, "reason": found.get("error") or found.get("reason", "does not fit")}
-    return shared | {"ms": found["step_ms"], "steps": found["steps"], "batch": found["batch"]}
+    row = in_process("snnc.benchmarks.matched", [name, *([target] if target else [])], seconds)
+    shared = {"kind": PREDICTED, "target": row.get("target") or target, "ipus": row.get("ipus")}
+    shared |= {"conditions": row["conditions"]} if "conditions" in row else {}
+    if not row.get("fits"):
+        return shared | {"ms": None, "reason": row.get("error") or row.get("reason", "does not fit")}
+    return shared | {"ms": row["step_ms"], "steps": row["steps"], "batch": row["batch"]}
 
 
 def in_process(module: str, arguments: Sequence[str], seconds: float) -> dict[str, Any]:
@@ -117,16 +117,16 @@ def comparable(gpu: Mapping[str, Any], ipu: Sequence[Mapping[str, Any]]) -> dict
 def gpu_predicted(name: str) -> dict[str, Any]:
     """Return the predicted step of snnc's CUDA program; it needs no GPU."""
     case = benchmark(name)
-    found = predicted_step(case.program(), case.steps, case.batch)
-    return {"kind": PREDICTED, "target": found["card"], "ms": found["ms"], "steps": case.steps, "batch": case.batch}
+    step = predicted_step(case.program(), case.steps, case.batch)
+    return {"kind": PREDICTED, "target": step["card"], "ms": step["ms"], "steps": case.steps, "batch": case.batch}
 
 
 def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
     """Return snnc's measured step on the first device; if the CPU replaces the GPU, only whether its numbers are correct."""
-    found = in_process("snnc.benchmarks.cuda.paper_step", [name], seconds)
-    if "reason" in found:
-        return {"kind": NOT_MEASURED} | found
-    return {"kind": CHECKED if os.environ.get(CHECK_ON_HOST) else MEASURED} | found
+    result = in_process("snnc.benchmarks.cuda.paper_step", [name], seconds)
+    if "reason" in result:
+        return {"kind": NOT_MEASURED} | result
+    return {"kind": CHECKED if os.environ.get(CHECK_ON_HOST) else MEASURED} | result
 
 
 def lines(results: Sequence[Row]) -> Iterator[str]:

@@ -63,11 +63,11 @@ def step_of(case: Benchmark) -> dict[str, Any]:
         wrong = [difference(case, program, engine, seed) for seed in range(SEEDS) if seed == 0 or kind == "cuda"]
         if all(wrong):
             raise ArithmeticError(f"its numbers differ: {wrong[0]}")
-        found = {"checked": f"{CHECKED[0]} steps of {CHECKED[1]} samples equal the reference"}
+        result = {"checked": f"{CHECKED[0]} steps of {CHECKED[1]} samples equal the reference"}
         if kind == "cuda":
-            found |= {"device": gpu.name} | timed(case, program, engine)
+            result |= {"device": gpu.name} | timed(case, program, engine)
         engine.close()
-    return found
+    return result
 
 
 def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: int) -> str:

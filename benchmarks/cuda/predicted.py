@@ -40,7 +40,7 @@ def predicted_step(program: StepProgram, steps: int, batch: int) -> dict[str, An
 
 def lines() -> list[str]:
     """Return the table in Markdown."""
-    found = [
+    table = [
         "| workload | predicted, ms | fastest other framework, measured, ms | measured / predicted | target |",
         "|---|---|---|---|---|",
     ]
@@ -48,8 +48,8 @@ def lines() -> list[str]:
     for other in FASTEST_OTHERS:
         workload = workloads[other.workload]
         ms = predicted_step(program_of(workload), workload.steps, workload.batch)["ms"]
-        found.append(f"| {other.workload} | {ms:.3g} | {other.milliseconds:.3g} | {other.milliseconds / ms:.2g} | {other.speedup:g} |")
-    return found
+        table.append(f"| {other.workload} | {ms:.3g} | {other.milliseconds:.3g} | {other.milliseconds / ms:.2g} | {other.speedup:g} |")
+    return table
 
 
 if __name__ == "__main__":

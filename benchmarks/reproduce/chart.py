@@ -122,7 +122,7 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
 
 def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis, names: Sequence[str]) -> tuple[Bar, ...]:
     """Stack the numbers of each name on the axis, with the first series at the bottom."""
-    width, found = min(90.0, 0.6 * WIDTH / len(names)) if names else 0.0, []
+    width, bars = min(90.0, 0.6 * WIDTH / len(names)) if names else 0.0, []
     for name in names:
         below = 0.0
         for p in sorted((p for p in points if p.x == name and p.y), key=lambda p: series.index(p.series)):
@@ -130,9 +130,9 @@ def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis
             top, bottom = up.place(below + p.y), up.place(below)
             left = across.place(float(names.index(name))) - width / 2
             fill = bar_colour(series.index(p.series))
-            found.append(Bar(round(left, 1), round(top, 1), round(width, 1), round(bottom - top, 1), fill, f"{p.series}, {_text(p)}"))
+            bars.append(Bar(round(left, 1), round(top, 1), round(width, 1), round(bottom - top, 1), fill, f"{p.series}, {_text(p)}"))
             below += p.y
-    return tuple(found)
+    return tuple(bars)
 
 
 def bar_colour(number: int) -> str:

@@ -106,6 +106,6 @@ def predict_neuron_model(model: str, batch: int, target: str = "gc200", precisio
         except SnncError as error:
             refused = error.text
             continue
-        found = {name: data[name] for name in ("target", "samples_per_s", "step_ms", "peak_tile_bytes", "steps")}
-        return named | found | ({} if half is None else {"half": half})
+        numbers = {name: data[name] for name in ("target", "samples_per_s", "step_ms", "peak_tile_bytes", "steps")}
+        return named | numbers | ({} if half is None else {"half": half})
     return named | {"error": refused}

@@ -64,7 +64,7 @@ def randman(
     """
     rng = np.random.default_rng(seed)
     order = np.arange(1, 101)
-    found, labels = [], np.repeat(np.arange(classes), -(-samples // classes))[:samples]
+    values_of_classes, labels = [], np.repeat(np.arange(classes), -(-samples // classes))[:samples]
     for label in range(classes):
         at = rng.random((int((labels == label).sum()), dimensions))
         grid = rng.random((1000, dimensions))
@@ -76,6 +76,6 @@ def randman(
 
         values = value(np.concatenate([grid, at]))
         low, high = values.min(axis=0), values.max(axis=0)
-        found.append(((values - low) / (high - low))[len(grid) :])
+        values_of_classes.append(((values - low) / (high - low))[len(grid) :])
     shuffled = rng.permutation(samples)
-    return latency(np.concatenate(found), steps)[shuffled], labels[shuffled].astype(np.int64)
+    return latency(np.concatenate(values_of_classes), steps)[shuffled], labels[shuffled].astype(np.int64)

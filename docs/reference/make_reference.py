@@ -98,13 +98,13 @@ def error_classes() -> list[type[SnncError]]:
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
             if not module.name.startswith(PEERS):
                 import_unless_torch_is_missing(module.name)
-    found: list[type[SnncError]] = []
+    classes: list[type[SnncError]] = []
     waiting: list[type[SnncError]] = [SnncError]
     while waiting:
         kind = waiting.pop()
-        found.append(kind)
+        classes.append(kind)
         waiting += kind.__subclasses__()
-    return sorted({kind for kind in found if kind.__module__.startswith("snnc.")}, key=lambda kind: kind.code)
+    return sorted({kind for kind in classes if kind.__module__.startswith("snnc.")}, key=lambda kind: kind.code)
 
 
 def import_unless_torch_is_missing(name: str) -> None:
@@ -195,11 +195,11 @@ def _training_row(
     graph: object, shown: str, loss: str, optimizer: str, reasons: dict[str, str], precision: str = "precision=float32"
 ) -> str:
     """Return the row `shown` of a table, and add the messages of targets that refuse the setting to `reasons`."""
-    found = [refusal(backend, graph, loss, optimizer, 5, precision) for backend in BACKENDS]
-    for error in found:
+    refusals = [refusal(backend, graph, loss, optimizer, 5, precision) for backend in BACKENDS]
+    for error in refusals:
         if error is not None:
             reasons[error.text] = error.code
-    return f"| `{shown}` | {' | '.join('yes' if error is None else f'[{error.code}](errors.md)' for error in found)} |"
+    return f"| `{shown}` | {' | '.join('yes' if error is None else f'[{error.code}](errors.md)' for error in refusals)} |"
 
 
 def main() -> None:

@@ -55,10 +55,10 @@ def imports() -> list[tuple[str, str]]:
     return [(a, b) for a, b in json.loads(done.stdout) if not b.startswith("snnc.benchmarks")]
 
 
-def packages(found: list[tuple[str, str]]) -> nx.DiGraph:
+def packages(module_imports: list[tuple[str, str]]) -> nx.DiGraph:
     """Return a graph of the packages, as (area, package), with an edge from each package to each package that it imports."""
     graph = nx.DiGraph()
-    for a, b in found:
+    for a, b in module_imports:
         one, other = area_of(a), area_of(b)
         graph.add_nodes_from((one, other))
         if one != other:

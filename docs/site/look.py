@@ -38,8 +38,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 def faults(page: Page, address: str, picture: Path | None) -> list[str]:
     """Open one page and return its faults."""
-    found: list[str] = []
-    note = functools.partial(_note, found)
+    messages: list[str] = []
+    note = functools.partial(_note, messages)
     page.on("pageerror", note)
     answer = page.goto(address)
     if answer is None or not answer.ok:
@@ -48,17 +48,17 @@ def faults(page: Page, address: str, picture: Path | None) -> list[str]:
         page.screenshot(path=picture)
     wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     if wider > 0:
-        found.append(f"{wider} pixels wider than the screen")
+        messages.append(f"{wider} pixels wider than the screen")
     for fault in Axe().run(page).response["violations"]:
         if fault["impact"] in GRAVE:
             where = "; ".join(str(node["target"][0]) for node in fault["nodes"][:3])
-            found.append(f"{fault['id']} ({fault['impact']}, {len(fault['nodes'])} times): {fault['help']}: {where}")
+            messages.append(f"{fault['id']} ({fault['impact']}, {len(fault['nodes'])} times): {fault['help']}: {where}")
     page.remove_listener("pageerror", note)
-    return found
+    return messages
 
 
-def _note(found: list[str], error: object) -> None:
-    found.append(f"error: {error}")
+def _note(messages: list[str], error: object) -> None:
+    messages.append(f"error: {error}")
 
 
 def main() -> None:

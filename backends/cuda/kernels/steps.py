@@ -274,14 +274,14 @@ class Steps:
 
     def records(self) -> list[dict[str, object]]:
         """Return the template data of the kernels that write the records, for all steps."""
-        found: list[dict[str, object]] = []
+        kernels: list[dict[str, object]] = []
         for op in self.program.forward:
             if isinstance(op, ops.Record):
                 comment = f"Output {comment_text(next(o.label for o in self.program.outputs if o.record == op.target))}."
                 line = f"net.{op.target}.row(t, item.sample)[item.column] = "
                 line += f"net.{op.source.buffer}.values({step_expression(op.source, back=False)}, item.sample)[item.column];"
-                found.append({"name": op.target, "comment": comment, "size": self.storage.size(op.target), "line": line})
-        return found
+                kernels.append({"name": op.target, "comment": comment, "size": self.storage.size(op.target), "line": line})
+        return kernels
 
     def _columns(self, op: ops.DenseProduct, inputs: int, outputs: int) -> str:
         """Return the C++ expression of the columns of a weight [inputs][outputs], inside the time loop possibly in shared memory."""

@@ -80,10 +80,10 @@ def read_launches(data: object) -> list[Launch] | None:
     """Return the launches in ``project.json``; None if they are missing, empty or invalid."""
     if not isinstance(data, list):
         return None
-    found = [dict(_ADDED) | one if isinstance(one, dict) else one for one in data]
-    if not all(_is_launch(one) for one in found):
+    complete = [dict(_ADDED) | one if isinstance(one, dict) else one for one in data]
+    if not all(_is_launch(one) for one in complete):
         return None
-    return [Launch(**one) for one in found] or None
+    return [Launch(**one) for one in complete] or None
 
 
 def _is_launch(data: object) -> bool:

@@ -385,13 +385,13 @@ class LaunchPlan:
 
 def _shared_weights(weights: Sequence[SharedWeight], sizes: dict[str, int], feedback: Feedback) -> SharedWeights:
     """Return statements that load a block's weights into shared memory, and the allocations of the weights, most rows first."""
-    found: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
+    statements: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
     for weight in sorted(weights, key=lambda one: -one.rows):
         way, turns = ("backward", feedback.backward) if weight.back else ("forward", feedback.forward)
         stretches = ([turn.name for turn in stretch] for stretch in turns.stretches)
         names = next(names for names in stretches if weight.phase in names)
         before = names[: names.index(weight.phase)]
         items = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
-        found[way].append(f"{weight.fetch}, team, {items});")
-        found[f"{way}_places"].append(weight.place)
-    return found
+        statements[way].append(f"{weight.fetch}, team, {items});")
+        statements[f"{way}_places"].append(weight.place)
+    return statements

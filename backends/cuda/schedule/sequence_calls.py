@@ -171,9 +171,9 @@ class SequenceCalls:
         if isinstance(op, ops.DenseWeightGradient):
             outputs, inputs = self.steps.storage.size(op.target), self.steps.storage.size(op.source.buffer)
             parameter = op.gradient.removeprefix("d_")
-            given = f"{self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, Factors::SPLIT"
+            arguments = f"{self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, Factors::SPLIT"
             slices = f"whole_slice_rows(static_cast<int>(rows), {inputs}, {outputs})"
-            return f"whole_gradient({given}, {_slices(op.gradient)});", f"{parameter}.slice_by({slices}, rows);"
+            return f"whole_gradient({arguments}, {_slices(op.gradient)});", f"{parameter}.slice_by({slices}, rows);"
         if isinstance(op, ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) and not self.steps.rounds_delta(op.target):
             return self._convolution_gradient(op)
         if isinstance(op, WiredGradient) and not self.steps.rounds_delta(op.target):
@@ -189,8 +189,8 @@ class SequenceCalls:
         deltas = f"net.d_{op.target}.row(0, 0)"
         if isinstance(op, ops.ConvolveBiasGradient):
             return f"convolve_bias_gradient({windows}, {deltas}, rows, {_slices(op.gradient)}, work.data());", layout
-        given = f"{self._rows(op.source)}, {deltas}, rows, {_slices(op.gradient)}, Slices{{}}, work.data()"
-        return f"convolve_gradient({windows}, {given});", layout
+        arguments = f"{self._rows(op.source)}, {deltas}, rows, {_slices(op.gradient)}, Slices{{}}, work.data()"
+        return f"convolve_gradient({windows}, {arguments});", layout
 
     def _wired_gradient(self, op: WiredGradient) -> tuple[str, str]:
         numbers = max(1, self.steps.storage.size(op.gradient))
@@ -198,9 +198,9 @@ class SequenceCalls:
         source = "{nullptr, nullptr, 0}" if isinstance(op, ops.RescaleBiasGradient) else self._rows(op.source)
         self.work[f"wired_scratch({numbers}, rows)"] = None
         ends = self._ends(self.steps.connections.operation(op.connection))
-        given = f"{source}, net.d_{op.target}.row(0, 0), rows, {_slices(op.gradient)}, work.data()"
+        arguments = f"{source}, net.d_{op.target}.row(0, 0), rows, {_slices(op.gradient)}, work.data()"
         layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
-        return f"wired_gradients({ends}, {table}, {'true' if few else 'false'}, {given});", layout
+        return f"wired_gradients({ends}, {table}, {'true' if few else 'false'}, {arguments});", layout
 
     def _prepared(self, weight: str, use: Use, factors: str, inputs: int, outputs: int) -> str:
         prepared = PreparedWeight(weight, use, factors, inputs, outputs)

@@ -47,25 +47,25 @@ def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
     """
     known = [edge for edge in edges if edge[0] in names and edge[1] in names]
     for barriers in range(1, max(2, len(names) + 1)):
-        found = _times(names, known, barriers)
-        if found is not None:
+        times = _times(names, known, barriers)
+        if times is not None:
             stretches = tuple(
-                tuple(SkewedPopulation(name, time // barriers) for name, time in found.items() if time % barriers == number)
+                tuple(SkewedPopulation(name, time // barriers) for name, time in times.items() if time % barriers == number)
                 for number in range(barriers)
             )
-            return Wavefront(stretches, max((time // barriers for time in found.values()), default=0))
+            return Wavefront(stretches, max((time // barriers for time in times.values()), default=0))
     raise ValueError("a cycle of connections has no delay")
 
 
 def _times(names: Sequence[str], edges: Sequence[Edge], barriers: int) -> dict[str, int] | None:
     """Return f for every population, computed as longest paths; None if a cycle makes them infinite."""
-    found = dict.fromkeys(names, 0)
+    times = dict.fromkeys(names, 0)
     for _ in range(len(names) + 1):
         changed = False
         for before, after, delay in edges:
-            least = found[before] - barriers * delay + 1
-            if least > found[after]:
-                found[after], changed = least, True
+            least = times[before] - barriers * delay + 1
+            if least > times[after]:
+                times[after], changed = least, True
         if not changed:
-            return found
+            return times
     return None

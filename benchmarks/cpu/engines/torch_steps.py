@@ -189,11 +189,11 @@ def integrators(step: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> R
     """Return the readout whose membrane potential after a step is ``step(current, membrane potential before)``."""
 
     def li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        found = []
+        membranes = []
         for current in currents.unbind(0):
             m = step(current, m)
-            found.append(m)
-        return torch.stack(found).sum(0), m
+            membranes.append(m)
+        return torch.stack(membranes).sum(0), m
 
     return li
 
@@ -207,11 +207,11 @@ def spiking(step: Callable[..., tuple[torch.Tensor, torch.Tensor]], scale: float
     def lif(
         currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        found = []
+        spikes = []
         for current in currents.unbind(0):
             s, v = step(with_recurrence(current, s, recurrent, scale), v, s)
-            found.append(s)
-        return torch.stack(found), v, s
+            spikes.append(s)
+        return torch.stack(spikes), v, s
 
     return lif
 

@@ -55,8 +55,8 @@ def run_in_process(net: str, cache: Path) -> dict[str, Any]:
     )
     if done.returncode:
         return {"failed": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    seconds: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return seconds
 
 
 def main() -> int:

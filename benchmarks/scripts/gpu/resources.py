@@ -41,15 +41,16 @@ def main(architectures: Sequence[str]) -> int:
         for net in NETS:
             begin = time.monotonic()
             try:
-                found = kernel_resources(net, architecture)
+                kernels = kernel_resources(net, architecture)
             except SnncError as error:
                 print(f"| {net} | {architecture} | does not compile: {error} | | | |", flush=True)
                 failed = True
                 continue
-            spilling = [k for k in found if k.spill_stores or k.spill_loads]
+            spilling = [k for k in kernels if k.spill_stores or k.spill_loads]
             spilled |= {f"{architecture} {k.name}": k for k in spilling}
-            most = max((k.spill_stores for k in spilling), default=0)
-            print(f"| {net} | {architecture} | {len(found)} | {max(k.registers for k in found)} | {len(spilling)} | {most} |", flush=True)
+            registers = max(k.registers for k in kernels)
+            spilled_bytes = max((k.spill_stores for k in spilling), default=0)
+            print(f"| {net} | {architecture} | {len(kernels)} | {registers} | {len(spilling)} | {spilled_bytes} |", flush=True)
             print(f"{net} {architecture}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     for name, kernel in spilled.items():
         print(f"{name}: {kernel.registers} registers, {kernel.spill_stores} bytes stored, {kernel.spill_loads} loaded")

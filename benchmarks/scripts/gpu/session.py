@@ -120,15 +120,15 @@ def measured_toml(rows: Sequence[dict[str, Any]], device: str, date: str, commit
 
     A line has the median of a step; snnc's is that of its exact mode.
     """
-    found = [row for row in rows if row.get("times") == "measured" and row["mode"] == "exact"]
+    exact = [row for row in rows if row.get("times") == "measured" and row["mode"] == "exact"]
     lines = ["[[run]]", 'processor = "GPU"', f'device = "{device}"', f'date = "{date}"', f'commit = "{commit}"', "step = ["]
-    labels = [f"{row['workload'].lower()}-{100 * row['density']:g}" for row in found]
-    for row, label in zip(found, labels, strict=True):
+    labels = [f"{row['workload'].lower()}-{100 * row['density']:g}" for row in exact]
+    for row, label in zip(exact, labels, strict=True):
         joules = f", joules = {row['joules']:.3g}" if row.get("joules") is not None else ""
         program = NAMES.get(row["engine"], row["engine"])
         lines.append(f'    {{ net = "{label}", program = "{program}", ms = {row["ms_median"]:.4g}{joules} }},')
     lines.append("]")
-    for label, row in dict(zip(labels, found, strict=True)).items():
+    for label, row in dict(zip(labels, exact, strict=True)).items():
         about = row["conditions"]
         rates = ", ".join(f"{name} = {rate:.6g}" for name, rate in about["activity"].items())
         lines += ["", f'[problem."{label}"]', f'weights = "{about["weights"]}"', f'data = "{about["data"]}"', f"activity = {{ {rates} }}"]

@@ -41,15 +41,15 @@ def changes(machine: Target, group: str, factor: float) -> dict[str, float]:
         return {}
     if group == VERTICES:
         return {key: value for other in SCALED for key, value in changes(machine, other, 1 / factor).items()}
-    found = {}
+    changed = {}
     for key in SCALED[group]:
         name = key.removeprefix("/")
         value: Any = machine
         for part in name.split("."):
             value = getattr(value, part, None)
         if value is not None:
-            found[name] = value / factor if key.startswith("/") else value * factor
-    return found
+            changed[name] = value / factor if key.startswith("/") else value * factor
+    return changed
 
 
 def time_factor(group: str, factor: float) -> float:
@@ -88,10 +88,10 @@ def wanted(ranked: Sequence[str] = RANKED, ratios: Sequence[Ratio] = RATIOS) -> 
 
 def ranks(milliseconds: Mapping[str, float | None]) -> dict[str, int]:
     """Return the rank of each strategy that fits, the fastest first; tied strategies share the better rank."""
-    found = sorted((ms, name) for name, ms in milliseconds.items() if ms is not None)
+    by_time = sorted((ms, name) for name, ms in milliseconds.items() if ms is not None)
     placed: dict[str, int] = {}
-    for number, (ms, name) in enumerate(found, 1):
-        before = found[number - 2] if number > 1 else None
+    for number, (ms, name) in enumerate(by_time, 1):
+        before = by_time[number - 2] if number > 1 else None
         placed[name] = placed[before[1]] if before and ms <= before[0] * (1 + TIED) else number
     return placed
 
@@ -119,8 +119,8 @@ def rank_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _times(results: Mapping[Key, Mapping[str, Any]], net: str, group: str, factor: float) -> dict[str, float]:
-    found = {name: results.get((net, name, group, factor), {}).get("ms") for name in STRATEGIES}
-    return {name: ms for name, ms in found.items() if ms is not None}
+    times = {name: results.get((net, name, group, factor), {}).get("ms") for name in STRATEGIES}
+    return {name: ms for name, ms in times.items() if ms is not None}
 
 
 def _margin(milliseconds: Mapping[str, float]) -> float:

@@ -66,10 +66,10 @@ def times(parter: NetworkPartitioner, chosen: CompileOptions, numbers: list[int]
         program = parter.program if parts is None else parts.between.split
         activity = parter.activity if parts is None else activity_of(parts, parter.activity)
         try:
-            found = line(map_program(program, chosen.own().for_plan(), activity, machine=machine))
+            text = line(map_program(program, chosen.own().for_plan(), activity, machine=machine))
         except TooBigError as error:
-            found = f"does not fit: {error.text.split(': ', 1)[1].split('. ')[0]}"
-        print(f"{chosen.target:8} {number:3d} parts  {found}  ({time.perf_counter() - start:.0f} s)", flush=True)
+            text = f"does not fit: {error.text.split(': ', 1)[1].split('. ')[0]}"
+        print(f"{chosen.target:8} {number:3d} parts  {text}  ({time.perf_counter() - start:.0f} s)", flush=True)
 
 
 def line(plan: Plan) -> str:

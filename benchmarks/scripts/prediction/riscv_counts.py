@@ -332,10 +332,10 @@ def _mean(ratios: Sequence[float]) -> float:
 
 def without_match(model_loops: Mapping[str, tuple[Loop, ...]], rows: Iterable[Row]) -> Iterator[str]:
     """Yield a line for each loop of W1 that is not in the table, with the reason."""
-    seen = {(row.match.vertex, name) for row in rows for name in row.match.loops}
+    compared = {(row.match.vertex, name) for row in rows for name in row.match.loops}
     for vertex, all_loops in model_loops.items():
         for name in dict.fromkeys(loop.name for loop in all_loops):
-            if (vertex, name) not in seen and not vertex.endswith("of values"):
+            if (vertex, name) not in compared and not vertex.endswith("of values"):
                 yield f"- {vertex}: {name}: {UNMATCHED.get((vertex, name), 'not identified in the machine code')}"
 
 

@@ -52,8 +52,8 @@ class Instruction:
     @property
     def target(self) -> int | None:
         """The target address of a branch or a direct jump."""
-        found = _TARGET.search(self.operands) if self.branches or self.jumps else None
-        return int(found.group(1), 16) if found else None
+        address = _TARGET.search(self.operands) if self.branches or self.jumps else None
+        return int(address.group(1), 16) if address else None
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,6 @@ class CodeLoop:
     """The first block of a trip."""
     latches: tuple[int, ...]
     """Blocks with edges back to `head`."""
-    innermost: bool
-    """Whether it contains no other loop."""
 
     @property
     def lines(self) -> frozenset[int]:
@@ -116,8 +114,8 @@ def parse(text: str, source: str = "") -> dict[str, list[Instruction]]:
             here, line = functions.setdefault(named.group(1), []), 0
         elif placed := _LINE.match(row):
             line = int(placed.group(2)) if placed.group(1).endswith(source) else 0
-        elif found := _INSTRUCTION.match(row):
-            here.append(Instruction(int(found.group(1), 16), found.group(2), found.group(3), line))
+        elif instruction := _INSTRUCTION.match(row):
+            here.append(Instruction(int(instruction.group(1), 16), instruction.group(2), instruction.group(3), line))
     return functions
 
 
@@ -157,7 +155,7 @@ def _blocks(code: Sequence[Instruction]) -> tuple[dict[int, tuple[Instruction, .
             graph.add_edge(block, last.target)
         if following is not None and not last.jumps:
             graph.add_edge(block, following)
-    return {block: tuple(found) for block, found in blocks.items()}, graph
+    return {block: tuple(instructions) for block, instructions in blocks.items()}, graph
 
 
 def _dominates(one: int, other: int, dominators: Mapping[int, int], start: int) -> bool:
@@ -168,13 +166,13 @@ def _dominates(one: int, other: int, dominators: Mapping[int, int], start: int) 
 
 def _body(graph: Graph, head: int, latch: int) -> set[int]:
     """Return all blocks from which `latch` can be reached without passing `head`."""
-    found, waiting = {head}, [latch]
+    body, waiting = {head}, [latch]
     while waiting:
         block = waiting.pop()
-        if block not in found:
-            found.add(block)
+        if block not in body:
+            body.add(block)
             waiting += graph.predecessors(block)
-    return found
+    return body
 
 
 def _loop(
@@ -192,4 +190,4 @@ def _loop(
     own_blocks = {p: () if p in outermost else blocks[p] for p in sorted(set(place.values()))}
     edges = {(place[a], place[b]) for a, b in graph.edges if a in body and b in body and b != head and place[a] != place[b]}
     ends = tuple(sorted({place[latch] for latch in latches}))
-    return CodeLoop(function, own_blocks, tuple(sorted(edges)), head, ends, not inner)
+    return CodeLoop(function, own_blocks, tuple(sorted(edges)), head, ends)

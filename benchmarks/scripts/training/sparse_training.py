@@ -131,14 +131,14 @@ def data_of(name: str, samples: int, test_seed: int) -> Data:
     if name == "strokes":
         parts = [strokes(count, seed, STEPS, 4, 0.0005) for count, seed in ((samples, 1), (TEST, test_seed))]
         return Data(*parts[0], *parts[1], KINDS)
-    found: list[np.ndarray] = []
+    arrays: list[np.ndarray] = []
     with tempfile.TemporaryDirectory() as folder:
         for count, seed in ((samples, 1), (TEST, test_seed)):
             path = Path(folder) / f"{seed}.h5"
             write_words(path, count, seed)
             events, labels = next(iter(snnc.data.shd(path).map(snnc.data.Bin(steps=STEPS, duration=SECONDS)).batches(count)))
-            found += [np.ascontiguousarray(events.dense(np.uint8).swapaxes(0, 1)), labels]
-    return Data(*found, WORDS)
+            arrays += [np.ascontiguousarray(events.dense(np.uint8).swapaxes(0, 1)), labels]
+    return Data(*arrays, WORDS)
 
 
 def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> snnc.Network:
@@ -243,8 +243,8 @@ Run = tuple[str, str, int, Setting]
 def runs(path: Path | None) -> dict[Run, dict[str, Any]]:
     """Return the runs stored in a file; a run without a setting has the default one."""
     lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
-    found = map(json.loads, lines)
-    return {(run["data"], run["training"], run["seed"], setting_of(run.get("setting", {}))): run for run in found}
+    stored = map(json.loads, lines)
+    return {(run["data"], run["training"], run["seed"], setting_of(run.get("setting", {}))): run for run in stored}
 
 
 def setting_of(stored: dict[str, Any]) -> Setting:
@@ -334,7 +334,7 @@ def chosen_setting(parser: argparse.ArgumentParser, chosen: argparse.Namespace) 
 
 def train_missing(kind: str, settings: dict[str, Setting], seeds: list[int], results: Path | None) -> dict[str, dict[int, dict[str, Any]]]:
     """Return the runs of each training by seed; those that `results` lacks are run and added to it."""
-    found: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in settings}
+    results_by_seed: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in settings}
     data: Data | None = None
     for seed in seeds:
         for name, setting in settings.items():
@@ -346,8 +346,8 @@ def train_missing(kind: str, settings: dict[str, Setting], seeds: list[int], res
                 if results is not None:
                     with results.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(done) + "\n")
-            found[name][seed] = done
-    return found
+            results_by_seed[name][seed] = done
+    return results_by_seed
 
 
 def below(sparse: dict[int, dict[str, Any]], dense: dict[int, dict[str, Any]]) -> str:
@@ -362,14 +362,14 @@ def below(sparse: dict[int, dict[str, Any]], dense: dict[int, dict[str, Any]]) -
     return f"{of_end} points below dense training at the last epoch, {of_last} in the mean of the last three, {len(points)} seeds"
 
 
-def print_row(name: str, found: list[dict[str, Any]], average: int, epochs: int) -> None:
+def print_row(name: str, results: list[dict[str, Any]], average: int, epochs: int) -> None:
     """Print a row of a table of `epochs` epochs, after the accuracies with mean weights, if any."""
-    cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * np.array([run["accuracy"] for run in found]).T]
+    cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * np.array([run["accuracy"] for run in results]).T]
     cells += [""] * (epochs - len(cells))
     if average:
-        means = 100 * np.array([run["averaged"] for run in found])
+        means = 100 * np.array([run["averaged"] for run in results])
         print(f"{name}: {means.mean():.1f} ({means.min():.1f}-{means.max():.1f}) with the mean weights of {average} epochs")
-    print(f"| {name} | {len(found)} | {' | '.join(cells)} | {np.mean([run['dropped'] for run in found]):.1f} |", flush=True)
+    print(f"| {name} | {len(results)} | {' | '.join(cells)} | {np.mean([run['dropped'] for run in results]):.1f} |", flush=True)
 
 
 def main() -> None:
@@ -387,17 +387,17 @@ def main() -> None:
             spikes = firing(TRAININGS[name], chosen.seeds[0], data, of)
             print(f"{name}: fired / sent", *(f"{fired:.2f} / {sent:.2f}" for fired, sent in spikes))
         return
-    found = train_missing(kind, settings, chosen.seeds, chosen.results)
+    results = train_missing(kind, settings, chosen.seeds, chosen.results)
     most = max(of.epochs for of in settings.values())
     epochs = " | ".join(f"epoch {e + 1}" for e in range(most))
     print(f"| training | seeds | test accuracy after {epochs} | dropped spikes per sample and step |")
     print("|---|" + "---|" * (most + 2))
-    for name, by_seed in found.items():
+    for name, by_seed in results.items():
         print_row(name, list(by_seed.values()), setting.average, most)
     if chosen.recipe is not None:
-        print(f"{recipe.training}: {below(found[recipe.training], found['dense'])}")
+        print(f"{recipe.training}: {below(results[recipe.training], results['dense'])}")
     if chosen.plot is not None:
-        curves = {name: np.array([run["accuracy"] for run in by_seed.values()]) for name, by_seed in found.items()}
+        curves = {name: np.array([run["accuracy"] for run in by_seed.values()]) for name, by_seed in results.items()}
         chosen.plot.write_text(draw_curves(curves), encoding="utf-8")
 
 

@@ -31,12 +31,12 @@ def _weak_rows(quick: bool) -> tuple[Row, ...]:
 
 
 def _weak_points(results: Results) -> tuple[Point, ...]:
-    found: list[Point] = []
+    points: list[Point] = []
     for n in SIZES:
         places = [(float(x), NET.format(x, n)) for x in (*IPUS, *PODS)]
         for strategy, (program, note) in PROGRAMS.items():
-            found += throughput(results, places, strategy, f"{program}, {n} neurons per tile {note}")
-    return tuple(found)
+            points += throughput(results, places, strategy, f"{program}, {n} neurons per tile {note}")
+    return tuple(points)
 
 
 def strong_row(net: str, ipus: int) -> Row:
@@ -50,16 +50,16 @@ def _strong_rows(quick: bool) -> tuple[Row, ...]:
 
 def _strong_points(results: Results) -> tuple[Point, ...]:
     """Return the points of one line per network, and of a line of perfect scaling from its first point."""
-    found: list[Point] = []
+    points: list[Point] = []
     for net, ipus in FIXED.items():
         line: list[Point] = []
         for x in ipus:
             line += throughput(results, [(float(x), net)], SNNC, f"snnc's program, {_label(net)} (predicted)", None if x == ipus[0] else x)
-        found += line
+        points += line
         if len(line) > 1 and line[0].y is not None and line[0].x == float(ipus[0]):
             perfect = f"perfect scaling from the first point of {_label(net).removesuffix(' of about 980')} (predicted)"
-            found += [Point(perfect, "predicted", float(x), line[0].y * x / ipus[0]) for x in (ipus[0], ipus[-1])]
-    return tuple(found)
+            points += [Point(perfect, "predicted", float(x), line[0].y * x / ipus[0]) for x in (ipus[0], ipus[-1])]
+    return tuple(points)
 
 
 def _label(net: str) -> str:
@@ -71,15 +71,15 @@ def _efficiency_rows(quick: bool) -> tuple[Row, ...]:
 
 
 def _efficiency_points(results: Results) -> tuple[Point, ...]:
-    found: list[Point] = []
+    points: list[Point] = []
     for n in SIZES:
         for strategy, who in ((SNNC, "snnc's program"), (PUBLISHED, "the paper's program, by a model of it")):
             steps = ((x, results.get(plan_row(NET.format(x, n), strategy).key)) for x in (*IPUS, *PODS))
-            found += _efficiencies(f"weak, {n} neurons per tile, {who} (predicted)", steps, strong=False)
+            points += _efficiencies(f"weak, {n} neurons per tile, {who} (predicted)", steps, strong=False)
     for net, ipus in FIXED.items():
         steps = ((x, results.get(strong_row(net, x).key)) for x in ipus)
-        found += _efficiencies(f"strong, snnc's program, {_label(net)} (predicted)", steps, strong=True)
-    return tuple(found)
+        points += _efficiencies(f"strong, snnc's program, {_label(net)} (predicted)", steps, strong=True)
+    return tuple(points)
 
 
 def _efficiencies(series: str, steps: Iterable[tuple[int, object]], *, strong: bool) -> list[Point]:
