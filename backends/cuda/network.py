@@ -14,16 +14,16 @@ from snnc.backends.cuda.half_weights import keeps_remainder, rounded_update, rou
 from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
-from snnc.backends.cuda.kernels.tables import Table
 from snnc.backends.cuda.schedule.cores import MAX_NEURONS
 from snnc.backends.cuda.schedule.launches import Launch, Launches
 from snnc.backends.cuda.schedule.overlap import interleave, overlapping
 from snnc.backends.cuda.schedule.plan import LaunchPlan
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls, preparation_launch
 from snnc.backends.native.composed_loss import target_setup
-from snnc.backends.native.contexts import training_context
+from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.storage import SequenceStorage
+from snnc.backends.native.tables import Table
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Precision
@@ -33,8 +33,8 @@ from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import moments
 from snnc.compiler.lowering.statistics import watched
 
-Context = dict[str, Any]
 Group = dict[str, Any]
+"""Lines of a C++ class with a common comment: ``comment`` and ``lines``."""
 
 
 class SequenceBuffer(NamedTuple):

@@ -11,7 +11,7 @@ from snnc.backends.cuda.kernels.connections import WiredGradient
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.schedule.launches import Launches, timed
-from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
+from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls, slices_of
 from snnc.compiler.ir import step_operations as ops
 
 
@@ -60,7 +60,7 @@ class Gradients:
                 case ops.BiasGradient(target, gradient):
                     size = self._size(target)
                     self._slice(gradient, -(-size // LANES))
-                    self.lines.append(f"column_sums(net.d_{target}.matrix(), {size}, rows, {_slices(gradient)}, warp);")
+                    self.lines.append(f"column_sums(net.d_{target}.matrix(), {size}, rows, {slices_of(gradient)}, warp);")
                 case ops.NeuronAdjoint():
                     self._neurons(op)
         if launches.sums() is not None:
@@ -73,11 +73,11 @@ class Gradients:
         expression = self.steps.connections.windows(forward)
         if isinstance(op, ops.ConvolveBiasGradient):
             self._slice(op.gradient, shape[0])
-            self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp);")
+            self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.matrix(), rows, {slices_of(op.gradient)}, warp);")
             return
         self._slice(op.gradient, int(np.prod(shape)))
         source = f"net.{self.steps.limits.received(op.source.buffer)}, {self._lead(op.source)}"
-        arguments = f"{source}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
+        arguments = f"{source}, net.d_{op.target}.matrix(), rows, {slices_of(op.gradient)}, warp"
         self.lines.append(f"window_gradient({expression}, {arguments});")
 
     def _wired(self, op: WiredGradient) -> None:
@@ -87,7 +87,7 @@ class Gradients:
         if not isinstance(op, ops.RescaleBiasGradient):
             source, lead = f"net.{self.steps.limits.received(op.source.buffer)}", self._lead(op.source)
         self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
-        arguments = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
+        arguments = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {slices_of(op.gradient)}, warp"
         self.lines.append(f"wired_gradient<{'true' if few else 'false'}>({arguments});")
 
     def _neurons(self, op: ops.NeuronAdjoint) -> None:
@@ -97,7 +97,7 @@ class Gradients:
             scalar = self.steps.program.buffers[gradient].shape == ()
             summed = f"whole_sum(net.{gradient}_sums.data" if scalar else f"column_sums(net.{gradient}_sums.matrix()"
             self._slice(gradient, 1 if scalar else -(-size // LANES), "static_cast<std::size_t>(batch)")
-            self.lines.append(f"{summed}, {size}, run.batch, {_slices(gradient)}.whole(), warp);")
+            self.lines.append(f"{summed}, {size}, run.batch, {slices_of(gradient)}.whole(), warp);")
 
     def _slice(self, gradient: str, items: int, rows: str = "rows") -> None:
         self.layout.append(f"{gradient.removeprefix('d_')}.slice({items}, {rows}, NOMINAL_WARPS);")
@@ -109,7 +109,3 @@ class Gradients:
         """Return the number of stored rows before the row that is read at step 0 of the first sample."""
         before = self.steps.storage.stored(source.buffer).past - source.delay
         return f"{before} * run.batch" if before else "0"
-
-
-def _slices(gradient: str) -> str:
-    return f"net.{gradient.removeprefix('d_')}_learned.gradient"

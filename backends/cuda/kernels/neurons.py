@@ -47,7 +47,7 @@ class NeuronStruct:
     step: list[Statement] = field(default_factory=list)
     end: list[Statement] = field(default_factory=list)
     """Statements after the last step."""
-    words: list[tuple[int, str]] = field(default_factory=list)
+    spike_outputs: list[tuple[int, str]] = field(default_factory=list)
     """Index and buffer of each spike output."""
 
     @classmethod
@@ -59,7 +59,7 @@ class NeuronStruct:
     @property
     def spikes(self) -> str:
         """C++ expression that is true if ``output`` is a spike output."""
-        return " || ".join(f"output == {place}" for place, _ in self.words) or "output < 0"
+        return " || ".join(f"output == {place}" for place, _ in self.spike_outputs) or "output < 0"
 
     def declare(self, name: str, first: str) -> None:
         """Declare a value that is kept between steps, initialised with the expression `first`."""
@@ -135,7 +135,7 @@ def forward_struct(
     for place, (name, buffer) in enumerate(zip(kernel.outputs, op.outputs, strict=True)):
         parts.step.append(f"outputs[{place}] = {name};")
         if program.buffers[buffer].kind == "spikes":
-            parts.words.append((place, buffer))
+            parts.spike_outputs.append((place, buffer))
         else:
             parts.step.append(f"{parts.at(buffer)} = {name};")
     return parts

@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from snnc.backends.native.tables import Wires
+from snnc.backends.native.tables import Table, Wires
 
-Table = npt.NDArray[np.uint32]
 FEW: Final = 4
 """Maximum number of entries per weight for which one lane processes them all."""
 

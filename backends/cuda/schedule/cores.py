@@ -31,8 +31,8 @@ START: Final = 1.5e-6
 """Seconds to start the kernel."""
 WEIGHT: Final = 2.6e-10
 """Seconds in which a block loads a weight."""
-_PROCESSORS: Final = 132
-"""Number of multiprocessors of an H100."""
+PROCESSORS: Final = 132
+"""Number of multiprocessors of an H100. Shapes and slices are always chosen for this device, so that sums are the same on all devices."""
 _MAX_REGISTERS: Final = 64
 """Number of registers of a thread that weights can use."""
 _FRAGMENT: Final = 16 * 16 * 8
@@ -116,7 +116,7 @@ def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, bac
     clusters = math.ceil(batch / samples)
     # Blocks that a multiprocessor can run at once, and clusters that run at once with one block on each multiprocessor.
     fitting = max(1, min(512 // (32 * shape.warps), int(_SHARED / (block.shared + 1024))))
-    fitting, at_once = (1, max(1, _PROCESSORS // shape.blocks)) if shape.over_memory else (fitting, _at_once(shape.blocks))
+    fitting, at_once = (1, max(1, PROCESSORS // shape.blocks)) if shape.over_memory else (fitting, _at_once(shape.blocks))
     rounds = math.ceil(clusters / (at_once * fitting))
     resident = min(fitting, math.ceil(min(clusters, at_once * fitting) / at_once))  # blocks that share a multiprocessor
     work = max(block.products, block.words / 32) * resident

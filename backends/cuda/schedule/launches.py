@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args
 
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
+from snnc.backends.cuda.schedule.cores import PROCESSORS
 from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sizes import FLOAT
@@ -30,8 +31,7 @@ NARROW: Final = 32
 """Number of columns in the tile if the product has at most this many columns."""
 SPIKE_PARTS: Final = 2
 """Number of 16-bit products for a float32 gradient of a spike source: spikes are exact, so only deltas are split."""
-_PROCESSORS: Final = 132
-"""Number of multiprocessors of an H100."""
+
 _MAX_SLICES: Final = 128
 """Maximum number of slices of a gradient."""
 _DEPTH: Final = 32
@@ -115,8 +115,8 @@ def slice_rows(rows: int, inputs: int, outputs: int) -> int:
     for slices in range(1, _MAX_SLICES + 1):
         length = rounded_up(-(-rows // slices), _DEPTH)
         count = -(-rows // length)
-        products = -(-tiles * count // _PROCESSORS) * (length // _DEPTH * cycles + 3000)
-        total = products + 8 * count * inputs * outputs / (10 * _PROCESSORS)  # slices are written and read at 10 bytes per cycle
+        products = -(-tiles * count // PROCESSORS) * (length // _DEPTH * cycles + 3000)
+        total = products + 8 * count * inputs * outputs / (10 * PROCESSORS)  # slices are written and read at 10 bytes per cycle
         if total < fewest:
             best, fewest = length, total
     return best

@@ -173,7 +173,7 @@ class SequenceCalls:
             parameter = op.gradient.removeprefix("d_")
             arguments = f"{self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, Factors::SPLIT"
             slices = f"whole_slice_rows(static_cast<int>(rows), {inputs}, {outputs})"
-            return f"whole_gradient({arguments}, {_slices(op.gradient)});", f"{parameter}.slice_by({slices}, rows);"
+            return f"whole_gradient({arguments}, {slices_of(op.gradient)});", f"{parameter}.slice_by({slices}, rows);"
         if isinstance(op, ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) and not self.steps.rounds_delta(op.target):
             return self._convolution_gradient(op)
         if isinstance(op, WiredGradient) and not self.steps.rounds_delta(op.target):
@@ -188,8 +188,8 @@ class SequenceCalls:
         layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
         deltas = f"net.d_{op.target}.row(0, 0)"
         if isinstance(op, ops.ConvolveBiasGradient):
-            return f"convolve_bias_gradient({windows}, {deltas}, rows, {_slices(op.gradient)}, work.data());", layout
-        arguments = f"{self._rows(op.source)}, {deltas}, rows, {_slices(op.gradient)}, Slices{{}}, work.data()"
+            return f"convolve_bias_gradient({windows}, {deltas}, rows, {slices_of(op.gradient)}, work.data());", layout
+        arguments = f"{self._rows(op.source)}, {deltas}, rows, {slices_of(op.gradient)}, Slices{{}}, work.data()"
         return f"convolve_gradient({windows}, {arguments});", layout
 
     def _wired_gradient(self, op: WiredGradient) -> tuple[str, str]:
@@ -198,7 +198,7 @@ class SequenceCalls:
         source = "{nullptr, nullptr, 0}" if isinstance(op, ops.RescaleBiasGradient) else self._rows(op.source)
         self.work[f"wired_scratch({numbers}, rows)"] = None
         ends = self._ends(self.steps.connections.operation(op.connection))
-        arguments = f"{source}, net.d_{op.target}.row(0, 0), rows, {_slices(op.gradient)}, work.data()"
+        arguments = f"{source}, net.d_{op.target}.row(0, 0), rows, {slices_of(op.gradient)}, work.data()"
         layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
         return f"wired_gradients({ends}, {table}, {'true' if few else 'false'}, {arguments});", layout
 
@@ -219,5 +219,6 @@ class SequenceCalls:
         return f"{{{self.steps.storage.size(op.source.buffer)}, {self.steps.storage.size(op.target)}}}"
 
 
-def _slices(gradient: str) -> str:
+def slices_of(gradient: str) -> str:
+    """Return the C++ expression of the slices (partial sums) of a gradient."""
     return f"net.{gradient.removeprefix('d_')}_learned.gradient"
