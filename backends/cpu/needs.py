@@ -62,6 +62,7 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
     maxima = [op for op in program.forward if isinstance(op, ops.Pooling | ops.AddReduced) and storage.reads_lists(op)]
     fixed += sum(_spike_maximum_bytes(storage, op) for op in maxima)
+    # Tables of one column count twice, because constants are copied.
     fixed += _copies(storage, trains) + 4 * sum(t.size * (1 + (t.shape[1:] == (1,))) for t in statements.tables) + 4 * states
     fixed += 4 * sum(values[name] for name in statements.shared)
     unshared = sum(values[name] for name in learned if name not in statements.shared)

@@ -33,8 +33,8 @@ WiredInputGradient: TypeAlias = (
 )
 
 SHARED: Final = 1 << 20
-"""Maximum bytes of a dense weight of whose gradient each thread has its own copy, to which it adds. All threads share the gradient of a
-larger weight, if only one operation contributes to it (docs/decisions/0015-cpu-program.md)."""
+"""All threads share one gradient of a dense weight with more bytes than this, if only one operation contributes to the gradient. Of the
+gradients of other parameters, each thread has its own copy (docs/decisions/0015-cpu-program.md)."""
 COPIED: Final = 1 << 20
 """Maximum bytes of a weight for which backward products always read a copy. With checkpoints, they read larger weights in place and
 interleave the samples at each step instead, except in bfloat16."""

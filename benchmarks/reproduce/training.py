@@ -99,8 +99,8 @@ def train_depth(layers: int, percent: float | None, seeds: int, samples: int = 9
     return {"accuracy": accuracy}
 
 
-def spikes_over_training(bound: float | None, samples: int = 960, epochs: int = 10, layers: int = 2) -> dict[str, Any]:
-    """Train without a capacity and count the spikes of each hidden layer in a batch of test samples, before training and after each epoch.
+def spikes_over_training(bound: float | None, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
+    """Train two hidden layers without a capacity, and count their spikes in a batch of test samples before training and after each epoch.
 
     The largest number is the smallest capacity that drops no spike of these samples. Unless `bound` is None, a regulariser bounds the mean
     firing rates to this fraction.
@@ -113,12 +113,12 @@ def spikes_over_training(bound: float | None, samples: int = 960, epochs: int = 
     """
     x, y = strokes(samples, 1, EVENT_STEPS)
     test_x, test_y = strokes(TEST, 2, EVENT_STEPS)
-    names = _hidden(layers)
+    names = _hidden(2)
     few = np.ascontiguousarray(test_x[:EVENT_BATCH].swapaxes(0, 1)).astype(np.float32)
     largest: dict[str, list[float]] = {name: [] for name in names}
     mean: dict[str, list[float]] = {name: [] for name in names}
     accuracy: list[float] = []
-    with snnc.compile(_events_network(layers, 0, x), "cpu", **_event_options(names, bound)) as session:
+    with snnc.compile(_events_network(2, 0, x), "cpu", **_event_options(names, bound)) as session:
 
         def count(_: object = None) -> None:
             for name, counts in _layer_counts(session, few).items():

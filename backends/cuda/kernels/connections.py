@@ -26,7 +26,7 @@ class SharedWeight:
     """Name of the member of type ``Near`` (weights in shared memory) in ``Net``."""
     matrix: str
     """C++ expression of the matrix in device memory."""
-    phase: str
+    reader: str
     """The population whose warps read it, one column per neuron."""
     rows: int
     columns: int

@@ -342,7 +342,7 @@ class LaunchPlan:
         sizes = {phase.name: phase.size for phase in forward} | {limit.name: LANES for limit in limits}
         ops = [steps.neuron_step(p) for p in feedback.populations]
         adjoints = [op for op in steps.program.backward if isinstance(op, NeuronAdjoint) and op.population in feedback.populations]
-        shared = [one for one in steps.connections.shared_weights if one.phase in feedback.populations]
+        shared = [one for one in steps.connections.shared_weights if one.reader in feedback.populations]
         return FeedbackKernels(
             feedback.name,
             tuple(forward),
@@ -389,8 +389,8 @@ def _shared_weights(weights: Sequence[SharedWeight], sizes: dict[str, int], feed
     for weight in sorted(weights, key=lambda one: -one.rows):
         way, turns = ("backward", feedback.backward) if weight.back else ("forward", feedback.forward)
         stretches = ([turn.name for turn in stretch] for stretch in turns.stretches)
-        names = next(names for names in stretches if weight.phase in names)
-        before = names[: names.index(weight.phase)]
+        names = next(names for names in stretches if weight.reader in names)
+        before = names[: names.index(weight.reader)]
         items = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
         statements[way].append(f"{weight.fetch}, team, {items});")
         statements[f"{way}_places"].append(weight.place)

@@ -124,8 +124,8 @@ def _overlapped(predicted: Sequence[Predicted], card: Card) -> float:
     return saved
 
 
-def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card: Card = H100) -> dict[str, Any] | None:
-    """Return the predicted training step of the project that `description` (its ``project.json``) describes, as JSON types.
+def predicted_step(description: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
+    """Return the predicted training step of the project that `description` (its ``project.json``) describes on an H100, as JSON types.
 
     Returns
     -------
@@ -136,11 +136,11 @@ def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card:
     launches = read_launches(description.get("launches"))
     if launches is None:
         return None
-    predicted = predict(launches, steps, batch, card)
+    predicted = predict(launches, steps, batch)
     return {
-        "card": card.name,
-        "seconds": seconds_of(predicted, card),
-        "host_seconds": card.host,
+        "card": H100.name,
+        "seconds": seconds_of(predicted),
+        "host_seconds": H100.host,
         "kernels": [one.to_data() for one in predicted],
     }
 

@@ -75,12 +75,12 @@ def adaptive(net: snnc.Network) -> None:
     net.connect(gain, readout, snnc.Dense(seed=2))
 
 
-def small_case(make: Make, target: Target, steps: int, batch: int, density: float = 0.05, classes: int = 10, **options: Any) -> Case:
-    """Return a case with independent random spikes of the given density."""
+def small_case(make: Make, target: Target, steps: int, batch: int, classes: int = 10, **options: Any) -> Case:
+    """Return a case whose inputs spike independently with probability 5 %."""
     net = snnc.Network("net")
     make(net)
     program = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=steps)
-    return Case(program, target, steps, batch, classes, spikes(program, steps, batch, density), options)
+    return Case(program, target, steps, batch, classes, spikes(program, steps, batch, 0.05), options)
 
 
 def digits() -> Case:
