@@ -13,7 +13,7 @@ CHANGED: Final = "CHANGED"
 
 
 def rounded_update(program: StepProgram, name: str) -> list[str]:
-    """Return the statements that update element `i` of a parameter and round it; empty if the parameter is float32.
+    """Return the statements that update element `i` of a parameter and round it; empty if the parameter is float32 or is not updated.
 
     Values are representable in float16, but stored as float32.
     """

@@ -100,7 +100,7 @@ def network_context(
         "scratch": plan.scratch,
         **_session_state(buffers, gradients, learned, record),
         "gradient_calls": gradients.calls,
-        "work": list(sequence_calls.work),
+        "work": list(sequence_calls.scratch_sizes),
         "gradients": gradients.lines,
         "sum_timer": gradients.sum_timer,
         "copies": [copy.statement for copy in copies],

@@ -16,6 +16,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Precision
 
 Use = Literal["SPIKES", "NUMBERS", "BACK"]
+"""The product that reads a weight: a forward product of spikes or of values, or the backward product."""
 _FORWARD: Final[dict[tuple[Use, Precision], str]] = {
     ("SPIKES", "tf32"): "TF32",
     ("SPIKES", "float16"): "ROUNDED",
@@ -37,7 +38,6 @@ class PreparedWeight:
 
     weight: str
     use: Use
-    """The product that reads the weight."""
     factors: str
     """Form of the factors (``whole_products.hpp``)."""
     inputs: int
@@ -71,7 +71,7 @@ class PreparedWeight:
         return self.inputs * self.outputs * (FLOAT + 2 * parts)
 
     @property
-    def work(self) -> tuple[int, int]:
+    def block_work(self) -> tuple[int, int]:
         """Number of weights that a block splits (``whole_products.cu``), and that it reads before, to find the ranges of its columns."""
         if self.use != "SPIKES":
             return -(-self.inputs * self.outputs // _MAX_BLOCKS), 0
@@ -87,7 +87,7 @@ class PreparedWeight:
 
 def preparation_launch(prepared: Sequence[PreparedWeight]) -> Launch:
     """Return the launch that updates all copies."""
-    split, first = zip(*(one.work for one in prepared), strict=True)
+    split, first = zip(*(one.block_work for one in prepared), strict=True)
     numbers = sum(one.inputs * one.outputs for one in prepared)
     return Launch(
         "prepare", "once", "weights", fixed_bytes=sum(one.bytes for one in prepared), depth=max(split), width=max(first), weights=numbers
@@ -102,14 +102,15 @@ class SequenceCalls:
     precision: Precision
     prepared: dict[str, PreparedWeight] = field(default_factory=dict)
     """Prepared weights that products read, by name."""
-    work: dict[str, None] = field(default_factory=dict)
+    scratch_sizes: dict[str, None] = field(default_factory=dict)
     """C++ expressions of the temporary memory of each call, in values; ``rows`` is the number of rows (samples at each step) of a
     segment."""
 
     def forward_call(self, op: ops.ConnectionOp, to: str, *, first: bool) -> str | None:
-        """Return the call that adds the currents of `op` at all steps to the member `to` of ``Net``; None: no such call exists.
+        """Return the call that adds the currents of `op` at all steps to the member `to` of ``Net``.
 
-        The `first` call that writes `to` stores sums and biases instead of adding.
+        None: a network-specific kernel is needed, because the current has several biases. The `first` call that writes `to` stores sums
+        and biases instead of adding.
         """
         biases = self.steps.biases(op.target) if first else ()
         if len(biases) > 1:
@@ -125,7 +126,7 @@ class SequenceCalls:
         sums = f"{{net.{to}.row(0, 0), rows, {add}, %s, {start}}}"
         if isinstance(op, ops.Convolve):
             windows = self.steps.connections.windows(op)
-            self.work[f"convolution_scratch({windows}, rows)"] = None
+            self.scratch_sizes[f"convolution_scratch({windows}, rows)"] = None
             bias = f"net.{op.bias}" if op.bias is not None else "nullptr"
             return f"convolve({windows}, {source}, net.{op.weight}, {sums % bias}, work.data());"
         ends, tables = self._ends(op), self.steps.connections.by_target(op)
@@ -149,7 +150,7 @@ class SequenceCalls:
         sums = f"{{net.{to}.row(0, 0), rows, {add}, nullptr, nullptr}}"
         if isinstance(op, ops.ConvolveInputGradient):
             windows = self.steps.connections.windows(op)
-            self.work[f"convolution_scratch({windows}, rows)"] = None
+            self.scratch_sizes[f"convolution_scratch({windows}, rows)"] = None
             return f"convolve_back({windows}, {deltas}, {reach}, net.{op.weight}, {sums}, work.data());"
         forward = self.steps.connections.operation(op.connection)
         ends, tables = self._ends(forward), self.steps.connections.by_target(forward)
@@ -184,7 +185,7 @@ class SequenceCalls:
         forward = self.steps.connections.operation(op.connection)
         assert isinstance(forward, ops.Convolve)
         windows = self.steps.connections.windows(forward)
-        self.work[f"convolution_scratch({windows}, rows)"] = None
+        self.scratch_sizes[f"convolution_scratch({windows}, rows)"] = None
         layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
         deltas = f"net.d_{op.target}.row(0, 0)"
         if isinstance(op, ops.ConvolveBiasGradient):
@@ -196,7 +197,7 @@ class SequenceCalls:
         numbers = max(1, self.steps.storage.size(op.gradient))
         table, few = self.steps.connections.by_parameter(op)
         source = "{nullptr, nullptr, 0}" if isinstance(op, ops.RescaleBiasGradient) else self._rows(op.source)
-        self.work[f"wired_scratch({numbers}, rows)"] = None
+        self.scratch_sizes[f"wired_scratch({numbers}, rows)"] = None
         ends = self._ends(self.steps.connections.operation(op.connection))
         arguments = f"{source}, net.d_{op.target}.row(0, 0), rows, {slices_of(op.gradient)}, work.data()"
         layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
@@ -212,10 +213,12 @@ class SequenceCalls:
         return f"net.{self.steps.limits.received(source.buffer)}.row({-source.delay}, 0)"
 
     def _rows(self, source: ops.BufferValue) -> str:
+        """Return the C++ initialiser of the rows that a connection reads: of bits for spikes, else of floats."""
         first = self._first(source)
         return f"{{{first}, nullptr, 0}}" if self.steps.spikes(source.buffer) else f"{{nullptr, {first}, 0}}"
 
     def _ends(self, op: ops.ConnectionOp) -> str:
+        """Return the C++ initialiser of the numbers of sources and targets."""
         return f"{{{self.steps.storage.size(op.source.buffer)}, {self.steps.storage.size(op.target)}}}"
 
 
