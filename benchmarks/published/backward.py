@@ -73,7 +73,7 @@ def _surrogate_on_one_tile(machine: Machine) -> tuple[Superstep, ...]:
         link = FLOAT * net.batch * layer.capacity * from_another_chip
         size = FLOAT * (3 * layer.neurons + 2 * layer.capacity + 1)
         gathers.append(Exchange(vertices * size, vertices * pieces, link=link))
-        scatters.append(Exchange(sent=vertices * FLOAT * layer.neurons, runs=vertices * where.tiles))
+        scatters.append(Exchange(sent=vertices * FLOAT * layer.neurons, sent_pieces=vertices * where.tiles))
         compute = max(compute, machine.vertices(vertices, prologue(6, code) + layer.gradients * SLOPE.cycles(code)))
     gather, scatter = machine.busiest(gathers), machine.busiest(scatters)
     return (
