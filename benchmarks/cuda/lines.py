@@ -118,8 +118,8 @@ def _start(tasks: Sequence[Task], files: Files, settings: SuiteSettings) -> list
     with ThreadPoolExecutor(processors()) as pool:
         begun = list(zip(tasks, pool.map(lambda task: _begin(task, settings), tasks), strict=True))
         together = [(task, process) for task, process in begun if not task[0].entry.alone]
-        for (task, _), found in zip(together, pool.map(lambda pair: _first_step(pair[1], files, settings), together), strict=True):
-            record(task, found)
+        for (task, _), result in zip(together, pool.map(lambda pair: _first_step(pair[1], files, settings), together), strict=True):
+            record(task, result)
     for task, process in begun:
         if task[0].entry.alone:
             record(task, _first_step(process, files, settings))
