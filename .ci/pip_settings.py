@@ -21,28 +21,28 @@ WHERE_IT_INSTALLS = {
 def settings() -> dict[str, str]:
     """Return pip's configuration as environment variables; variables of the environment override files, as in pip."""
     listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False).stdout
-    found = {}
+    variables = {}
     for line in listed.splitlines():
         key, _, value = line.partition("=")
         if not key.startswith(":env:"):
             name = "PIP_" + key.partition(".")[2].upper().replace("-", "_")
-            found[name] = " ".join(str(ast.literal_eval(value)).split())
-    found.update({key: value for key, value in os.environ.items() if ABOUT_THE_NETWORK.fullmatch(key)})
-    return {key: value for key, value in found.items() if key not in WHERE_IT_INSTALLS}
+            variables[name] = " ".join(str(ast.literal_eval(value)).split())
+    variables.update({key: value for key, value in os.environ.items() if ABOUT_THE_NETWORK.fullmatch(key)})
+    return {key: value for key, value in variables.items() if key not in WHERE_IT_INSTALLS}
 
 
-def paths(found: dict[str, str]) -> list[str]:
+def paths(variables: dict[str, str]) -> list[str]:
     """Return the files and folders of this machine that the settings name."""
     named = [Path("/etc/ssl/certs")]
-    for key, value in found.items():
+    for key, value in variables.items():
         words = [Path(unquote(word.removeprefix("file://"))) for word in value.split()]
         named += [word.parent if key.endswith("INDEX_URL") else word for word in words]  # an index refers to files beside it
-    there = dict.fromkeys(path for path in named if path.is_absolute() and path != Path("/") and path.exists())
-    return [str(path) for path in there if not any(path != other and path.is_relative_to(other) for other in there)]
+    existing = dict.fromkeys(path for path in named if path.is_absolute() and path != Path("/") and path.exists())
+    return [str(path) for path in existing if not any(path != other and path.is_relative_to(other) for other in existing)]
 
 
-found = settings()
+variables = settings()
 if sys.argv[1] == "environment":
-    print("\n".join(f"export {key}={shlex.quote(value)}" for key, value in found.items()))
+    print("\n".join(f"export {key}={shlex.quote(value)}" for key, value in variables.items()))
 else:
-    print("\n".join(paths(found)))
+    print("\n".join(paths(variables)))

@@ -1,6 +1,6 @@
 """Check whether ``snnc[frameworks]`` can be installed here from wheels without GPU libraries.
 
-The exit status is 0 if it can; otherwise it is 1, with the reason on stdout.
+The exit status is 0 if it can, else 1. The reason is on stdout; if pip cannot find out, its error is on stderr.
 """
 
 import json

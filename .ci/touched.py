@@ -50,15 +50,15 @@ def _of_tests(path: Path, root: Path) -> list[str]:
 def touched(files: Iterable[str], root: Path) -> list[str]:
     """Return the tests of all changed files, then the tests of whole programs; a path inside another one is omitted."""
     files = list(files)
-    found = dict.fromkeys(test for file in files for test in tests_of(file, root))
+    tests = dict.fromkeys(test for file in files for test in tests_of(file, root))
     changed = {file.split("/")[0] for file in files if not file.endswith(".md")}
     if any(file.startswith("compiler/tiles/") and not file.endswith(".md") for file in files):
-        found["tests/backends/poplar"] = None
+        tests["tests/backends/poplar"] = None
     if changed & set(EMIT):
-        found["tests/end_to_end"] = None
+        tests["tests/end_to_end"] = None
     if changed & {"api", "frontends", *EMIT}:
-        found["tests/golden"] = None
-    return [test for test in found if not any(other != test and Path(test).is_relative_to(other) for other in found)]
+        tests["tests/golden"] = None
+    return [test for test in tests if not any(other != test and Path(test).is_relative_to(other) for other in tests)]
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Compare predicted step times of the published IPU program (:mod:`snnc.benchmarks.published`) with its log, for 12 nets.
 
-Predictions are made for two clocks, with and without merging of adjacent copies, because the log records neither. They are also made for
-three costs of a fragment (a contiguous piece of memory in an exchange), with the simulated activity and with every capacity in use. Nothing
-in the model is fitted to the log. The model's constants and their sources:
+Predictions are made for two clocks, with and without merging of adjacent copies, because the log records neither of these choices. They are
+also made for three costs of a fragment (a contiguous piece of memory in an exchange), with the simulated activity and with every capacity
+in use. Nothing in the model is fitted to the log. The model's constants and their sources:
 
 ==================================  ==================================================================================
 sizes, layouts, loops, supersteps   public code of ``jrfinkbeiner/graphcore_snn``, commit 2b0fe90 (the version that ran)
@@ -79,22 +79,22 @@ def points(nets: Mapping[str, PublishedNet] | None = None) -> Iterator[LoggedPoi
                 yield _point(run, activity, predict(chosen, target, merged=merged, fragment_cycles=fragment))
 
 
-def _point(run: LoggedRun, activity: str, found: PublishedPrediction) -> LoggedPoint:
-    milliseconds, options = found.milliseconds(), found.options
+def _point(run: LoggedRun, activity: str, prediction: PublishedPrediction) -> LoggedPoint:
+    milliseconds, options = prediction.milliseconds(), prediction.options
     return LoggedPoint(
         net=run.name,
-        target=found.target.name,
+        target=prediction.target.name,
         strategy="published",
         activity=activity,
         merged_copies=options.merge_copies,
         fragment_cycles=RULE if options.fragment_cycles is None else options.fragment_cycles,
-        clock_ghz=found.target.clock_hz / 1e9,
-        step_cycles=found.step_cycles,
+        clock_ghz=prediction.target.clock_hz / 1e9,
+        step_cycles=prediction.step_cycles,
         predicted_ms=milliseconds,
         logged_ms=run.logged_ms,
         ratio=milliseconds / run.logged_ms,
-        n0=tuple(layer.spikes for layer in found.net.layers),
-        n1=tuple(layer.gradients for layer in found.net.layers),
+        n0=tuple(layer.spikes for layer in prediction.net.layers),
+        n1=tuple(layer.gradients for layer in prediction.net.layers),
     )
 
 

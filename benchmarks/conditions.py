@@ -40,12 +40,12 @@ class Conditions:
 
 def digest(arrays: Mapping[str, Array]) -> str:
     """Return a hash of the arrays' names, shapes and values; all values, including spikes and labels, are converted to float32."""
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         values = np.ascontiguousarray(array, dtype="<f4")
-        found.update(f"{name} {values.shape};".encode())
-        found.update(values.tobytes())
-    return found.hexdigest()[:DIGITS]
+        sha.update(f"{name} {values.shape};".encode())
+        sha.update(values.tobytes())
+    return sha.hexdigest()[:DIGITS]
 
 
 def conditions_differ(one: Conditions, other: Conditions) -> str:

@@ -90,12 +90,12 @@ def _clusters(clusters: int, neurons: int, fan_out: int, inside: float, seed: in
     rng = np.random.default_rng(seed)
     cluster, sources = rng.permutation(np.arange(neurons) % clusters), np.repeat(np.arange(neurons), fan_out)
     by_cluster, size = np.argsort(cluster, kind="stable"), neurons // clusters
-    near = by_cluster[cluster[sources] * size + rng.integers(0, size, sources.size)]
-    targets = np.where(rng.random(sources.size) < inside, near, rng.integers(0, neurons, sources.size))
+    in_cluster = by_cluster[cluster[sources] * size + rng.integers(0, size, sources.size)]
+    targets = np.where(rng.random(sources.size) < inside, in_cluster, rng.integers(0, neurons, sources.size))
     values = rng.normal(0, 1 / np.sqrt(fan_out), sources.size).astype(np.float32)
-    found = csr_array((values, (targets, sources)), shape=(neurons, neurons))
-    found.sum_duplicates()
-    return found
+    weights = csr_array((values, (targets, sources)), shape=(neurons, neurons))
+    weights.sum_duplicates()
+    return weights
 
 
 def _targets(sources: int, targets: int, fan_out: int, seed: int) -> object:

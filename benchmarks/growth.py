@@ -37,7 +37,7 @@ def cpu_seconds(row: Row) -> float:
 def growth(rows: Sequence[Row], over: str) -> float | None:
     """Return the exponent k of ``CPU seconds ~ over ** k``, from a least-squares fit to the logarithms; rows without a plan are omitted.
 
-    `over` is a key of the rows, "weights" or "tiles_used". None: there are fewer than two rows, or it varies by less than a factor of 2.
+    `over` is a key of the rows, "weights" or "tiles_used". None: there are fewer than two rows, or `over` varies by less than 2 times.
     """
     known = [row for row in rows if row.get("fits")]
     along = np.log([float(row[over]) for row in known])

@@ -80,13 +80,13 @@ def matched_problem(name: str, target: str | None = None) -> MatchedProblem:
 def of_workload(workload: Workload, target: str) -> MatchedProblem:
     """Return the problem on which every engine is timed in the suites ``cpu`` and ``cuda``, lowered for `target`."""
     problem = make_problem(workload)
-    given = training(workload)
-    chosen = options(target, given["steps"], given["batch"], given["loss"], given["optimizer"], given["surrogate"])
+    of = training(workload)
+    chosen = options(target, of["steps"], of["batch"], of["loss"], of["optimizer"], of["surrogate"])
     lowered = lower_graph(network(workload).graph(), chosen)
     values = labelled(workload, problem.weights)
     parameters = {key: replace(p, value=values.get(p.label, p.value)) for key, p in lowered.program.parameters.items()}
     program = replace(lowered.program, parameters=parameters)
-    names = {label: own for own, label in labels(workload).items()}
+    names = {label: name for name, label in labels(workload).items()}
     return MatchedProblem(lowered, chosen, program, {program.inputs[0].id: problem.x}, problem.y, names, chips=1)
 
 
@@ -115,8 +115,8 @@ def drawn_inputs(case: Benchmark, program: StepProgram, steps: int = 0, batch: i
 
 def drawn_labels(case: Benchmark, program: StepProgram) -> Array:
     """Return random classes [B]."""
-    found: Array = np.random.default_rng(SEED).integers(0, program.outputs[0].shape[0], case.batch)
-    return found
+    classes: Array = np.random.default_rng(SEED).integers(0, program.outputs[0].shape[0], case.batch)
+    return classes
 
 
 def weight_labels(program: StepProgram) -> dict[str, str]:
@@ -140,13 +140,13 @@ def predict_matched(name: str, target: str | None = None) -> dict[str, Any]:
         "conditions": conditions_of(problem.program, problem.weight_names, problem.inputs, problem.labels, counted).to_data(),
     }
     try:
-        found = map_graph(
+        mapped = map_graph(
             problem.lowered.ready, problem.program, chosen.own().for_plan(), counted, machine=machine, strategy="snnc", chips=problem.chips
         )
     except SnncError as error:
         return row | {"error": error.text, "code": error.code}
-    data = Estimate(found.plan, 0.0).to_data()
-    memory = {kind: sum(tiles) for kind, tiles in found.plan.memory.items()}
+    data = Estimate(mapped.plan, 0.0).to_data()
+    memory = {kind: sum(tiles) for kind, tiles in mapped.plan.memory.items()}
     return row | {"fits": True, "memory_bytes": memory} | {key: data[key] for key in STEP}
 
 

@@ -85,14 +85,14 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
         row["logged_ms"] = logged.logged_ms
     start, cpu = time.perf_counter(), time.process_time()
     try:
-        own = SNNC if strategy == DENSE else strategy
-        found = _published(case, machine) if strategy == PUBLISHED else _mapped(case, own, machine, emit=emit)
+        placement = SNNC if strategy == DENSE else strategy
+        result = _published(case, machine) if strategy == PUBLISHED else _mapped(case, placement, machine, emit=emit)
     except SnncError as error:
-        found = {"error": error.text, "code": error.code}
+        result = {"error": error.text, "code": error.code}
         if isinstance(error, BaselineTooBigError):
-            found["peak_tile_bytes"] = error.needed
-    plan = found.pop("plan", None)
-    row |= {"compile_s": time.perf_counter() - start, "cpu_s": time.process_time() - cpu} | found
+            result["peak_tile_bytes"] = error.needed
+    plan = result.pop("plan", None)
+    row |= {"compile_s": time.perf_counter() - start, "cpu_s": time.process_time() - cpu} | result
     row["peak_rss_mb"] = max_resident_bytes() / 2**20
     if logged is None or not row["fits"] or strategy not in VARIED:
         return row
@@ -147,16 +147,16 @@ def _published(case: Benchmark, machine: Target) -> dict[str, Any]:
     if case.published is None:
         raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is not such a chain.")
     prediction = predict_published(case.published, machine, case.published_options)
-    found: dict[str, Any] = {
+    row: dict[str, Any] = {
         "ipus": case.chips,
         "fits": prediction.fits,
         "peak_tile_bytes": prediction.peak_tile_bytes,
         "tile_bytes": machine.tile_bytes,
     }
     if not prediction.fits:
-        return found | {"error": f"does not fit: {prediction.peak_tile_bytes:,} bytes of {machine.tile_bytes:,}", "code": ""}
+        return row | {"error": f"does not fit: {prediction.peak_tile_bytes:,} bytes of {machine.tile_bytes:,}", "code": ""}
     milliseconds = prediction.milliseconds()
-    return found | {"predicted_ms": milliseconds, "step_ms": milliseconds, "step_cycles": prediction.step_cycles}
+    return row | {"predicted_ms": milliseconds, "step_ms": milliseconds, "step_cycles": prediction.step_cycles}
 
 
 def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> dict[str, Any]:
@@ -165,8 +165,8 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
     compiled, plan = _plan(case, strategy, machine)
     mapped = time.perf_counter()
     data = Estimate(plan, mapped - start).to_data()
-    found = {key: data[key] for key in _ESTIMATED}
-    found |= {
+    row = {key: data[key] for key in _ESTIMATED}
+    row |= {
         "fits": True,
         "predicted_ms": data["step_ms"],
         "neurons": sum(p.neurons for p in plan.populations),
@@ -178,20 +178,20 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
     if emit:
         with temporary_folder("snnc-bench-") as folder:
             emit_project(compiled, Path(folder) / "project")
-        found["emit_s"] = time.perf_counter() - mapped
-    return found | {"emitted": emit, "compile_s": time.perf_counter() - start}
+        row["emit_s"] = time.perf_counter() - mapped
+    return row | {"emitted": emit, "compile_s": time.perf_counter() - start}
 
 
-def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = None) -> tuple[Compiled, Plan]:
-    """Build the network, lower and map it; with `again`, neurons are placed as in that plan."""
+def _plan(case: Benchmark, strategy: str, machine: Target, placed_as: Plan | None = None) -> tuple[Compiled, Plan]:
+    """Build the network, lower and map it; with `placed_as`, neurons are placed as in that plan."""
     graph = case.build().graph()
     chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
-    given = lower_graph(graph, chosen)
-    program = given.program
+    lowered = lower_graph(graph, chosen)
+    program = lowered.program
     activity = Activity(case.buffer_activity(program), {}, case.activity_source)
     if not case.capacity:
-        found = map_graph(given.ready, program, chosen.own().for_plan(), activity, machine=machine, strategy=strategy, chips=case.chips)
-        return Compiled(graph, chosen, program, found.plan, found.parts), found.plan
+        mapped = map_graph(lowered.ready, program, chosen.own().for_plan(), activity, machine=machine, strategy=strategy, chips=case.chips)
+        return Compiled(graph, chosen, program, mapped.plan, mapped.parts), mapped.plan
     # Like the published program, this plan sends the lowest ids of a step, up to the capacity, and drops the rest.
     support, capacity = by_buffer(program, case.support), by_buffer(program, case.capacity)
     plan = make_plan(
@@ -209,8 +209,8 @@ def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = 
         counts=by_buffer(program, case.counts),
         support_counts=by_buffer(program, case.support_counts),
         gradient_capacity={name: capacity[name] for name in support},
-        placer=None if again is None else as_planned(again),
-        fused=None if again is None else again.latency > 1,
+        placer=None if placed_as is None else as_planned(placed_as),
+        fused=None if placed_as is None else placed_as.latency > 1,
     )
     return Compiled(graph, chosen, program, plan), plan
 

@@ -95,12 +95,12 @@ def _multi_layer(name: str, data: str, layers: int, percent: float) -> Benchmark
     if suite != "logged":
         return _benchmark(net, suite, 1, FULL)
     inputs = moving_strokes(net.steps, net.batch, SEED)
-    found = simulate(net, inputs, multiplier=MULTIPLIER[suite], seed=SEED)
+    counts = simulate(net, inputs, multiplier=MULTIPLIER[suite], seed=SEED)
     hidden = layer_names(net)[:-1]
     return replace(
-        _benchmark(found.of(net), suite, 1, "simulated: moving pen strokes"),
-        counts={"input": found.inputs, **dict(zip(hidden, found.spikes, strict=False))},
-        support_counts=dict(zip(hidden, found.gradients, strict=False)),
+        _benchmark(counts.of(net), suite, 1, "simulated: moving pen strokes"),
+        counts={"input": counts.inputs, **dict(zip(hidden, counts.spikes, strict=False))},
+        support_counts=dict(zip(hidden, counts.gradients, strict=False)),
     )
 
 

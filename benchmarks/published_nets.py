@@ -25,6 +25,7 @@ from snnc.frontends.dsl.network import Network
 
 DECAY: Final = 0.95
 GAIN: Final = 10.0 * (1.0 - DECAY)
+"""Factor of a neuron's current."""
 SURROGATE: Final = "fast_sigmoid:10"
 """SuperSpike with slope 10."""
 WINDOW: Final = (-0.1, math.inf)
@@ -63,8 +64,8 @@ def hidden_sizes(layers: int, per_tile: int, classes: int) -> tuple[int, ...]:
     (978, 978, 976)
     """
     neurons = USABLE_TILES * per_tile - math.ceil(classes / per_tile) * per_tile
-    whole, rest = neurons // layers // per_tile, neurons % (layers * per_tile)
-    return tuple(per_tile * (whole + (rest > per_tile * i)) for i in range(layers))
+    tiles, rest = neurons // layers // per_tile, neurons % (layers * per_tile)
+    return tuple(per_tile * (tiles + (rest > per_tile * i)) for i in range(layers))
 
 
 def capacity_of(neurons: int, activity: float) -> int:
@@ -93,10 +94,10 @@ class ScaledUniform:
     def draw(self, shape: Shape, fans: Fans, rng: np.random.Generator) -> Array:
         """Return an array of `shape`."""
         limit = np.float32(weight_limit(self.multiplier, fans.fan_in) * GAIN)
-        found: Array = rng.random(shape, np.float32)
-        found *= 2 * limit
-        found -= limit
-        return found
+        weights: Array = rng.random(shape, np.float32)
+        weights *= 2 * limit
+        weights -= limit
+        return weights
 
 
 def weight_limit(multiplier: float, inputs: float) -> float:
@@ -124,7 +125,7 @@ def network_of(net: PublishedNet, multiplier: float, seed: int = 0, *, dense: bo
 
 
 def dense_lif() -> NeuronModel:
-    """Return the published neuron with an output of values: its spikes plus a parameter of 0; the compiler cannot prove it binary."""
+    """Return the published neuron with an output of values: spikes plus a parameter that is 0, so that they do not count as spikes."""
     return neuron(
         "dense LIF",
         inputs="i",

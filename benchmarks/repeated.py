@@ -43,7 +43,7 @@ def at_another_clock(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[st
 def _scaled(row: dict[str, Any], machine: Target) -> dict[str, Any]:
     clock = machine.clock_hz / 1e9
     ratio = row["clock_ghz"] / clock
-    found = row | {name: row[name] * ratio for name in _MILLISECONDS if row.get(name) is not None}
+    scaled = row | {name: row[name] * ratio for name in _MILLISECONDS if row.get(name) is not None}
     if "predicted_ms_band" in row:
-        found["predicted_ms_band"] = [None if value is None else value * ratio for value in row["predicted_ms_band"]]
-    return found | {"target": machine.name, "clock_ghz": clock, "same_plan_as": row["target"]}
+        scaled["predicted_ms_band"] = [None if value is None else value * ratio for value in row["predicted_ms_band"]]
+    return scaled | {"target": machine.name, "clock_ghz": clock, "same_plan_as": row["target"]}

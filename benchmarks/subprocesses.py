@@ -14,9 +14,9 @@ class ProcessError(Exception):
 
 
 def run_module(
-    module: str, arguments: Sequence[str], seconds: float, *, given: str = "", environment: Mapping[str, str] | None = None
+    module: str, arguments: Sequence[str], seconds: float, *, stdin: str = "", environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Run `module` for at most `seconds`, with `given` as its standard input, and return the JSON object of its last line.
+    """Run `module` for at most `seconds`, with the text `stdin` as its standard input, and return the JSON object of its last line.
 
     Raises
     ------
@@ -25,11 +25,11 @@ def run_module(
     """
     command = [sys.executable, "-m", module, *arguments]
     try:
-        done = subprocess.run(command, input=given, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
+        done = subprocess.run(command, input=stdin, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         raise ProcessError(f"took longer than {seconds:.0f} s") from None
     printed = done.stdout.splitlines()
     if done.returncode or not printed:
         raise ProcessError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
-    found: dict[str, Any] = json.loads(printed[-1])
-    return found
+    result: dict[str, Any] = json.loads(printed[-1])
+    return result

@@ -63,8 +63,8 @@ def _usual(suite: str) -> tuple[str, ...]:
     Of the suites ``multi_neuron`` and ``multi_ipu``: only the nets with an activity of 5 %, and with three layers for every two neurons
     that a tile holds.
     """
-    every = (*names("multi_neuron"), *names("multi_ipu"))
-    grids = tuple(name for name in every if "-a5" in name and "-b2" not in name and "-b4" not in name)
+    both = (*names("multi_neuron"), *names("multi_ipu"))
+    grids = tuple(name for name in both if "-a5" in name and "-b2" not in name and "-b4" not in name)
     if suite == "compile":
         return ("w1", "w2", *(name for name in grids if "-x" in name and "-B" not in name))
     return (*names("everyday"), *names("logged"), *grids)

@@ -23,13 +23,14 @@ def mapping_lines(rows: Sequence[Row]) -> Iterator[str]:
     for (net, target), members in groupby(rows, key=lambda row: (row["net"], row.get("target"))):
         by_name = {row["strategy"]: row for row in members}
         snnc_row = by_name.get("snnc", {})
-        yield f"{net:22} {target or '':8} {_own(snnc_row)}" + "".join(f" {_over(by_name.get(name, {}), snnc_row):>12}" for name in others)
+        baselines = "".join(f" {_over(by_name.get(name, {}), snnc_row):>12}" for name in others)
+        yield f"{net:22} {target or '':8} {_snnc_columns(snnc_row)}{baselines}"
     for row in rows:
         if row.get("error"):
             yield f"{row['net']}, {row['strategy']}: {row['error']}"
 
 
-def _own(row: Row) -> str:
+def _snnc_columns(row: Row) -> str:
     if not row.get("fits"):
         return f"{'does not fit' if 'E313' in str(row.get('code')) else 'no plan':>57}"
     of_log = f"{row['step_ms'] / row['logged_ms']:6.2f}" if row.get("logged_ms") else f"{'':6}"
@@ -66,7 +67,7 @@ def compile_lines(rows: Sequence[Row]) -> Iterator[str]:
             f"{row['net']:16} {row['target']:8} {sizes} {row['compile_s']:7.2f} s {row['emit_s']:8.2f} s {cpu_seconds(row):7.2f} s "
             f"{row['peak_rss_mb']:7,.0f} {1e6 * row['compile_s'] / row['weights']:13.3f}"
         )
-    found = ((name, growth(rows, key)) for name, key in (("weights", "weights"), ("tiles", "tiles_used")))
-    powers = [f"{name}^{power:.2f}" for name, power in found if power is not None]
+    exponents = ((name, growth(rows, key)) for name, key in (("weights", "weights"), ("tiles", "tiles_used")))
+    powers = [f"{name}^{power:.2f}" for name, power in exponents if power is not None]
     if powers:
         yield f"CPU seconds grow as {', '.join(powers)} (1 is linear)"

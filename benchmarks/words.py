@@ -29,9 +29,9 @@ def write_words(path: Path, samples: int, seed: int, events: int = 800) -> None:
         units = file.create_dataset("spikes/units", (samples,), h5py.vlen_dtype(np.uint16))
         for number, label in enumerate(labels):
             when = np.sort(random.uniform(0, SECONDS * random.uniform(0.7, 1.0), random.integers(events // 2, events * 3 // 2)))
-            own = places[label] * random.normal(1, 0.03) + random.normal(0, 12) + random.normal(0, 15, (3, 4))
+            moved = places[label] * random.normal(1, 0.03) + random.normal(0, 12) + random.normal(0, 15, (3, 4))
             progress = when / when.max() * 3
-            tracks = np.stack([np.interp(progress, range(4), track) for track in own])
+            tracks = np.stack([np.interp(progress, range(4), track) for track in moved])
             heard = tracks[random.integers(0, 3, len(when)), np.arange(len(when))] + random.normal(0, 15, len(when))
             noise = random.random(len(when)) < 0.1
             heard[noise] = random.uniform(0, CHANNELS, noise.sum())

@@ -81,7 +81,7 @@ def _one_level(request):
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.getoption("--wide"):
             patch.setattr(poplar_build, "SMALL_TABLES", sys.maxsize)
-            patch.setattr(cpu_build, "OWN_LEVEL", "-O0")
+            patch.setattr(cpu_build, "PROJECT_LEVEL", "-O0")
             patch.setattr(cuda_build, "HOST_FLAGS", tuple("-O0" if flag == "-O1" else flag for flag in cuda_build.HOST_FLAGS))
             patch.setenv(FLAGS, " ".join(cuda_build.HOST_FLAGS))
         yield
@@ -113,7 +113,7 @@ def plans_as_for_users(monkeypatch):
 def cpu_projects_as_for_users():
     """Compile the networks of a file's CPU projects as for users."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu_build, "OWN_LEVEL", cpu_build.LEVEL)
+        patch.setattr(cpu_build, "PROJECT_LEVEL", cpu_build.LEVEL)
         yield
 
 

@@ -77,7 +77,7 @@ def add_collapsed(collapse: Collapse, statements: Statements) -> None:
     storage, step = statements.storage, collapse.step
     current, output, record = collapse.current, step.outputs[0], collapse.record.target
     response, mean = f"{step.population}_response", f"{step.population}_mean"
-    statements.kernels += [f"PerWorker<StepResponse> {response};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
+    statements.members += [f"PerWorker<StepResponse> {response};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
     statements.layout.append(f"{response}.resize(workers.size());")
     statements.row_buffers.append(RowBuffer(mean, storage.size(output), ONE, ONE))
     statements.readout = CollapsedReadout(
@@ -94,7 +94,7 @@ def add_collapsed(collapse: Collapse, statements: Statements) -> None:
     )
     for op in collapse.products:
         counts = f"{op.connection}_counts"
-        statements.kernels.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")
+        statements.members.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")
         statements.row_buffers.append(RowBuffer(f"{counts}.rows", storage.size(op.source.buffer), ONE, ONE))
     statements.scored = {"rows": mean, "steps": "1"}
     statements.start.append(f"scale(w, d_{record}, 0, 1.0f / static_cast<float>(steps));")
@@ -105,8 +105,8 @@ def add_collapsed_adjoint(collapse: Collapse, op: ops.BackwardOp, statements: St
     response, adjoint = f"{collapse.step.population}_response[mine]", f"d_{collapse.record.target}"
     match op:
         case ops.DenseWeightGradient():
-            given = f"w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient_of(op.gradient)}, {statements.writes(op)}"
-            statements.start.append(f"{op.connection}.weight_gradient({given}, scratch);")
+            arguments = f"w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient_of(op.gradient)}, {statements.writes(op)}"
+            statements.start.append(f"{op.connection}.weight_gradient({arguments}, scratch);")
         case ops.BiasGradient():
             statements.start += [
                 f"copy_step(w, {adjoint}, 0, d_{collapse.current}, 0);",
@@ -115,7 +115,7 @@ def add_collapsed_adjoint(collapse: Collapse, op: ops.BackwardOp, statements: St
             ]
         case ops.DenseInputGradient():
             source, counts = op.source, f"{op.connection}_counts"
-            statements.kernels.append(f"Rows d_{counts}{{{statements.storage.size(source.buffer)}, 0}};")
+            statements.members.append(f"Rows d_{counts}{{{statements.storage.size(source.buffer)}, 0}};")
             statements.row_buffers.append(RowBuffer(f"d_{counts}", statements.storage.size(source.buffer), ONE, ONE))
             statements.store_packed(op)
             statements.start.append(f"d_{counts}.clear(w, 0);")

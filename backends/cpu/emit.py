@@ -38,7 +38,7 @@ CONSTANTS: Final = (
     CppConstant("int", "FEW_STEPS", FEW_STEPS, "Minimum number of steps in a block if threads share gradients; see block_length()."),
 )
 """Constants shared by the program and snnc, printed into ``constants.hpp``."""
-OWN: Final = ("network.cpp", "neurons.hpp", "neurons.cpp", "CMakeLists.txt", "README.txt")
+NETWORK_FILES: Final = ("network.cpp", "neurons.hpp", "neurons.cpp", "CMakeLists.txt", "README.txt")
 """Files printed for each network; those of :func:`~snnc.backends.native.project_files.runtime_files` are the same in every project."""
 LOSS: Final = "loss.cpp"
 TRAINING: Final = ("loss.hpp", "cross_entropy.hpp", "optimizer.hpp", "optimizer.cpp")
@@ -82,8 +82,8 @@ def emit_cpu(
 def render(context: dict[str, Any]) -> dict[str, str]:
     """Return the contents of all text files, by file name."""
     trains, halves = context["training"], [file for key, file in HALVES.items() if context[key]]
-    more = {HALVES["float16"], *halves} if halves else set()
-    names = (*(n for n in runtime_files("cpu", TRAINING) if n not in {*HALVES.values()} - more), *OWN, *(TRAINING if trains else ()))
+    absent = {*HALVES.values()} - ({HALVES["float16"], *halves} if halves else set())
+    names = (*(n for n in runtime_files("cpu", TRAINING) if n not in absent), *NETWORK_FILES, *(TRAINING if trains else ()))
     sources = [name for name in SOURCES if trains or name not in (LOSS, *TRAINING)]
-    whole = context | {"flags": (LEVEL, "-march=native", *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": sources}
-    return rendered(whole, "cpu", names, LOSS, CONSTANTS)
+    context = context | {"flags": (LEVEL, "-march=native", *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": sources}
+    return rendered(context, "cpu", names, LOSS, CONSTANTS)

@@ -36,11 +36,11 @@ class CpuEngine(SequenceEngine):
 
     def _set_arrays(self, inputs: Mapping[str, InputValues]) -> None:
         for info in self.description["inputs"]:
-            given = inputs[info["tensor"]]
-            if isinstance(given, Events):
-                self.session.set_events(info["tensor"], given.begin, given.ids)
+            values = inputs[info["tensor"]]
+            if isinstance(values, Events):
+                self.session.set_events(info["tensor"], values.begin, values.ids)
             else:
-                self.session.set(info["tensor"], given)
+                self.session.set(info["tensor"], values)
 
 
 def threads_of(threads: int | None) -> int:
@@ -51,7 +51,7 @@ def threads_of(threads: int | None) -> int:
     if threads is not None:
         return threads
     for name in ("SNNC_THREADS", "OMP_NUM_THREADS"):
-        wanted = os.environ.get(name, "")
-        if wanted.isdecimal() and int(wanted):
-            return int(wanted)
+        value = os.environ.get(name, "")
+        if value.isdecimal() and int(value):
+            return int(value)
     return processors()

@@ -52,6 +52,7 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
         if stored.rows or (spikes and not stored.listed):
             rows["steps"] += 4 * pitch(storage.size(name))
             rows["number"] += 4 * pitch(storage.size(name)) * stored.past
+    # In bfloat16, backward products read the deltas of a dense connection as pairs, of 4 bytes each.
     pairs = max((4 * -(-_shape(storage, op)[0] // 2) for op in program.backward if isinstance(op, ops.DenseInputGradient)), default=0)
     if storage.precision == "bfloat16":
         rows["block" if stages.backward else "number"] += pairs
@@ -61,10 +62,11 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
     maxima = [op for op in program.forward if isinstance(op, ops.Pooling | ops.AddReduced) and storage.reads_lists(op)]
     fixed += sum(_spike_maximum_bytes(storage, op) for op in maxima)
+    # Tables of one column count twice, because constants are copied.
     fixed += _copies(storage, trains) + 4 * sum(t.size * (1 + (t.shape[1:] == (1,))) for t in statements.tables) + 4 * states
     fixed += 4 * sum(values[name] for name in statements.shared)
-    own = sum(values[name] for name in learned if name not in statements.shared)
-    thread = 4 * own + 4 * sum(map(padded, statements.sums.values())) + _scratch_bytes(storage, maxima)
+    unshared = sum(values[name] for name in learned if name not in statements.shared)
+    thread = 4 * unshared + 4 * sum(map(padded, statements.sums.values())) + _scratch_bytes(storage, maxima)
     lists = _lists(storage, trains)
     return Needs(
         fixed,
@@ -109,15 +111,15 @@ def _numbers(storage: SequenceStorage, parameter: str) -> int:
 
 def _choices(storage: SequenceStorage) -> int:
     """Return the bytes, per step and sample, that are needed to store which input each maximum selected."""
-    found = 0
+    bytes_ = 0
     for op in storage.program.backward:
         if isinstance(op, ops.PoolingGradient | ops.ReduceGradient) and is_maximum(op) and not storage.reads_lists(op):
-            found += 4 * storage.size(op.target)
+            bytes_ += 4 * storage.size(op.target)
     for forward in storage.program.forward:
         if isinstance(forward, ops.Convolve) and forward.connection in storage.pooled:
             outputs = storage.program.buffers[forward.weight].shape[0]
-            found += math.prod(storage.pooled[forward.connection].output) * forward.groups * padded(outputs // forward.groups)
-    return found
+            bytes_ += math.prod(storage.pooled[forward.connection].output) * forward.groups * padded(outputs // forward.groups)
+    return bytes_
 
 
 def _spike_maximum_bytes(storage: SequenceStorage, op: ops.Pooling | ops.AddReduced) -> int:
@@ -129,50 +131,50 @@ def _spike_maximum_bytes(storage: SequenceStorage, op: ops.Pooling | ops.AddRedu
 
 def _copies(storage: SequenceStorage, trains: bool) -> int:
     """Return the bytes of the copies of weights for the forward and backward pass."""
-    rounded, found = storage.precision == "bfloat16", 0
+    rounded, bytes_ = storage.precision == "bfloat16", 0
     for op in storage.program.forward:
         if isinstance(op, ops.DenseProduct) and rounded:
             outputs, inputs = _shape(storage, op)
             width = padded(-(-outputs // -(-outputs // PANEL)))
-            found += 2 * -(-padded(outputs) // width) * inputs * (-(-width // CHUNK) * CHUNK)
+            bytes_ += 2 * -(-padded(outputs) // width) * inputs * (-(-width // CHUNK) * CHUNK)
     for back in storage.program.backward if trains else ():
         if isinstance(back, ops.DenseInputGradient):
             outputs, inputs = _shape(storage, back)
-            found += 4 * (-(-inputs // PACKED) * PACKED) * (-(-outputs // 2) if rounded else outputs) + 8 * inputs
+            bytes_ += 4 * (-(-inputs // PACKED) * PACKED) * (-(-outputs // 2) if rounded else outputs) + 8 * inputs
         elif isinstance(back, ops.ConvolveInputGradient):
-            found += 4 * _convolution(storage, back.connection).packed
-    return found
+            bytes_ += 4 * _convolution(storage, back.connection).packed
+    return bytes_
 
 
 def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
     """Return the memory needs of the lists that inputs and populations store."""
-    program, found = storage.program, []
+    program, lists = storage.program, []
     for info in program.inputs:
         name = f"{info.id}_in"
         stored, size = storage.stored(name), storage.size(name)
         if program.buffers[name].kind != "spikes":
-            found.append(ListNeeds(info.id, size, stored.past, SPARSE, 8, 0 if stored.rows else 4 * pitch(size)))
+            lists.append(ListNeeds(info.id, size, stored.past, SPARSE, 8, 0 if stored.rows else 4 * pitch(size)))
         elif stored.listed:
-            found.append(ListNeeds(info.id, size, stored.past, SPIKING))
+            lists.append(ListNeeds(info.id, size, stored.past, SPIKING))
     for op in program.forward:
         if isinstance(op, ops.NeuronStep):
-            found += [ListNeeds(n, storage.size(n), storage.stored(n).past, SPIKING) for n in op.outputs if storage.stored(n).listed]
+            lists += [ListNeeds(n, storage.size(n), storage.stored(n).past, SPIKING) for n in op.outputs if storage.stored(n).listed]
             near = [n for n in op.outputs if trains and n in storage.outputs_with_support]
-            found += [ListNeeds(f"{n}_near", storage.size(n), 0, IN_SUPPORT) for n in near]
-    return tuple(found)
+            lists += [ListNeeds(f"{n}_near", storage.size(n), 0, IN_SUPPORT) for n in near]
+    return tuple(lists)
 
 
 def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str, int], ...]:
     """Return the name of each list that a thread transposes for a block of steps, with the bytes of a transposed entry."""
     inputs = {f"{info.id}_in": info.id for info in storage.program.inputs}
-    found: dict[str, int] = {}
+    entry_bytes: dict[str, int] = {}
     for op in storage.program.forward:
         if isinstance(op, ops.DenseProduct):
             name = inputs.get(op.source.buffer, op.source.buffer)
             near = f"{op.source.buffer}_near"
-            found |= {name: lists[name].width} if name in lists else {}
-            found |= {near: 8} if near in lists else {}
-    return tuple(found.items())
+            entry_bytes |= {name: lists[name].width} if name in lists else {}
+            entry_bytes |= {near: 8} if near in lists else {}
+    return tuple(entry_bytes.items())
 
 
 def _scratch_bytes(storage: SequenceStorage, maxima: Sequence[ops.Pooling | ops.AddReduced]) -> int:

@@ -1,4 +1,4 @@
-"""Template data of the network of a CPU project."""
+"""The data that the templates of a CPU project are rendered with: members and statements of the C++ class ``Network``."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         if readout is not None and readout.contains(adjoint):
             add_collapsed_adjoint(readout, adjoint, statements)
             # A gradient that the readout returns to a population is added in that population's stage.
-            to = stages.owner[adjoint.source.buffer] if isinstance(adjoint, DenseInputGradient) else None
-            blocks[stages.of(adjoint) if to is None else stages.level[to]].add_backward(statements)
+            receiver = stages.owner[adjoint.source.buffer] if isinstance(adjoint, DenseInputGradient) else None
+            blocks[stages.of(adjoint) if receiver is None else stages.level[receiver]].add_backward(statements)
         else:
             statements.add(adjoint)
             blocks[stages.of(adjoint)].add_backward(statements)
@@ -165,7 +165,7 @@ def _cut(storage: SequenceStorage) -> list[str]:
 
 def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
     """Return the functions of all populations."""
-    program, found = storage.program, []
+    program, printed = storage.program, []
     adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
     for op in program.forward:
         if isinstance(op, NeuronStep):
@@ -174,18 +174,18 @@ def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
             scalars = {a: program.buffers[n].shape == () for a, n in zip(info.kernel.parameters, op.parameters, strict=True)}
             near = [o for o, n in zip(info.kernel.outputs, op.outputs, strict=True) if trains and n in storage.outputs_with_support]
             rounded, numbers = storage.rounded[info.id], SHORT[storage.precision]
-            found.append(forward_function(info, size, scalars, near, rounded, numbers))
+            printed.append(forward_function(info, size, scalars, near, rounded, numbers))
             if trains and info.id in adjoints:
-                found.append(backward_function(info, size, scalars, rounded, numbers))
-    return found
+                printed.append(backward_function(info, size, scalars, rounded, numbers))
+    return printed
 
 
 def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> dict[str, Slots]:
     """Return the number of stored rows of each output's adjoint: the longest delay plus 1, or plus a block if a later stage writes it."""
-    found = storage.adjoint_slots.items() if trains else ()
     reads = [op for op in storage.program.backward if isinstance(op, InputGradient)]
     from_later = {op.source.buffer for op in reads if stages.of(op) > stages.level.get(stages.owner.get(op.source.buffer, ""), 0)}
-    return {name: Slots(slots - 1, ("block",)) if name in from_later else Slots(slots) for name, slots in found}
+    stored = storage.adjoint_slots.items() if trains else ()
+    return {name: Slots(slots - 1, ("block",)) if name in from_later else Slots(slots) for name, slots in stored}
 
 
 def _members(statements: Statements) -> list[dict[str, Any]]:
@@ -195,7 +195,7 @@ def _members(statements: Statements) -> list[dict[str, Any]]:
     filled = statements.stages.filled(program)
     parameters = program.parameters.values()
     lines = [f"Parameter {p.name} = {_parameter_expression(program, p)}; // {comment_text(p.label)}" for p in parameters]
-    groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": statements.kernels}, {"comment": "Parameters.", "lines": lines}]
+    groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": statements.members}, {"comment": "Parameters.", "lines": lines}]
     for i in program.inputs:
         name = f"{i.id}_in"
         lines = [f"Source {name}{{{storage.size(name)}, {storage.stored(name).past}}};"]
@@ -214,8 +214,8 @@ def _members(statements: Statements) -> list[dict[str, Any]]:
             if op.population in adjoints:
                 # In a block, the adjoints of these currents overwrite the currents, which have been read by then.
                 lines += [f"Rows &d_{n} = {n};" for n in op.currents if n in filled]
-                own = (n for n in (*op.currents, *op.states, *op.outputs) if n not in filled)
-                lines += [f"Rows d_{n}{{{storage.size(n)}, 0}};" for n in own]
+                others = (n for n in (*op.currents, *op.states, *op.outputs) if n not in filled)
+                lines += [f"Rows d_{n}{{{storage.size(n)}, 0}};" for n in others]
             groups.append({"comment": f"Population {comment_text(info.label)}.", "lines": lines})
     for o in program.outputs:
         lines = [f"Rows {o.record}{{{storage.size(o.record)}, 0}};"]
@@ -276,7 +276,7 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
 
 
 def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list[RowBuffer]:
-    program, found = storage.program, []
+    program, buffers = storage.program, []
     filled, adjoint_slots = stages.filled(program), _adjoint_slots(storage, stages, trains)
     adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else set()
     past, block, every = Slots(1, ("segment",)), Slots(0, ("block",)), Slots(0, ("steps",))
@@ -286,32 +286,32 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
         kernel = program.population(op.population).kernel
         for n in op.currents:
             rows = block if n in filled else ONE
-            found.append(RowBuffer(n, storage.size(n), rows, rows))
+            buffers.append(RowBuffer(n, storage.size(n), rows, rows))
         for state, n in zip(kernel.states, op.states, strict=True):
             in_history = trains and state in kernel.history and op.population in adjoints
             rounded = state in storage.rounded[op.population]
-            found.append(RowBuffer(n, storage.size(n), past if in_history and not rounded else ONE, ONE))
-            found += [RowBuffer(f"{n}_history", storage.size(n), past, ONE, 2)] if rounded else []
+            buffers.append(RowBuffer(n, storage.size(n), past if in_history and not rounded else ONE, ONE))
+            buffers += [RowBuffer(f"{n}_history", storage.size(n), past, ONE, 2)] if rounded else []
         for n in op.outputs:
             stored = storage.stored(n)
-            found.append(RowBuffer(f"{n}.rows", storage.size(n), stored.slots(trains), stored.slots(False)))
+            buffers.append(RowBuffer(f"{n}.rows", storage.size(n), stored.slots(trains), stored.slots(False)))
         near = [n for n in op.outputs if trains and n in storage.outputs_with_support]
-        found += [RowBuffer(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in near]
+        buffers += [RowBuffer(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in near]
         for name, n in zip(kernel.saved, op.saved, strict=True):
             width = 2 if name in storage.rounded[op.population] else 4
-            found.append(RowBuffer(n, storage.size(n), Slots(0, ("segment",)) if trains else ONE, ONE, width))
+            buffers.append(RowBuffer(n, storage.size(n), Slots(0, ("segment",)) if trains else ONE, ONE, width))
         if op.population in adjoints:
-            found += [RowBuffer(f"d_{n}", storage.size(n), block, None) for n in op.currents if n not in filled]
-            found += [RowBuffer(f"d_{n}", storage.size(n), ONE, None) for n in op.states]
-            found += [RowBuffer(f"d_{n}", storage.size(n), adjoint_slots[n], None) for n in op.outputs]
+            buffers += [RowBuffer(f"d_{n}", storage.size(n), block, None) for n in op.currents if n not in filled]
+            buffers += [RowBuffer(f"d_{n}", storage.size(n), ONE, None) for n in op.states]
+            buffers += [RowBuffer(f"d_{n}", storage.size(n), adjoint_slots[n], None) for n in op.outputs]
     for o in program.outputs:
-        found.append(RowBuffer(o.record, storage.size(o.record), every, every))
+        buffers.append(RowBuffer(o.record, storage.size(o.record), every, every))
         if trains and o.id == program.loss_output:
-            whole = program.loss is not None and reads_every_step(program.loss)
-            found.append(RowBuffer(f"d_{o.record}", storage.size(o.record), every if whole else ONE, ONE))
-    return found
+            varies = program.loss is not None and adjoint_varies(program.loss)
+            buffers.append(RowBuffer(f"d_{o.record}", storage.size(o.record), every if varies else ONE, ONE))
+    return buffers
 
 
-def reads_every_step(loss: Loss) -> bool:
+def adjoint_varies(loss: Loss) -> bool:
     """Return whether the adjoint of the output that `loss` reads varies over time; else the loss (``loss.hpp``) writes only one row."""
     return not isinstance(loss, CrossEntropyCount | CrossEntropyMeanMembrane | MeanSquaredCount)

@@ -33,8 +33,8 @@ WiredInputGradient: TypeAlias = (
 )
 
 SHARED: Final = 1 << 20
-"""All threads share one gradient of a dense weight with more than this many bytes that a single operation computes; of other parameters,
-each thread has its own."""
+"""All threads share one gradient of a dense weight with more bytes than this, if only one operation contributes to the gradient. Of the
+gradients of other parameters, each thread has its own copy (docs/decisions/0015-cpu-program.md)."""
 COPIED: Final = 1 << 20
 """Maximum bytes of a weight for which backward products always read a copy. With checkpoints, they read larger weights in place and
 interleave the samples at each step instead, except in bfloat16."""
@@ -53,8 +53,8 @@ class Statements:
     storage: SequenceStorage
     trains: bool
     stages: Stages
-    kernels: list[str] = field(default_factory=list)
-    """Members that compute connections."""
+    members: list[str] = field(default_factory=list)
+    """Declarations of members of ``Network`` that compute connections or hold their results."""
     setup: list[str] = field(default_factory=list)
     layout: list[str] = field(default_factory=list)
     prepare: list[Statement] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Statements:
         """Add a dense connection: once before each block of steps if possible, else in each step."""
         c, weight = op.connection, op.weight
         outputs, inputs = self.storage.program.buffers[weight].shape
-        self.kernels.append(f"Dense {c}{{{inputs}, {outputs}}};")
+        self.members.append(f"Dense {c}{{{inputs}, {outputs}}};")
         if self.storage.precision == "bfloat16":
             self.setup.append(f"{c}.keep_rounded();")
             self.rounded.append(f"{c}.round({weight}, worker, workers);")
@@ -120,27 +120,27 @@ class Statements:
     @add.register
     def _wired(self, op: Wired) -> None:
         c = op.connection
-        found = wires_of(op, self.storage)
+        wires = wires_of(op, self.storage)
         first = len(self.tables)
-        self.tables += found.tables()
+        self.tables += wires.tables()
         source = f"{op.source.buffer}, {earlier_step(op.source)}"
         if self.storage.reads_lists(op):
             size = self.storage.size(op.source.buffer)
-            self.kernels.append(f"const SpikeMaximum {c}{{tables[{first}], tables[{first + 1}], {size}}};")
+            self.members.append(f"const SpikeMaximum {c}{{tables[{first}], tables[{first + 1}], {size}}};")
             self.forward.append(f"{c}.forward(w, {source}, {op.target}, t, scratch);")
             return
         kind = "Maximum" if is_maximum(op) else "const Wiring"
-        self.kernels.append(f"{kind} {c}{{tables[{first}], tables[{first + 1}]}};")
+        self.members.append(f"{kind} {c}{{tables[{first}], tables[{first + 1}]}};")
         if is_maximum(op):
             self.forward.append(f"{c}.forward(w, {source}, {op.target}, t);")
             return
-        if found.constants is not None:
-            self.kernels.append(f"const Array<float> {c}_constants = constants(tables[{first + 2}]);")
+        if wires.constants is not None:
+            self.members.append(f"const Array<float> {c}_constants = constants(tables[{first + 2}]);")
         weight = op.weight if isinstance(op, ops.SparseProduct | ops.AddOneToOne | ops.Rescale) else None
         self.weights[c] = f"{c}_constants.data()" if weight is None else f"{weight}.value.data()"
         self.forward.append(f"{c}.forward(w, {source}, {self.weights[c]}, {op.target}, t, scratch);")
         if isinstance(op, ops.Rescale) and op.bias is not None:
-            self.kernels.append(f"const Biases {c}_biases{{tables[{len(self.tables) - 1}]}};")
+            self.members.append(f"const Biases {c}_biases{{tables[{len(self.tables) - 1}]}};")
             self.forward.append(f"{c}_biases.forward(w, {op.target}, t, {op.bias}.value.data());")
 
     @add.register
@@ -157,7 +157,7 @@ class Statements:
                 windows_expression(read, pool.output, outputs, outputs, op.groups),
             ]
             self.layout.append(f"{c}.keep(training ? segment : 0, batch);")
-        self.kernels.append(f"Convolution {c}{{{', '.join(arguments)}}};")
+        self.members.append(f"Convolution {c}{{{', '.join(arguments)}}};")
         bias = f"&{op.bias}" if op.bias is not None else "nullptr"
         source = f"{op.source.buffer}, {earlier_step(op.source)}"
         self.forward.append(f"{c}.forward(w, {source}, {op.weight}, {bias}, {op.target}, t, scratch);")
@@ -176,17 +176,17 @@ class Statements:
 
     def _first_history(self, op: ops.NeuronStep) -> list[str]:
         """Return the statements that store the states before the first step."""
-        kernel, found, keep = self._info(op).kernel, [], SHORT[self.storage.precision].keep
+        kernel, lines, keep = self._info(op).kernel, [], SHORT[self.storage.precision].keep
         parameters = dict(zip(kernel.parameters, op.parameters, strict=True))
         for state, n in zip(kernel.states, op.states, strict=True):
             match self.storage.rounded[op.population].get(state):
                 case Number(value):
-                    found.append(f"{keep}(w, {n}, first - 1, {n}_history, {c_literal(value)});")
+                    lines.append(f"{keep}(w, {n}, first - 1, {n}_history, {c_literal(value)});")
                 case Symbol(name):
                     scalar = self.storage.program.buffers[parameters[name]].shape == ()
                     offset = f"{parameters[name]}.value{'[0]' if scalar else '.data()'}"
-                    found.append(f"{keep}(w, {n}, first - 1, {n}_history, {offset});")
-        return found
+                    lines.append(f"{keep}(w, {n}, first - 1, {n}_history, {offset});")
+        return lines
 
     def neuron_call(self, op: ops.NeuronStep) -> str:
         """Return the statement that runs a step of a population."""
@@ -229,7 +229,7 @@ class Statements:
             parameter = gradient.removeprefix("d_")
             if self.storage.program.buffers[parameter].shape == ():
                 size = self.storage.size((op.currents or op.states)[0])
-                self.kernels.append(f"PerWorker<Array<float>> {gradient}_sums;")
+                self.members.append(f"PerWorker<Array<float>> {gradient}_sums;")
                 self.layout.append(f"{gradient}_sums.resize(workers.size());")
                 self.sums[f"{gradient}_sums"] = size
                 self.start.append(f"{gradient}_sums[mine].resize(padded({size}));")
@@ -247,7 +247,7 @@ class Statements:
 
     def _show_adjoint(self, name: str, current: str) -> None:
         """Store the adjoint of a current at all steps, and make it a tensor of the ABI."""
-        self.kernels.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
+        self.members.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
         self.row_buffers.append(RowBuffer(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
         self.setup.append(f'add_adjoint("{name}", {name}, false);')
         self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
@@ -258,14 +258,14 @@ class Statements:
 
     @add.register
     def _dense_weight(self, op: ops.DenseWeightGradient) -> None:
-        c, given = op.connection, f"{op.source.buffer}, {op.source.delay}, d_{op.target}, first, last"
+        c, rows = op.connection, f"{op.source.buffer}, {op.source.delay}, d_{op.target}, first, last"
         parameter = op.gradient.removeprefix("d_")
         if self._alone(op) and 4 * self.storage.size(parameter) > SHARED:
             self.setup.append(f"{parameter}.written = {parameter}.shared = shares = true;")
-            self.shared[parameter] = f"{c}.shared_gradient(workers, worker, parts, {given}, {parameter}.gradient(0), fresh, scratch);"
+            self.shared[parameter] = f"{c}.shared_gradient(workers, worker, parts, {rows}, {parameter}.gradient(0), fresh, scratch);"
             return
         fresh = self.writes(op, "last == steps")
-        self.gradients.append(f"{c}.weight_gradient(w, {given}, {gradient_of(op.gradient)}, {fresh}, scratch);")
+        self.gradients.append(f"{c}.weight_gradient(w, {rows}, {gradient_of(op.gradient)}, {fresh}, scratch);")
 
     def _alone(self, op: ops.DenseWeightGradient) -> bool:
         """Return whether no other operation contributes to the gradient."""
@@ -284,9 +284,11 @@ class Statements:
         c = op.connection
         self.store_packed(op)
         steps = "first, last" if c in self.stages.backward else "t, t + 1"
-        given = f"w, d_{op.target}, {steps}, d_{op.source.buffer}, {op.source.delay}, {op.weight}"
-        near = op.source.buffer in self.storage.outputs_with_support
-        call = f"{c}.near_gradient({given}, {op.source.buffer}_near, scratch);" if near else f"{c}.input_gradient({given}, scratch);"
+        arguments = f"w, d_{op.target}, {steps}, d_{op.source.buffer}, {op.source.delay}, {op.weight}"
+        if op.source.buffer in self.storage.outputs_with_support:
+            call = f"{c}.near_gradient({arguments}, {op.source.buffer}_near, scratch);"
+        else:
+            call = f"{c}.input_gradient({arguments}, scratch);"
         if c in self.stages.backward:
             self.after_block.append(call)
         else:
@@ -306,26 +308,26 @@ class Statements:
     @add.register
     def _convolve_gradient(self, op: ConvolveGradient) -> None:
         """Add the gradients of a convolution. Its first backward operation computes all of them, because they read the same cache lines."""
-        own = [o for o in self.storage.program.backward if isinstance(o, ConvolveGradient) and o.connection == op.connection]
-        if op is not own[0]:
+        gradients = [o for o in self.storage.program.backward if isinstance(o, ConvolveGradient) and o.connection == op.connection]
+        if op is not gradients[0]:
             return
-        c, found = op.connection, dict.fromkeys(("weight", "bias", "adjoint", "near"), "nullptr")
-        for gradient in own:
+        c, results = op.connection, dict.fromkeys(("weight", "bias", "adjoint", "near"), "nullptr")
+        for gradient in gradients:
             match gradient:
                 case ops.ConvolveWeightGradient():
-                    found["weight"] = gradient_of(gradient.gradient)
+                    results["weight"] = gradient_of(gradient.gradient)
                 case ops.ConvolveBiasGradient():
-                    found["bias"] = gradient_of(gradient.gradient)
+                    results["bias"] = gradient_of(gradient.gradient)
                 case ops.ConvolveInputGradient():
                     self.store_packed(gradient)
-                    found["adjoint"] = f"&d_{gradient.source.buffer}"
+                    results["adjoint"] = f"&d_{gradient.source.buffer}"
                     near = gradient.source.buffer in self.storage.outputs_with_support and c not in self.storage.pooled
                     # The list lacks neurons whose spikes were dropped. Convolutions, unlike dense connections, return gradients to them.
                     if near and gradient.source.buffer not in limited_sources(self.storage.program):
-                        found["near"] = f"&{gradient.source.buffer}_near"
+                        results["near"] = f"&{gradient.source.buffer}_near"
         forward = next(o for o in self.storage.program.forward if isinstance(o, ops.Convolve) and o.connection == c)
-        given = f"w, {forward.source.buffer}, {forward.source.delay}, d_{op.target}, t, {forward.weight}"
-        self.backward.append(f"{c}.backward({given}, {{{', '.join(found.values())}}}, scratch);")
+        arguments = f"w, {forward.source.buffer}, {forward.source.delay}, d_{op.target}, t, {forward.weight}"
+        self.backward.append(f"{c}.backward({arguments}, {{{', '.join(results.values())}}}, scratch);")
 
     @add.register
     def _indexed_bias(self, op: ops.RescaleBiasGradient) -> None:
@@ -333,8 +335,8 @@ class Statements:
 
     @add.register
     def _wired_weight_gradient(self, op: WiredWeightGradient) -> None:
-        given = f"{op.source.buffer}, {op.source.delay}, d_{op.target}, t, {gradient_of(op.gradient)}"
-        self.backward.append(f"{op.connection}.weight_gradient(w, {given}, scratch);")
+        arguments = f"{op.source.buffer}, {op.source.delay}, d_{op.target}, t, {gradient_of(op.gradient)}"
+        self.backward.append(f"{op.connection}.weight_gradient(w, {arguments}, scratch);")
 
     @add.register
     def _wired_input_gradient(self, op: WiredInputGradient) -> None:

@@ -1,7 +1,7 @@
 """Divides the layers into stages: each runs a block of steps before the next one, so that weights between stages are read once per block.
 
-Reading weights that do not fit in the L2 cache takes longer than adding them. Unless it is in a loop, a layer does not depend on later
-layers, so it may run a whole block of steps before the next layer begins. In the backward pass, the later stage runs its block first.
+Reading weights that do not fit in the L2 cache takes longer than adding them. A layer that is not in a loop does not depend on later
+layers, so it may run a block of steps before the next layer begins. In the backward pass, the later stage runs its block first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.step_program import StepProgram
 
 HEAVY: Final = 1 << 19
-"""Bytes of half an L2 cache; for larger weights, reading them once per block pays off."""
+"""Half the bytes of an L2 cache of 1 MiB; for larger weights, reading them once per block pays off."""
 
 
 @dataclass(frozen=True)

@@ -104,9 +104,9 @@ def nvcc() -> list[str]:
     NvccMissingError
         This machine has no CUDA compiler.
     """
-    found = cuda_compiler()
-    if found is not None:
-        return found
+    command = cuda_compiler()
+    if command is not None:
+        return command
     chosen = os.environ.get("CUDACXX")
     places = repr(chosen) if chosen else f"nvcc on the PATH and in /usr/local/cuda, and in the package {NVCC_WHEEL}"
     raise NvccMissingError(
@@ -194,21 +194,21 @@ def build_host_check(folder: Path) -> Path:
     """
     folder = Path(folder)
     command = compiler()
-    every = [*command, *common_flags(command), *HOST_FLAGS]
-    identity = [*every, compiler_version(command), machine_id()]
+    with_flags = [*command, *common_flags(command), *HOST_FLAGS]
+    identity = [*with_flags, compiler_version(command), machine_id()]
     headers = headers_of(folder)
     sources, link = sources_in(folder, (*SOURCES, ON_HOST)), linker_flags(command)
     keys = {name: source_key(folder / name, headers, identity) for name in sources}
 
     def compile_one(name: str) -> Path:
-        used = HEADERS if name == "network.cpp" else KERNEL_HEADERS
-        taken = precompiled(folder, used, identity, every) if name in NETWORK_SOURCES else []
+        included = HEADERS if name == "network.cpp" else KERNEL_HEADERS
+        include_flags = precompiled(folder, included, identity, with_flags) if name in NETWORK_SOURCES else []
         level = [ON_HOST_LEVEL] if name == ON_HOST else []
-        return compiled(folder / name, keys[name], [*every, *level, *taken, "-x", "c++"])
+        return compiled(folder / name, keys[name], [*with_flags, *level, *include_flags, "-x", "c++"])
 
     def build(to: Path) -> None:
         objects = all_of([partial(compile_one, name) for name in sources])
-        run_compiler([*every, "-shared", *link, *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
+        run_compiler([*with_flags, "-shared", *link, *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
     return cached_file(f"cuda-host-{digest([*identity, *link, *keys.values()])}", LIBRARY, build)
 
@@ -220,15 +220,15 @@ def resources(library: Path) -> list[KernelResources]:
 
 def read_resources(report: str) -> list[KernelResources]:
     """Parse the output of ``ptxas -v``; names stay mangled."""
-    found = []
+    kernels = []
     for part in report.split("Compiling entry function ")[1:]:
         name = re.match(r"'([^']+)'", part)
         memory = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
         registers = re.search(r"Used (\d+) registers", part)
         if name and memory and registers:
             stack, stores, loads = map(int, memory.groups())
-            found.append(KernelResources(name.group(1), int(registers.group(1)), stores, loads, stack))
-    return found
+            kernels.append(KernelResources(name.group(1), int(registers.group(1)), stores, loads, stack))
+    return kernels
 
 
 def _run(command: Sequence[str], what: str) -> str:

@@ -40,21 +40,21 @@ class Device:
 
 
 def first_device() -> Device:
-    """Return the device on which sessions open: the device in :data:`DEVICE`, the device of this ``torchrun`` process, or the first one.
+    """Return the device on which sessions open: that of the variable :data:`DEVICE`, else that of :data:`LOCAL_RANK`, else the first one.
 
     Raises
     ------
     GpuMissingError
-        This machine has no CUDA device, or the device is too old.
+        This machine has no CUDA device, or not the one that the variable names, or the device is too old.
     """
-    driver, device = _opened()
-    found = [_attribute(driver, device, number) for number in (_MAJOR, _MINOR)]
-    if tuple(found) < MIN_CAPABILITY:
-        has, least = (".".join(map(str, pair)) for pair in (found, MIN_CAPABILITY))
+    driver, device = _driver_and_device()
+    major, minor = (_attribute(driver, device, number) for number in (_MAJOR, _MINOR))
+    if (major, minor) < MIN_CAPABILITY:
+        has, least = (".".join(map(str, pair)) for pair in ((major, minor), MIN_CAPABILITY))
         raise GpuMissingError(f"the CUDA device has compute capability {has}; {least} or newer is needed. {_HELP}")
     memory = ctypes.c_size_t(0)
     driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
-    return Device((found[0], found[1]), memory.value, device.value)
+    return Device((major, minor), memory.value, device.value)
 
 
 def device_attributes(*numbers: int) -> list[int]:
@@ -65,7 +65,7 @@ def device_attributes(*numbers: int) -> list[int]:
     GpuMissingError
         This machine has no device.
     """
-    driver, device = _opened()
+    driver, device = _driver_and_device()
     return [_attribute(driver, device, number) for number in numbers]
 
 
@@ -77,13 +77,13 @@ def device_name() -> str:
     GpuMissingError
         This machine has no device.
     """
-    driver, device = _opened()
+    driver, device = _driver_and_device()
     text = ctypes.create_string_buffer(256)
     driver.cuDeviceGetName(text, len(text), device)
     return text.value.decode(errors="replace")
 
 
-def _opened() -> tuple[Any, ctypes.c_int]:
+def _driver_and_device() -> tuple[Any, ctypes.c_int]:
     """Return the driver, and the device on which sessions open."""
     try:
         driver = ctypes.CDLL(_DRIVER)

@@ -23,7 +23,7 @@ CONSTANTS: Final = (
     CppConstant("int", "FEW_COLUMNS", NARROW, "Columns of the tile if the result has at most this many columns."),
 )
 """Constants shared by the program and snnc, printed into ``constants.hpp``."""
-OWN: Final = ("network.hpp", "network_neurons.cuh", "network_loops.cuh", *NETWORK_SOURCES, "CMakeLists.txt", "README.txt")
+NETWORK_FILES: Final = ("network.hpp", "network_neurons.cuh", "network_loops.cuh", *NETWORK_SOURCES, "CMakeLists.txt", "README.txt")
 """Files printed for each network; those of :func:`~snnc.backends.native.project_files.runtime_files` are the same in every project."""
 LOSS: Final = "loss.hpp"
 TRAINING: Final = ("cross_entropy.hpp", "optimizer.hpp")
@@ -45,7 +45,7 @@ def emit_cuda(
     OutputFolderError
         The folder cannot be written.
     NothingRoundedError
-        The program contains no dense weight, and the precision is tf32, or it is float16 and the program does not train.
+        The program contains no dense weight, and rounds nothing else: in tf32, or in float16 if it does not train.
     """
     if precision == "tf32" or (precision == "float16" and program.optimizer is None):
         check_dense(program)
@@ -54,7 +54,8 @@ def emit_cuda(
     context, tables = network_context(storage, values, sizes, precision)
     absent = _absent(context)
     sources = [name for name in SOURCES if name not in absent]
-    names = [name for name in (*runtime_files("cuda", TRAINING), *OWN, *(TRAINING if context["training"] else ())) if name not in absent]
+    names = (*runtime_files("cuda", TRAINING), *NETWORK_FILES, *(TRAINING if context["training"] else ()))
+    names = [name for name in names if name not in absent]
     texts = rendered(context | {"sources": sources}, "cuda", names, LOSS, CONSTANTS)
     memory, more = (context["bytes_per_step"], context["memory"]), {"launches": context["launches"]}
     return write_project_files(folder, program, "cuda", sizes, texts, table_file(tables), values, *memory, more)

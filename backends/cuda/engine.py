@@ -69,7 +69,7 @@ class CudaEngine(SequenceEngine):
         """Offered inputs, which are sent to the device while the next batch runs."""
         self._sending: tuple[Sent, list[Array]] | None = None
         """Inputs that are being sent while a batch runs, and the arrays that contain them."""
-        self._there: Sent | None = None
+        self._sent: Sent | None = None
         """Inputs that were sent while the last batch ran."""
         self._stream: int | None = None
         """The caller's stream, once it has been set."""
@@ -113,49 +113,49 @@ class CudaEngine(SequenceEngine):
 
     def kernel_times(self) -> dict[str, Any] | None:
         """See :class:`~snnc.backends.runtime.engine.TimingEngine`."""
-        found = self.session.profile()
-        if "kernel_us" not in found:
+        profile = self.session.profile()
+        if "kernel_us" not in profile:
             return None
         steps, batch = next(iter(self._shapes().values()))[:2]
-        return {"device": found["device"], "updates": found["timed_steps"], "steps": steps, "batch": batch, "us": found["kernel_us"]}
+        return {"device": profile["device"], "updates": profile["timed_steps"], "steps": steps, "batch": batch, "us": profile["kernel_us"]}
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        found = super().forward(inputs, initial)
-        self._arrived()
-        return found
+        outputs = super().forward(inputs, initial)
+        self._end_sending()
+        return outputs
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         loss = super().train_batch(inputs, target, learning_rate)
-        self._arrived()
+        self._end_sending()
         return loss
 
-    def _arrived(self) -> None:
+    def _end_sending(self) -> None:
         """Record that the data sent during the last batch has arrived."""
         sending, self._sending = self._sending, None
-        self._there = sending[0] if sending else None
+        self._sent = sending[0] if sending else None
 
     def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
         """Set the inputs, unless they were sent ahead, and start sending the offered ones."""
-        there, self._there = self._there, None
+        sent, self._sent = self._sent, None
         offered, self._offered = self._offered, None
-        if there is None or there.inputs is not inputs or there.shapes != self._shapes():
+        if sent is None or sent.inputs is not inputs or sent.shapes != self._shapes():
             self._set_now(inputs)
         self._sending = None if offered is None else self._send(offered)
 
     def _send(self, inputs: Mapping[str, Any]) -> tuple[Sent, list[Array]] | None:
         """Pass the addresses of the next inputs to the program, which copies them while this batch runs; None: they are not sent ahead."""
         shapes = self._shapes()
-        given = {name: inputs[name] for name in shapes}
-        if any(not isinstance(a, np.ndarray) or a.size != math.prod(shapes[name]) for name, a in given.items()):
+        batches = {name: inputs[name] for name in shapes}
+        if any(not isinstance(a, np.ndarray) or a.size != math.prod(shapes[name]) for name, a in batches.items()):
             return None
         steps, batch = next(iter(shapes.values()))[:2]
-        ahead = sum(4 * a.size for a in given.values())
-        if steps * batch * int(self.description["bytes_per_step"]) + ahead > self._available_memory()[0]:
+        size = sum(4 * a.size for a in batches.values())
+        if steps * batch * int(self.description["bytes_per_step"]) + size > self._available_memory()[0]:
             return None
-        arrays = [np.ascontiguousarray(a, dtype=np.float32) for a in given.values()]
-        for name, array in zip(given, arrays, strict=True):
+        arrays = [np.ascontiguousarray(a, dtype=np.float32) for a in batches.values()]
+        for name, array in zip(batches, arrays, strict=True):
             self.session.set_from(f"{name}_next", array.ctypes.data, array.size)
         return Sent(inputs, shapes), arrays
 
@@ -166,25 +166,25 @@ class CudaEngine(SequenceEngine):
         """Copy the inputs of a batch to the session: ids of spikes, or arrays in host or device memory."""
         for info in self.description["inputs"]:
             name = info["tensor"]
-            given = inputs[name]
-            if isinstance(given, Events):
-                self.session.set_events(name, given.begin, given.ids)
+            values = inputs[name]
+            if isinstance(values, Events):
+                self.session.set_events(name, values.begin, values.ids)
                 continue
-            there = device_array(given, self._stream or 0)
-            if there is None:
-                self.session.set(name, given)
+            array = device_array(values, self._stream or 0)
+            if array is None:
+                self.session.set(name, values)
                 continue
-            _check_device_array(name, there, (*self.session.tensors[name].shape[:2], *info["shape"]))
-            self.session.set_from(name, there.address, there.elements)
+            _check_device_array(name, array, (*self.session.tensors[name].shape[:2], *info["shape"]))
+            self.session.set_from(name, array.address, array.elements)
 
 
-def _check_device_array(name: str, given: DeviceArray, shape: tuple[int, ...]) -> None:
-    if given.kind != "float32" or given.shape != shape:
+def _check_device_array(name: str, array: DeviceArray, shape: tuple[int, ...]) -> None:
+    if array.kind != "float32" or array.shape != shape:
         raise DeviceArrayError(
-            f"the input {name} accepts float32 of shape {list(shape)}; the device array contains {given.kind} of shape "
-            f"{list(given.shape)}. Convert it on the device."
+            f"the input {name} accepts float32 of shape {list(shape)}; the device array contains {array.kind} of shape "
+            f"{list(array.shape)}. Convert it on the device."
         )
-    if not given.contiguous:
+    if not array.contiguous:
         raise DeviceArrayError(f"the device array for input {name} is not contiguous. Make it contiguous first.")
 
 
@@ -200,7 +200,7 @@ def build_for_device(folder: Path, number: int | None = None) -> Path:
     """
     if os.environ.get(CHECK_ON_HOST):
         return build_host_check(folder)
-    with _named(number):
+    with _device_number(number):
         return build_cuda(folder, first_device().architecture)
 
 
@@ -208,14 +208,14 @@ def load_engine(library: Path, folder: Path, memory: int | None = None, number: 
     """Load a library built by :func:`build_for_device` on the same device; see :class:`CudaEngine` for `memory`."""
     if os.environ.get(CHECK_ON_HOST):
         return CudaEngine(library, Path(folder), memory=memory)
-    with _named(number):
+    with _device_number(number):
         device = first_device()
         os.environ[DEVICE] = str(device.number)
         return CudaEngine(library, Path(folder), memory=memory, device_memory=device.memory, device=device.number)
 
 
 @contextmanager
-def _named(number: int | None) -> Iterator[None]:
+def _device_number(number: int | None) -> Iterator[None]:
     """Set the environment variable of the device number to `number`, if it is given, while the block runs; then restore it."""
     before = os.environ.get(DEVICE)
     if number is not None:

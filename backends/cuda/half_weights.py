@@ -13,7 +13,7 @@ CHANGED: Final = "CHANGED"
 
 
 def rounded_update(program: StepProgram, name: str) -> list[str]:
-    """Return the statements that update element `i` of a parameter and round it; empty if the parameter is float32.
+    """Return the statements that update element `i` of a parameter and round it; empty if the parameter is float32 or is not updated.
 
     Values are representable in float16, but stored as float32.
     """
@@ -25,8 +25,8 @@ def rounded_update(program: StepProgram, name: str) -> list[str]:
         case "nearest":
             return [CHANGED, f"{value} = nearest_half({value});"]
         case "master":
-            kept = ["const float exact = " + value + ";", f"{value} = nearest_half(exact);", f"{rest} = exact - {value};"]
-            return [f"{value} += {rest};", CHANGED, *kept]
+            store_remainder = ["const float exact = " + value + ";", f"{value} = nearest_half(exact);", f"{rest} = exact - {value};"]
+            return [f"{value} += {rest};", CHANGED, *store_remainder]
         case "stochastic":
             number = [op.parameter for op in program.update].index(name)
             random = f"drawn(scrambled({parameter_key(rounding.seed, number)}u ^ number), {_place(program, name)})"

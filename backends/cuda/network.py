@@ -1,4 +1,4 @@
-"""Template data of the network of a CUDA project."""
+"""The data that the templates of a CUDA project are rendered with: its kernels, their launches, and the buffers of a session."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from snnc.backends.cuda.half_weights import keeps_remainder, rounded_update, rou
 from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
-from snnc.backends.cuda.kernels.tables import Table
 from snnc.backends.cuda.schedule.cores import MAX_NEURONS
 from snnc.backends.cuda.schedule.launches import Launch, Launches
 from snnc.backends.cuda.schedule.overlap import interleave, overlapping
 from snnc.backends.cuda.schedule.plan import LaunchPlan
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls, preparation_launch
 from snnc.backends.native.composed_loss import target_setup
-from snnc.backends.native.contexts import training_context
+from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.storage import SequenceStorage
+from snnc.backends.native.tables import Table
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Precision
@@ -33,12 +33,12 @@ from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import moments
 from snnc.compiler.lowering.statistics import watched
 
-Context = dict[str, Any]
 Group = dict[str, Any]
+"""Lines of a C++ class with a common comment: ``comment`` and ``lines``."""
 
 
 class SequenceBuffer(NamedTuple):
-    """A buffer of a sequence."""
+    """A buffer with a row of values for each stored step and sample."""
 
     name: str
     size: int
@@ -100,7 +100,7 @@ def network_context(
         "scratch": plan.scratch,
         **_session_state(buffers, gradients, learned, record),
         "gradient_calls": gradients.calls,
-        "work": list(sequence_calls.work),
+        "work": list(sequence_calls.scratch_sizes),
         "gradients": gradients.lines,
         "sum_timer": gradients.sum_timer,
         "copies": [copy.statement for copy in copies],
@@ -111,8 +111,8 @@ def network_context(
         "half_weights": trains and program.rounding is not None,
         "half_random": rounds_at_random(program),
         "limited": bool(steps.limits.sources),
-        "start": buffers.start(),
-        "forgotten": buffers.forgotten(),
+        "start": buffers.adjoint_clears(),
+        "forgotten": buffers.state_adjoint_clears(),
         "truncate": program.truncate or 0,
         "updates": [_update(program, p, groups.get(p)) for p in learned],
         "groups": group_literals(program),
@@ -185,31 +185,31 @@ def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], r
 
 
 def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
-    """Return the launches in order.
+    """Return the launches in order, without those that the network does not need.
 
     Without training: pack inputs, clear, forward pass. With training: pack inputs, clear, prepare weights, forward pass, loss, backward
     pass, gradients of weights and biases, update.
     """
-    storage, program, described = steps.storage, steps.program, Launches(steps)
+    storage, program, launches = steps.storage, steps.program, Launches(steps)
     packed = [FLOAT * storage.size(f"{i.id}_in") for i in program.inputs if i.kind == "spikes"]
-    found = [Launch("pack", "once", "inputs", sum(packed))] if packed else []
+    first = [Launch("pack", "once", "inputs", sum(packed))] if packed else []
     # The cleared steps are few, so their bytes are not counted.
-    found.append(Launch("clear", "once", "steps before the sequence"))
+    first.append(Launch("clear", "once", "steps before the sequence"))
     forward = [launch for launch in plan.launches if launch.way == "forward"]
     if not trains:
-        return [*found, *forward]
+        return [*first, *forward]
     record = next(o.record for o in program.outputs if o.id == program.loss_output)
     loss = Launch("loss", "once", "loss", 3 * FLOAT * storage.size(record))
     overlaps = _overlaps(steps, plan)
-    pairs = [(one, getattr(op, "gradient", "")) for op in program.backward if (one := described.gradient(op)) is not None]
+    pairs = [(one, getattr(op, "gradient", "")) for op in program.backward if (one := launches.gradient(op)) is not None]
     gradients = [replace(one, during=overlaps.get(gradient, "")) for one, gradient in pairs]
     learned = sum(program.parameters[u.parameter].value.size for u in program.update)
     # Weights and moments are read and written, gradients are read.
     update = Launch("update", "once", "parameters", fixed_bytes=FLOAT * learned * (2 * (1 + len(moments(program.optimizer))) + 1))
     backward = [launch for launch in plan.launches if launch.way == "backward"]
-    found.append(Launch("clear", "once", "deltas after the sequence"))
-    sums = described.sums()
-    return [*found, *_preparations(steps, plan), *forward, loss, *backward, *gradients, *([sums] if sums else []), update]
+    first.append(Launch("clear", "once", "deltas after the sequence"))
+    sums = launches.sums()
+    return [*first, *_preparations(steps, plan), *forward, loss, *backward, *gradients, *([sums] if sums else []), update]
 
 
 def _preparations(steps: Steps, plan: LaunchPlan) -> list[Launch]:
@@ -217,8 +217,8 @@ def _preparations(steps: Steps, plan: LaunchPlan) -> list[Launch]:
     # If the weights of all cores fit on chip, cores read the weights themselves, and no kernel reads the copies.
     on_chip = bool(plan.spare_copies) and all(core.size <= MAX_NEURONS for core in plan.cores)
     copied = 0 if on_chip else 2 * sum(copy.bytes for copy in steps.connections.copies.values())
-    found = [Launch("prepare", "once", "copies", fixed_bytes=copied)] if copied else []
-    return [*found, preparation_launch(plan.prepared)] if plan.prepared else found
+    copies = [Launch("prepare", "once", "copies", fixed_bytes=copied)] if copied else []
+    return [*copies, preparation_launch(plan.prepared)] if plan.prepared else copies
 
 
 def _kernel_numbers(launches: Sequence[Launch]) -> dict[str, int]:
@@ -247,18 +247,18 @@ class Buffers:
 
         In the expressions of slots, ``kept`` is the length of a segment, and ``steps`` is the length of the whole sequence.
         """
-        program, found = self.program, []
+        program, groups = self.program, []
         for i in program.inputs:
-            found.append((f"Input {comment_text(i.label)}.", [self._source(f"{i.id}_in", ""), *self._sent(f"{i.id}_in")]))
+            groups.append((f"Input {comment_text(i.label)}.", [self._source(f"{i.id}_in", ""), *self._sent(f"{i.id}_in")]))
         for op in program.forward:
             if isinstance(op, NeuronStep):
-                found.append(self._population(op))
+                groups.append(self._population(op))
         for o in program.outputs:
             rows = [self._numbers(o.record, "steps")]
             if self.trains and o.id == program.loss_output:
                 rows.append(self._numbers(f"d_{o.record}", "training ? adjoint_slots(steps) : 1"))
-            found.append((f"Output {comment_text(o.label)}.", rows))
-        return found
+            groups.append((f"Output {comment_text(o.label)}.", rows))
+        return groups
 
     @property
     def rows(self) -> list[SequenceBuffer]:
@@ -284,8 +284,8 @@ class Buffers:
             rows.append(SequenceBuffer(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
         if adjoint is not None:
             for n in op.currents:
-                shown = info.label in self.watched_populations
-                slots = f"training ? {'steps' if shown else f'kept + {self.ahead(n)}'} : 1"
+                is_watched = info.label in self.watched_populations
+                slots = f"training ? {'steps' if is_watched else f'kept + {self.ahead(n)}'} : 1"
                 short = SequenceBuffer(f"d_{n}", self.storage.size(n), 0, "halves", slots, "BFloat16")
                 rows.append(short if self.steps.rounds_delta(n) else self._numbers(f"d_{n}", slots))
             rows += [self._numbers(f"d_{n}", "1") for n in op.states]
@@ -304,16 +304,16 @@ class Buffers:
 
     def deltas(self) -> list[tuple[str, int]]:
         """Return the name of each buffer of deltas that the previous segment reads, with the number of steps that it reads."""
-        found = [(f"d_{n}", self.ahead(n)) for op in self.steps_back() for n in op.currents]
-        shown = {f"d_{n}" for n in self.shown().values()}
-        return [(name, ahead) for name, ahead in found if ahead and name not in shown]
+        names = [(f"d_{n}", self.ahead(n)) for op in self.differentiated_steps() for n in op.currents]
+        at_all_steps = {f"d_{n}" for n in self.watched_currents().values()}
+        return [(name, ahead) for name, ahead in names if ahead and name not in at_all_steps]
 
-    def shown(self) -> dict[str, str]:
+    def watched_currents(self) -> dict[str, str]:
         """Return the current of each of :attr:`watched_populations`, by population."""
         labels = {p.id: p.label for p in self.program.populations}
-        return {op.population: op.currents[0] for op in self.steps_back() if labels[op.population] in self.watched_populations}
+        return {op.population: op.currents[0] for op in self.differentiated_steps() if labels[op.population] in self.watched_populations}
 
-    def steps_back(self) -> list[NeuronStep]:
+    def differentiated_steps(self) -> list[NeuronStep]:
         """Return the forward operations of populations that have an adjoint."""
         return [op for op in self.program.forward if isinstance(op, NeuronStep) and op.population in self.adjoints]
 
@@ -337,14 +337,14 @@ class Buffers:
 
     def members(self) -> list[Group]:
         """Return the members of the session."""
-        found = []
+        groups = []
         for comment, rows in self.groups:
             lines = []
             for row in rows:
                 full = "true" if _of_full_sequence(row.slots) else "false"
                 lines.append(f"Held {row.name}{{{row.size}, {row.past}, Form::{row.form.upper()}, {full}}};")
-            found.append(_group(comment, lines))
-        return found
+            groups.append(_group(comment, lines))
+        return groups
 
     def layout(self, record: str | None) -> list[str]:
         """Return the statements that set the sizes of buffers; the sizes of inputs depend on the arrays that are set."""
@@ -359,15 +359,15 @@ class Buffers:
 
     def bytes_per_step(self) -> int:
         """Return the bytes per step and sample; buffers whose size does not depend on the number of steps are not counted."""
-        kept = [row.bytes for row in self.rows if not row.slots or "steps" in row.slots or "kept" in row.slots]
-        return sum(kept) + 4 * self.plan.scratch.training + self._staged
+        row_bytes = [row.bytes for row in self.rows if not row.slots or "steps" in row.slots or "kept" in row.slots]
+        return sum(row_bytes) + 4 * self.plan.scratch.training + self._staged
 
     def needs(self, fixed: int) -> Needs:
         """Return the memory needs of a session, including `fixed` bytes; spikes take one bit per neuron, whatever the activity."""
         history = sum(row.bytes for row in self.rows if "kept" in row.slots) + 4 * self.plan.scratch.training
-        begun = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
-        named = [row for row in self.rows if row.name in begun and not _of_full_sequence(row.slots)]
-        checkpoint = sum(4 * row.size * (row.past if "kept" in row.slots else 1) for row in named)
+        names = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
+        saved = [row for row in self.rows if row.name in names and not _of_full_sequence(row.slots)]
+        checkpoint = sum(4 * row.size * (row.past if "kept" in row.slots else 1) for row in saved)
         full = sum(row.bytes for row in self.rows if _of_full_sequence(row.slots))
         return Needs(fixed, {"number": history, "steps": full + self._staged, "segment": history, "block": 0}, checkpoint)
 
@@ -376,15 +376,15 @@ class Buffers:
         """Bytes per step and sample of the inputs before they are packed."""
         return max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs if i.kind == "spikes"), default=0)
 
-    def forgotten(self) -> list[str]:
+    def state_adjoint_clears(self) -> list[str]:
         """Return the statements that clear the adjoints of states between two steps, for truncated backpropagation."""
         states = [n for op in self.adjoints.values() for n in op.states]
         return [f"moves.clear(d_{n}.data.data(), d_{n}.data.size());" for n in states]
 
-    def start(self) -> list[str]:
+    def adjoint_clears(self) -> list[str]:
         """Return the statements that set the adjoints of states and the sums of gradients to 0 before the backward pass."""
-        held = [n for op in self.adjoints.values() for n in (*(f"d_{s}" for s in op.states), *(f"{g}_sums" for g in op.gradients))]
-        return [f"moves.clear({name}.data.data(), {name}.data.size());" for name in held]
+        names = [n for op in self.adjoints.values() for n in (*(f"d_{s}" for s in op.states), *(f"{g}_sums" for g in op.gradients))]
+        return [f"moves.clear({name}.data.data(), {name}.data.size());" for name in names]
 
 
 def _group(comment: str, lines: list[str]) -> Group:
@@ -393,11 +393,11 @@ def _group(comment: str, lines: list[str]) -> Group:
 
 def _parameters(program: StepProgram) -> list[str]:
     inputs = {op.weight: program.buffers[op.weight].shape[1] for op in program.forward if isinstance(op, DenseProduct)}
-    found = []
+    members = []
     for p in program.parameters.values():
         turned = f", {inputs[p.name]}" if p.name in inputs else ""
-        found.append(f'Parameter {p.name}{{"{p.name}", {max(1, p.value.size)}{turned}}}; // {comment_text(p.label)}')
-    return found
+        members.append(f'Parameter {p.name}{{"{p.name}", {max(1, p.value.size)}{turned}}}; // {comment_text(p.label)}')
+    return members
 
 
 def _pointers(steps: Steps, learned: list[str]) -> list[str]:
@@ -442,7 +442,7 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
     if isinstance(program.loss, ExternalLoss):
         lines += [f'add_adjoint("d_{o.record}", d_{o.record}, true);' for o in program.outputs if o.id == program.loss_output]
     if program.optimizer is not None:
-        lines += [f'add_adjoint("d_{population}", d_{current}, false);' for population, current in buffers.shown().items()]
+        lines += [f'add_adjoint("d_{population}", d_{current}, false);' for population, current in buffers.watched_currents().items()]
     if learned or program.optimizer is not None:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
         lines.append(target_setup(program.loss, classes))

@@ -17,8 +17,8 @@ from snnc.compiler.passes.edit import fresh_name
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     """Return `graph` with a relay population (its output is its input) after each input, and a mapping from inputs to these populations.
 
-    The adjoint of a relay population's current is the gradient of the input. The connection to it has weight 1, and is learnable because
-    only populations after learnable connections are differentiated. After a spike input, the relay population fires at each input spike,
+    The adjoint of a relay population's current is the gradient of the input. The connection from the input has weight 1. It is learnable,
+    because only populations after learnable connections are differentiated. After a spike input, the relay population fires at each spike,
     with a derivative of 1, so that its readers still receive events.
     """
     copy = Graph(graph.name, graph.steps)
@@ -40,32 +40,32 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 def input_relays(graph: Graph) -> dict[str, str]:
     """Return the relay population of each input of a graph from :func:`with_input_gradients`."""
-    found: dict[str, str] = {}
+    relays: dict[str, str] = {}
     for name, _ in graph.of_type(Input):
         (link,) = graph.outgoing(name)
         (edge,) = graph.outgoing(link.target)
-        found[name] = edge.target
-    return found
+        relays[name] = edge.target
+    return relays
 
 
-def _relay(given: Input) -> Population:
-    if given.kind == "values":
-        return Population(Relay(), given.shape)
+def _relay(source: Input) -> Population:
+    if source.kind == "values":
+        return Population(Relay(), source.shape)
     identity = replace(straight_through(), everywhere=True)
-    return Population(neuron("SpikeRelay", equations="s = spike(i)", output="s"), given.shape, surrogate=identity)
+    return Population(neuron("SpikeRelay", equations="s = spike(i)", output="s"), source.shape, surrogate=identity)
 
 
 def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:
     """Return `graph` with one output instead of the outputs `names`: their values at each step, flattened and concatenated."""
     copy = graph.copy()
-    whole = copy.add(fresh_name(copy, "outputs"), Concat())
+    concat = copy.add(fresh_name(copy, "outputs"), Concat())
     for number, name in enumerate(names):
         (edge,) = graph.incoming(name)
         flat = copy.add(fresh_name(copy, f"{name} as a vector"), Flatten())
         copy.connect(edge.source, flat, source_port=edge.source_port, delay=edge.delay)
-        copy.connect(flat, whole, target_port=str(number))
+        copy.connect(flat, concat, target_port=str(number))
     for name in dict.fromkeys(names):
         copy.nx.remove_node(name)
     joined = copy.add(fresh_name(copy, "joined outputs"), Output())
-    copy.connect(whole, joined)
+    copy.connect(concat, joined)
     return copy, joined

@@ -1,4 +1,4 @@
-"""Template data of composed losses (sums of terms that the user chooses), shared by the CPU and CUDA backends."""
+"""The data that the templates of composed losses (sums of terms that the user chooses) are rendered with, for the CPU and CUDA backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Template data of losses and optimisers, shared by the CPU and CUDA backends."""
+"""The data that the templates of losses and optimisers are rendered with, for the CPU and CUDA backends."""
 
 from __future__ import annotations
 

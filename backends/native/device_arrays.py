@@ -52,22 +52,22 @@ class DeviceArray:
         return math.prod(self.shape)
 
 
-def device_array(given: Any, stream: int = 0) -> DeviceArray | None:
-    """Return the location of an array of torch, CuPy, JAX … in device memory; None if `given` is in host memory or not an array.
+def device_array(array: Any, stream: int = 0) -> DeviceArray | None:
+    """Return the location of an array of torch, CuPy, JAX … in device memory; None if `array` is in host memory or not an array.
 
     `stream` is the address of the program's stream, 0 for the default stream. With DLPack, this stream waits for pending work of the
     array's library on the array.
     """
-    on = getattr(given, "__dlpack_device__", None)
-    if on is not None and hasattr(given, "__dlpack__"):
-        return _by_dlpack(given, stream or _DEFAULT_STREAM) if int(on()[0]) in _CUDA else None
-    interface = getattr(given, "__cuda_array_interface__", None)
-    return None if interface is None else _by_interface(given, interface)
+    on = getattr(array, "__dlpack_device__", None)
+    if on is not None and hasattr(array, "__dlpack__"):
+        return _by_dlpack(array, stream or _DEFAULT_STREAM) if int(on()[0]) in _CUDA else None
+    interface = getattr(array, "__cuda_array_interface__", None)
+    return None if interface is None else _by_interface(array, interface)
 
 
-def _by_dlpack(given: Any, stream: int) -> DeviceArray:
+def _by_dlpack(array: Any, stream: int) -> DeviceArray:
     """Read the array through DLPack: https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html."""
-    capsule = given.__dlpack__(stream=stream)
+    capsule = array.__dlpack__(stream=stream)
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     tensor = ctypes.cast(pointer(capsule, b"dltensor"), ctypes.POINTER(_DlTensor)).contents
@@ -77,12 +77,12 @@ def _by_dlpack(given: Any, stream: int) -> DeviceArray:
     return DeviceArray((tensor.data or 0) + tensor.byte_offset, shape, kind, strides is None or _dense(shape, strides), capsule)
 
 
-def _by_interface(given: Any, interface: Any) -> DeviceArray:
+def _by_interface(array: Any, interface: Any) -> DeviceArray:
     """Read the array through the CUDA array interface: https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html."""
     shape, strides = tuple(interface["shape"]), interface.get("strides")
     kind = "float32" if interface["typestr"] == "<f4" else interface["typestr"]
     contiguous = strides is None or _dense(shape, tuple(stride / 4 for stride in strides))
-    return DeviceArray(interface["data"][0], shape, kind, contiguous, given)
+    return DeviceArray(interface["data"][0], shape, kind, contiguous, array)
 
 
 def _dense(shape: Shape, strides: tuple[float, ...]) -> bool:

@@ -21,7 +21,7 @@ _UPDATES: Final = "optimizer_step"
 """Setting of the ABI: the number of updates."""
 _LOSS_SCALE: Final = "loss_scale"
 _GOOD_UPDATES: Final = "good_updates"
-"""Settings of a program with loss scaling: the scale, and the number of updates since it last changed."""
+"""Settings of a program with loss scaling: the scale, and the number of updates since the scale last changed."""
 _GRADIENT_SCALE: Final = "gradient_scale"
 """Setting: the loss scale of the gradients of the last training step."""
 
@@ -89,8 +89,8 @@ class NativeEngine(ABC):
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         for name, value in values.items():
             self.session.set(name, value)
-            if (kept := f"{name}_{REMAINDER}") in self.session.tensors:
-                self.session.set(kept, np.zeros(self.session.tensors[kept].shape, dtype=np.float32))
+            if (remainder := f"{name}_{REMAINDER}") in self.session.tensors:
+                self.session.set(remainder, np.zeros(self.session.tensors[remainder].shape, dtype=np.float32))
 
     def get_optimizer(self) -> OptimizerValues:
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""

@@ -116,9 +116,9 @@ class NativeSession:
 
     def set_events(self, name: str, begin: Array, ids: Array) -> None:
         """Set an input to 1 at its events; see ``snnc_set_events`` in ``snnc_abi.h``."""
-        begins, found = np.ascontiguousarray(begin, dtype=np.uint64), np.ascontiguousarray(ids, dtype=np.uint32)
-        given, listed = (a.ctypes.data_as(ctypes.c_void_p) for a in (begins, found))
-        self._check(self._library.snnc_set_events(self._open(), name.encode(), given, len(begins) - 1, listed, len(found)))
+        begin, ids = np.ascontiguousarray(begin, dtype=np.uint64), np.ascontiguousarray(ids, dtype=np.uint32)
+        begin_address, id_address = (a.ctypes.data_as(ctypes.c_void_p) for a in (begin, ids))
+        self._check(self._library.snnc_set_events(self._open(), name.encode(), begin_address, len(begin) - 1, id_address, len(ids)))
 
     def set_from(self, name: str, address: int, elements: int) -> None:
         """Let the program copy a tensor from `address` in host or device memory, where values of the tensor's type are stored."""
@@ -156,8 +156,8 @@ class NativeSession:
         text = self._library.snnc_profile(self._open())
         if text is None:
             raise NativeError(f"the emitted program returned no profile: {self._message()}.")
-        found: dict[str, Any] = json.loads(text.decode())
-        return found
+        profile: dict[str, Any] = json.loads(text.decode())
+        return profile
 
     def save(self, path: Path) -> None:
         """Write the parameters to a safetensors file."""

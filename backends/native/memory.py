@@ -26,8 +26,8 @@ BLOCK_ROWS: Final = 512
 if they share gradients, else per thread. The deltas of one panel of neurons then fit in the L2 cache."""
 FEW_STEPS: Final = 4
 """Minimum number of steps in a block if threads share gradients, unless a thread would have more than `BLOCK_ROWS` rows."""
-FILLED: Final = 16
-"""Number of spare entries at the end of a thread's lists."""
+SPARE_ENTRIES: Final = 16
+"""Number of spare entries at the end of a thread's lists, because ``lists.cpp`` stores 16 entries at a time."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ class Needs:
     fixed: int
     """Parameters, moments, tables, copies of weights, initial values, and gradients that threads share."""
     rows: Mapping[str, int]
-    """Per sample: once (``number``), or for each step of the sequence (``steps``), of a segment (``segment``), of a block (``block``)."""
+    """Of a sample, by how often they are needed: once (``number``), or for each step of the sequence (``steps``), of a segment
+    (``segment``) or of a block (``block``)."""
     checkpoint: int = 0
     """Per sample and checkpoint."""
     thread: int = 0
@@ -114,8 +115,8 @@ class ObservedActivity:
     def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> ObservedActivity:
         """Return this activity merged with that of another sequence; its `shares` lack the inputs that were stored as dense rows."""
         dense = {one.name for one in needs.lists if one.row and one.name not in shares}
-        found = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
-        return ObservedActivity({**self.shares, **found}, {*self.dense, *dense} if shares else self.dense)
+        largest = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
+        return ObservedActivity({**self.shares, **largest}, {*self.dense, *dense} if shares else self.dense)
 
 
 UNOBSERVED: Final = ObservedActivity()
@@ -168,7 +169,7 @@ def busiest(needs: Needs) -> ObservedActivity:
 
 
 def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
-    """Check the project in `folder` as :func:`check_least` does, and issue its warning."""
+    """Check the project in `folder` as :func:`check_least` does, and issue its warning; if `most` is None, check nothing."""
     if most is None:
         return
     description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
@@ -208,23 +209,23 @@ def check_least(description: Mapping[str, Any], steps: int | None, batch: int | 
 def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int, activity: ObservedActivity) -> int:
     """Return the predicted bytes of a session with checkpoints every `segment` steps."""
     workers = min(threads, batch)
-    own = -(-batch // workers)
-    block = _block(needs, batch, own, segment)
+    samples = -(-batch // workers)
+    block = _block(needs, batch, samples, segment)
     lengths = {"number": 1, "steps": steps, "segment": segment, "block": block}
     checkpoints = -(-steps // segment) if segment < steps else 0
     sample = sum(size * lengths[name] for name, size in needs.rows.items()) + checkpoints * needs.checkpoint
-    held = [_list_bytes(one, steps, batch, workers, activity) for one in needs.lists]
-    # A list that outgrows its memory is copied; until then, its old memory stays allocated too.
-    lists = sum(size for size, _ in held) + max((entries for _, entries in held), default=0)
+    sizes = [_list_bytes(one, steps, batch, workers, activity) for one in needs.lists]
+    # A list that outgrows its memory is copied; meanwhile, its old memory stays allocated too.
+    lists = sum(size for size, _ in sizes) + max((entries for _, entries in sizes), default=0)
     shares = {one.name: min(1.0, BUSY * activity.shares.get(one.name, one.share)) * one.neurons for one in needs.lists}
-    events = max((size * shares[name] for name, size in needs.events), default=0.0) * own * block * workers
-    spared = workers * needs.spared.sample * padded(own * lengths[needs.spared.length]) - needs.spared.copies if checkpoints else 0
+    events = max((size * shares[name] for name, size in needs.events), default=0.0) * samples * block * workers
+    spared = workers * needs.spared.sample * padded(samples * lengths[needs.spared.length]) - needs.spared.copies if checkpoints else 0
     return int(spared + needs.fixed + workers * needs.thread + batch * sample + lists + ROOM * events)
 
 
-def _block(needs: Needs, batch: int, own: int, segment: int) -> int:
-    """Return the number of steps in a block, as ``CpuSession::block_length`` does; `own` is the maximum number of samples of a thread."""
-    most = max(1, BLOCK_ROWS // own) if needs.blocks else 1
+def _block(needs: Needs, batch: int, samples: int, segment: int) -> int:
+    """Return the number of steps in a block, as ``CpuSession::block_length`` does; a thread has at most `samples` samples."""
+    most = max(1, BLOCK_ROWS // samples) if needs.blocks else 1
     return min(segment, max(BLOCK_ROWS // batch, min(FEW_STEPS, most)) if needs.shares else most)
 
 
@@ -236,7 +237,7 @@ def _list_bytes(needs: ListNeeds, steps: int, batch: int, workers: int, activity
     if needs.row and not known:
         return size, 0
     entries = needs.width * int(activity.shares.get(needs.name, needs.share) * needs.neurons * rows)
-    return size + 8 * (rows + workers) + int(ROOM * entries) + workers * needs.width * (needs.neurons + FILLED), entries
+    return size + 8 * (rows + workers) + int(ROOM * entries) + workers * needs.width * (needs.neurons + SPARE_ENTRIES), entries
 
 
 def segment_for(
@@ -255,10 +256,10 @@ def segment_for(
     if fitting:
         return max(fitting)
     best = min(needed, key=lambda segment: needed[segment])
-    seen = "with the observed activity" if activity.shares else "before any activity was observed"
+    basis = "with the observed activity" if activity.shares else "before any activity was observed"
     fewer = " fewer threads (each has its own gradients)," if min(threads, batch) > 1 else ""
     raise MemoryNeededError(
         f"{description['name']!r} with {steps} steps and a batch of {batch} is allowed {most / 2**20:.1f} MiB; with checkpoints every "
-        f"{best} steps it needs {needed[best] / 2**20:.1f} MiB (predicted, {seen}). "
+        f"{best} steps it needs {needed[best] / 2**20:.1f} MiB (predicted, {basis}). "
         f"Allow this much, use{fewer} a smaller batch or fewer steps, or divide the batch with accumulate=."
     )

@@ -41,19 +41,19 @@ def session_sizes(program: StepProgram, steps: int | None, batch: int | None) ->
 
 def initial_values(program: StepProgram) -> dict[str, Array]:
     """Return, by ABI name, the parameters, the initial states and delayed outputs of a sample and, if it trains, the learning rate."""
-    found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in program.parameters.items()}
+    values: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in program.parameters.items()}
     delayed = {op.source.buffer for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.delay}
     for population in program.populations:
         for state, value in zip(population.kernel.states, population.initial, strict=True):
             name = f"{population.id}_{state}"
             size = math.prod(program.buffers[name].shape)
-            found[f"{name}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), (size,))
+            values[f"{name}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), (size,))
         for name, value in population.before.items():
             if name in delayed:
-                found[f"{name}_initial"] = np.broadcast_to(value.reshape(-1), program.buffers[name].shape)
+                values[f"{name}_initial"] = np.broadcast_to(value.reshape(-1), program.buffers[name].shape)
     if program.optimizer is not None:
-        found["lr"] = np.array([program.optimizer.lr], dtype=np.float32)
-    return found
+        values["lr"] = np.array([program.optimizer.lr], dtype=np.float32)
+    return values
 
 
 @cache

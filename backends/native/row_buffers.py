@@ -16,7 +16,10 @@ def padded(numbers: int) -> int:
 
 
 def pitch(numbers: int) -> int:
-    """Return the distance between two rows in values, as in ``vectors.hpp``: whole cache lines, but no multiple of 8 lines."""
+    """Return the distance between two rows in values, as in ``arrays.hpp``: whole cache lines, but no multiple of 8 lines.
+
+    Rows at multiples of 8 lines (512 bytes) would map to few sets of the L1 cache, and evict each other.
+    """
     lines = padded(numbers)
     return lines + LINE if lines % (8 * LINE) == 0 else lines
 

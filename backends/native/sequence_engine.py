@@ -25,8 +25,8 @@ from snnc.backends.runtime.events import InputValues
 class SequenceEngine(NativeEngine):
     """Runs the shared library of a project with any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
-    `memory` is the maximum number of bytes of a training step. If it would need more, checkpoints are used, so that histories cover one
-    segment at a time. If the loss of the project is an ``ExternalLoss``, the caller (for example PyTorch's autograd) computes the loss
+    `memory` is the maximum number of bytes of a training step. If the step would need more, checkpoints are used, so that histories cover
+    one segment at a time. If the loss of the project is an ``ExternalLoss``, the caller (for example PyTorch's autograd) computes the loss
     between :meth:`run_forward` and :meth:`run_backward`.
     """
 
@@ -45,9 +45,11 @@ class SequenceEngine(NativeEngine):
         self.segment: int | None = None
         """Requested number of steps between two checkpoints; 0: no checkpoints; None: chosen so that the memory bound is met."""
         self._sizes: dict[str, int] = {}
-        self._stepped = True
+        """The settings that were set last, by name."""
         self._segments: dict[tuple[int, int, int], int] = {}
+        """(steps, batch, memory) -> the segment that was chosen for them."""
         self.activity = UNOBSERVED
+        """The activity in the sequences so far, from which the memory is predicted."""
         self._kept: Array | None = None
         """Sum of the gradients of earlier parts of an update: one vector with the gradients of all parameters."""
         self._training = False
@@ -67,20 +69,16 @@ class SequenceEngine(NativeEngine):
         self._setting("batch", batch)
         self._setting("resume", 0)
         self._set_initial(initial)
-        self._stepped = False
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
-        if not self._stepped:
-            self._setting("resume", 0)
         self._set_arrays({id_: array[None] for id_, array in inputs.items()})
         self.session.run()
         self._setting("resume", 1)
-        self._stepped = True
         return {id_: record[0] for id_, record in self._records().items()}
 
     def counters(self) -> dict[str, int]:
-        """Return the number of dropped spikes (a spike with several readers counts once), and of updates that loss scaling skipped."""
+        """Return the number of dropped spikes (one with several readers counts once) and, with loss scaling, of skipped updates."""
         return {"dropped_spikes": 0} | {
             name: int(self.session.get(name)[0]) for name in ("dropped_spikes", SKIPPED) if name in self.session.tensors
         }
@@ -129,11 +127,11 @@ class SequenceEngine(NativeEngine):
             self.session.set(info["tensor"], inputs[info["tensor"]])
 
     def _records(self) -> dict[str, Array]:
-        found = {}
+        records = {}
         for o in self.description["outputs"]:
             record = self.session.get(o["tensor"])
-            found[o["id"]] = record.reshape(*record.shape[:2], *o["shape"])
-        return found
+            records[o["id"]] = record.reshape(*record.shape[:2], *o["shape"])
+        return records
 
     def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
         self._begin_training(inputs)
@@ -212,10 +210,10 @@ class SequenceEngine(NativeEngine):
 
     def keep_gradients(self, share: float, *, last: bool) -> None:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`; the sum is in the host's memory."""
-        found = np.empty(self.gradient_elements, np.float32)
-        self.gradients_to(found.ctypes.data)
-        found *= np.float32(share)
-        self._kept = found if self._kept is None else self._kept + found
+        gradients = np.empty(self.gradient_elements, np.float32)
+        self.gradients_to(gradients.ctypes.data)
+        gradients *= np.float32(share)
+        self._kept = gradients if self._kept is None else self._kept + gradients
         if last:
             self.gradients_from(self._kept.ctypes.data)
             self._kept = None
@@ -261,7 +259,7 @@ class SequenceEngine(NativeEngine):
     def _segment(self, steps: int, batch: int) -> int:
         """Return the number of steps between two checkpoints; 0: no checkpoints.
 
-        It is chosen once for each size of sequence, and reduced if the bound would be exceeded at the activity observed later.
+        It is chosen once for each number of steps and samples, and reduced if the bound would be exceeded at the activity observed later.
         """
         if self.segment is not None:
             return self.segment

@@ -74,13 +74,13 @@ class SequenceStorage:
         """Outputs to which dense connections or convolutions return gradients only in the surrogate's support."""
         reading = [op for op in self.program.backward if isinstance(op, ops.DenseInputGradient | ops.ConvolveInputGradient)]
         # Most gradients that a maximum returns are 0: skipping them costs less than listing neurons.
-        wanted = {op.source.buffer for op in reading if op.connection not in self.pooled}
-        found = set()
+        receiving = {op.source.buffer for op in reading if op.connection not in self.pooled}
+        with_bounds = set()
         for info in self.program.populations:
             step = next(op for op in self.program.forward if isinstance(op, ops.NeuronStep) and op.population == info.id)
             outputs = [(buffer, support_bounds(info, output)) for output, buffer in zip(info.kernel.outputs, step.outputs, strict=True)]
-            found |= {buffer for buffer, bounds in outputs if bounds is not None}
-        return frozenset(found & wanted)
+            with_bounds |= {buffer for buffer, bounds in outputs if bounds is not None}
+        return frozenset(with_bounds & receiving)
 
     @cached_property
     def rounded(self) -> dict[str, dict[str, Expression]]:
@@ -93,21 +93,21 @@ class SequenceStorage:
     @property
     def checkpoint_bytes(self) -> int:
         """Bytes of a checkpoint per sample: states, and values of earlier steps that later steps read."""
-        found = 0
+        values = 0
         for op in self.program.forward:
             if isinstance(op, ops.NeuronStep):
-                found += sum(pitch(self.size(state)) for state in op.states)
+                values += sum(pitch(self.size(state)) for state in op.states)
                 stored = {o: self.stored(o) for o in op.outputs}
-                found += sum(pitch(self.size(o)) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in stored.items())
-        return 4 * found
+                values += sum(pitch(self.size(o)) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in stored.items())
+        return 4 * values
 
     def bytes_per_step(self) -> int:
-        """Bytes of a sequence without checkpoints, per step and sample; lists, padding and rounding to 16 bits are not considered."""
+        """Return the bytes of a sequence without checkpoints, per step and sample; lists, padding and 16-bit storage are not considered."""
         program = self.program
-        whole = [b.name for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("state", "saved", "record", "input")]
-        whole += [o for op in program.forward if isinstance(op, ops.NeuronStep) for o in op.outputs if self.stored(o).history]
-        whole += [f"d_{o.record}" for o in program.outputs if o.id == program.loss_output]
-        return 4 * sum(self.size(name) for name in whole)
+        names = [b.name for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("state", "saved", "record", "input")]
+        names += [o for op in program.forward if isinstance(op, ops.NeuronStep) for o in op.outputs if self.stored(o).history]
+        names += [f"d_{o.record}" for o in program.outputs if o.id == program.loss_output]
+        return 4 * sum(self.size(name) for name in names)
 
     @cached_property
     def adjoint_slots(self) -> dict[str, int]:

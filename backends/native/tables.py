@@ -32,12 +32,12 @@ class Wires:
 
     def tables(self) -> list[Table]:
         """Return the tables in the order in which the program reads them."""
-        found = [self.begin.reshape(-1, 1), self.entries]
+        tables = [self.begin.reshape(-1, 1), self.entries]
         if self.constants is not None:
-            found.append(self.constants.astype("<f4").view("<u4").reshape(-1, 1))
+            tables.append(self.constants.astype("<f4").view("<u4").reshape(-1, 1))
         if self.bias is not None:
-            found.append(self.bias.reshape(-1, 1))
-        return found
+            tables.append(self.bias.reshape(-1, 1))
+        return tables
 
 
 def wires_of(op: ConnectionOp, storage: SequenceStorage) -> Wires:
@@ -54,6 +54,7 @@ def wires_of(op: ConnectionOp, storage: SequenceStorage) -> Wires:
     if indexed.maximum:
         order = np.lexsort((weight, target))
         return Wires(_begin(target[order], indexed.outputs), source[order].astype(np.uint32).reshape(-1, 1))
+    # An entry whose source is beyond the inputs is a bias.
     real = source < indexed.inputs
     bias = None
     if indexed.biases:
@@ -69,8 +70,8 @@ def wires_of(op: ConnectionOp, storage: SequenceStorage) -> Wires:
 
 def _one_to_one(op: AddOneToOne, storage: SequenceStorage) -> Wires:
     values = np.arange(storage.size(op.source.buffer), dtype=np.uint32)
-    one = op.weight is None or storage.size(op.weight) == 1
-    entries = np.stack([values + op.offset, values * (not one)], axis=1).astype(np.uint32)
+    shared = op.weight is None or storage.size(op.weight) == 1
+    entries = np.stack([values + op.offset, values * (not shared)], axis=1).astype(np.uint32)
     return Wires(_begin(values, len(values)), entries, np.ones(1, np.float32) if op.weight is None else None)
 
 

@@ -26,9 +26,9 @@ def run_suite(
     rounds: int | None,
     threads: int | None,
     report: Callable[[str], None],
-    found: dict[str, Any],
+    results: dict[str, Any],
 ) -> None:
-    """Measure workloads one after another, and update the results in `found` after each, so that a failure loses only the rest.
+    """Measure workloads one after another, and update the results in `results` after each, so that a failure loses only the rest.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def run_suite(
         Names of engines; empty for all.
     rounds, threads
         Number of turns of each engine, and number of cores that each may use; None: :data:`ROUNDS` and all.
-    report, found
+    report, results
         Function that is called with each line of progress; mapping that receives ``rows``, ``left_out``, ``summary`` and ``machine``.
 
     Raises
@@ -50,12 +50,12 @@ def run_suite(
     number, used = rounds or ROUNDS, threads or processors()
     if number < 1 or not 1 <= used <= processors():
         raise BenchError(f"--rounds is {number} and --threads {used}; give 1 round or more, and 1 to {processors()} threads here.")
-    found |= {"rows": [], "left_out": [], "machine": facts(used)}
+    results |= {"rows": [], "left_out": [], "machine": facts(used)}
     for workload in chosen:
         rows, left_out = measure(workload, requested, number, used, report)
-        found["rows"] += rows
-        found["left_out"] += left_out
-        found["summary"] = summary(found["rows"])
+        results["rows"] += rows
+        results["left_out"] += left_out
+        results["summary"] = summary(results["rows"])
 
 
 def facts(threads: int) -> dict[str, str]:

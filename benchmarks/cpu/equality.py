@@ -19,11 +19,11 @@ TOLERANCE: Final = 1e-4
 """Maximum accepted relative error of a loss, and of each gradient and weight (norm of the difference over norm)."""
 CHANGE: Final = 1e-3
 """Maximum accepted relative error of the changes of weights; the expected changes are those of Adam for the engine's own gradients."""
-WHOLE: Final = 1e-2
+TIMED_LOSS: Final = 1e-2
 """Maximum accepted relative error of the loss of the timed problem, in which a neuron near its threshold may spike in one engine only."""
-WHOLE_ROUNDED: Final = 0.2
-"""Maximum accepted relative error of this loss in precisions below float32, in which rounding moves more spikes: the error in float16 was
-7 % for W3 and 0.2 % for W1."""
+TIMED_LOSS_ROUNDED: Final = 0.2
+"""Maximum accepted relative error of the loss of the timed problem in precisions below float32, in which rounding moves more spikes: the
+error in float16 was 7 % for W3 and 0.2 % for W1."""
 UPDATES: Final = 2
 """Number of compared training steps: Adam's first change of a weight does not depend on beta1 and beta2, the second does."""
 
@@ -31,8 +31,8 @@ UPDATES: Final = 2
 def write_answer(path: Path, losses: list[float], gradients: list[Mapping[str, Array]], weights: list[Mapping[str, Array]]) -> None:
     """Write an engine's numbers: losses and gradients of consecutive steps, and the weights after each."""
     arrays = {"losses": np.array(losses)}
-    for kind, found in (("g", gradients), ("w", weights)):
-        arrays |= {f"{kind}{n}:{name}": value for n, step in enumerate(found) for name, value in step.items()}
+    for kind, steps in (("g", gradients), ("w", weights)):
+        arrays |= {f"{kind}{n}:{name}": value for n, step in enumerate(steps) for name, value in step.items()}
     np.savez(path, **arrays)  # type: ignore[arg-type]
 
 
@@ -44,30 +44,30 @@ def difference(path: Path, expected: Expected, start: Mapping[str, Array], toler
     that step would differ, because the rounding of gradients near 0 decides the first change of weights, and so the spikes of the second
     step. Engines that round the factors of products need a larger `tolerance`.
     """
-    found = read_arrays(path)
-    loss = float(found["losses"][0])
+    answer = read_arrays(path)
+    loss = float(answer["losses"][0])
     error = abs(loss - expected.loss) / abs(expected.loss)
     worst = [(error / tolerance if np.isfinite(error) else np.inf, f"the loss is {loss:.6g}, not {expected.loss:.6g}")]
     for name, reference in expected.gradients.items():
-        worst.append(_compared(found.get(f"g0:{name}"), reference, f"gradient of {name}", tolerance))
-        worst.append(_compared(found.get(f"w0:{name}"), expected.weights[name], f"{name} after a step", tolerance))
+        worst.append(_compared(answer.get(f"g0:{name}"), reference, f"gradient of {name}", tolerance))
+        worst.append(_compared(answer.get(f"w0:{name}"), expected.weights[name], f"{name} after a step", tolerance))
     ratio, text = max(worst, key=lambda item: item[0])
-    return text if ratio > 1 else _optimised(found, expected, start)
+    return text if ratio > 1 else _compare_updates(answer, expected, start)
 
 
 def gradient_error(path: Path, expected: Expected) -> float:
     """Return the largest relative error of a gradient of the first step in an answer, norm of the difference over norm."""
-    found = read_arrays(path)
-    pairs = ((np.asarray(found[f"g0:{name}"], np.float64), reference) for name, reference in expected.gradients.items())
-    return max(float(np.linalg.norm(own - reference)) / max(float(np.linalg.norm(reference)), 1e-12) for own, reference in pairs)
+    answer = read_arrays(path)
+    pairs = ((np.asarray(answer[f"g0:{name}"], np.float64), reference) for name, reference in expected.gradients.items())
+    return max(float(np.linalg.norm(value - reference)) / max(float(np.linalg.norm(reference)), 1e-12) for value, reference in pairs)
 
 
-def _optimised(found: Mapping[str, Array], expected: Expected, start: Mapping[str, Array]) -> str:
+def _compare_updates(answer: Mapping[str, Array], expected: Expected, start: Mapping[str, Array]) -> str:
     """Compare the changes of the weights with those that Adam computes from the engine's gradients; return a difference as text, or ""."""
     for name in expected.gradients:
-        gradients = [np.asarray(found[f"g{n}:{name}"], np.float64) for n in range(UPDATES)]
+        gradients = [np.asarray(answer[f"g{n}:{name}"], np.float64) for n in range(UPDATES)]
         reference = adam(np.asarray(start[name], np.float64), gradients) - start[name]
-        ratio, text = _compared(found[f"w{UPDATES - 1}:{name}"] - start[name], reference, f"change of {name} in {UPDATES} steps", CHANGE)
+        ratio, text = _compared(answer[f"w{UPDATES - 1}:{name}"] - start[name], reference, f"change of {name} in {UPDATES} steps", CHANGE)
         if ratio > 1:
             return text
     return ""
@@ -84,12 +84,12 @@ def adam(weights: Array, gradients: Sequence[Array]) -> Array:
     return weights
 
 
-def _compared(found: Array | None, reference: Array, what: str, most: float) -> tuple[float, str]:
+def _compared(value: Array | None, reference: Array, what: str, most: float) -> tuple[float, str]:
     """Return the error divided by the tolerance `most`, and a message about the error."""
-    if found is None or found.shape != reference.shape:
+    if value is None or value.shape != reference.shape:
         return np.inf, f"{what} is missing or has another shape than {list(reference.shape)}"
     size = float(np.linalg.norm(reference))
-    error = float(np.linalg.norm(np.asarray(found, np.float64) - reference)) / max(size, 1e-12)
+    error = float(np.linalg.norm(np.asarray(value, np.float64) - reference)) / max(size, 1e-12)
     if not np.isfinite(error):
         return np.inf, f"{what} is not finite"
     return error / most, f"{what} is off by {error:.2g} of its norm {size:.3g}, more than {most:g}"

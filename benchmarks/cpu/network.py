@@ -51,17 +51,17 @@ def training(workload: Workload, window: float | None = None) -> dict[str, Any]:
 
 def labels(workload: Workload) -> dict[str, str]:
     """Return snnc's label of each weight of a :class:`~snnc.benchmarks.cpu.problem.TrainingStepProblem`."""
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     source = "input"
     for n, layer in enumerate(workload.layers, 1):
-        own = f"{source}_to_hidden{n}" + ("_conv" if isinstance(layer, ConvLayer) else "")
-        found |= {f"hidden{n}.weight": f"{own}.weight", f"hidden{n}.bias": f"{own}.bias"}
+        connection = f"{source}_to_hidden{n}" + ("_conv" if isinstance(layer, ConvLayer) else "")
+        labels |= {f"hidden{n}.weight": f"{connection}.weight", f"hidden{n}.bias": f"{connection}.bias"}
         if not isinstance(layer, ConvLayer) and layer.recurrent:
-            found[f"hidden{n}.recurrent"] = f"hidden{n}_to_hidden{n}.weight"
+            labels[f"hidden{n}.recurrent"] = f"hidden{n}_to_hidden{n}.weight"
         source = f"hidden{n}"
     if not workload.classes:
-        return found
-    return found | {"readout.weight": f"{source}_to_readout.weight", "readout.bias": f"{source}_to_readout.bias"}
+        return labels
+    return labels | {"readout.weight": f"{source}_to_readout.weight", "readout.bias": f"{source}_to_readout.bias"}
 
 
 def labelled(workload: Workload, weights: Mapping[str, Array]) -> dict[str, Array]:

@@ -61,7 +61,13 @@ class Check:
 
 
 def make_check(workload: Workload) -> Check:
-    """Draw a small problem whose spikes do not depend on rounding, and compute its numbers."""
+    """Draw a small problem whose spikes do not depend on rounding, and compute its numbers.
+
+    Raises
+    ------
+    ArithmeticError
+        None of :data:`SEEDS` problems is such a problem.
+    """
     small = workload.checked(STEPS, BATCH)
     for seed in range(SEEDS):
         problem = _with_coarse_weights(make_problem(small, seed))
@@ -111,8 +117,8 @@ def _expected(problem: TrainingStepProblem, window: float | None) -> Expected | 
     engine, names = ReferenceEngine(program, np.float64), _parameters(program, problem.workload)
     values = {names[name]: value for name, value in problem.weights.items()}
     engine.set_parameters(values)
-    lines = (0.0,) if window is None else (0.0, window)
-    if _margin(program, problem, engine.get_parameters(), lines) <= MARGIN:
+    levels = (0.0,) if window is None else (0.0, window)
+    if _margin(program, problem, engine.get_parameters(), levels) <= MARGIN:
         return None
     loss = engine.train_batch({program.inputs[0].id: problem.x.astype(np.float64)}, problem.y, LEARNING_RATE)
     gradients, weights = engine.gradients(), engine.get_parameters()
@@ -125,10 +131,10 @@ def _parameters(program: StepProgram, workload: Workload) -> dict[str, str]:
     return {name: by_label[label] for name, label in labels(workload).items()}
 
 
-def _margin(program: StepProgram, problem: TrainingStepProblem, parameters: dict[str, Array], lines: tuple[float, ...]) -> float:
-    """Return the smallest distance of a membrane potential to one of `lines`, which are relative to the threshold."""
+def _margin(program: StepProgram, problem: TrainingStepProblem, parameters: dict[str, Array], levels: tuple[float, ...]) -> float:
+    """Return the smallest distance of a membrane potential to one of `levels`, which are relative to the threshold."""
     memory = _run(program, problem, parameters, np.dtype(np.float64))
-    return min(float(np.abs(v - THRESHOLD - at).min()) for v in _membranes(program, memory) for at in lines)
+    return min(float(np.abs(v - THRESHOLD - at).min()) for v in _membranes(program, memory) for at in levels)
 
 
 def _membranes(program: StepProgram, memory: SequenceArrays) -> list[Array]:
@@ -149,7 +155,7 @@ def _run(program: StepProgram, problem: TrainingStepProblem, parameters: dict[st
 
 
 @dataclass(frozen=True)
-class WholeStep:
+class ReferenceStep:
     """Numbers of the first step of a timed problem, in single precision."""
 
     loss: float
@@ -159,7 +165,7 @@ class WholeStep:
     """Hashes of weights and data, and the activity of the input and of each hidden layer."""
 
 
-def whole_step(problem: TrainingStepProblem) -> WholeStep:
+def reference_step(problem: TrainingStepProblem) -> ReferenceStep:
     """Return the numbers of the first step of `problem`; every engine's loss must be close to this loss."""
     workload = problem.workload
     program = program_of(workload)
@@ -172,4 +178,4 @@ def whole_step(problem: TrainingStepProblem) -> WholeStep:
     fired = [v > THRESHOLD for v in _membranes(program, memory)]
     rates = {f"hidden{number}": float(f.mean()) for number, f in enumerate(fired, 1)}
     conditions = Conditions(digest(problem.weights), digest({"x": problem.x, "y": problem.y}), {"input": float(problem.x.mean()), **rates})
-    return WholeStep(float(loss), float(sum(f.sum() for f in fired) / sum(f.size for f in fired)), conditions)
+    return ReferenceStep(float(loss), float(sum(f.sum() for f in fired) / sum(f.size for f in fired)), conditions)

@@ -38,11 +38,11 @@ def _kind(row: Row) -> Kind:
 def _colours(kinds: Sequence[Kind]) -> dict[Kind, str]:
     """Return a colour for each engine, and paler ones for its further modes."""
     engines = list(dict.fromkeys(engine for engine, _ in kinds))
-    found: dict[Kind, str] = {}
+    colours: dict[Kind, str] = {}
     for engine, mode in kinds:
-        further = sum(other == engine for other, _ in found)
-        found[engine, mode] = mixed(LAYERS[engines.index(engine) % len(LAYERS)], 1 - 0.25 * min(further, 3))
-    return found
+        further = sum(other == engine for other, _ in colours)
+        colours[engine, mode] = mixed(LAYERS[engines.index(engine) % len(LAYERS)], 1 - 0.25 * min(further, 3))
+    return colours
 
 
 def _panel(index: int, title: str, rows: Sequence[Row], colours: Mapping[Kind, str], read: Callable[[Row], float | None]) -> Panel:

@@ -15,7 +15,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.data.arrays import read_arrays
 
 ASSUMED = 0.05
-"""Assumed number of spikes per hidden neuron and step; weights after a hidden layer are scaled for this activity."""
+"""Assumed number of spikes per hidden neuron and step; weights that read a hidden layer are scaled for this activity."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def make_problem(workload: Workload, seed: int = 0) -> TrainingStepProblem:
 
 def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
     """Draw uniform weights, scaled so that each layer fires about equally often for any input density, and small biases."""
-    shapes, found = workload.shapes(), {}
+    shapes, weights = workload.shapes(), {}
 
     def draw(shape: tuple[int, ...], current: float, activity: float) -> Array:
         width = current * math.sqrt(3 / (math.prod(shape[1:]) * activity))
@@ -54,15 +54,15 @@ def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
             shape: tuple[int, ...] = (layer.channels, shapes[n][0], layer.kernel, layer.kernel)
         else:
             shape = (layer.neurons, math.prod(shapes[n]))
-        found[f"hidden{n + 1}.weight"] = draw(shape, current, activity)
-        found[f"hidden{n + 1}.bias"] = rng.uniform(-0.01, 0.01, shape[0]).astype(np.float32)
+        weights[f"hidden{n + 1}.weight"] = draw(shape, current, activity)
+        weights[f"hidden{n + 1}.bias"] = rng.uniform(-0.01, 0.01, shape[0]).astype(np.float32)
         if not isinstance(layer, ConvLayer) and layer.recurrent:
-            found[f"hidden{n + 1}.recurrent"] = draw((layer.neurons, layer.neurons), workload.gain / 2, ASSUMED)
+            weights[f"hidden{n + 1}.recurrent"] = draw((layer.neurons, layer.neurons), workload.gain / 2, ASSUMED)
     if not workload.classes:
-        return found
-    found["readout.weight"] = draw((workload.classes, math.prod(shapes[-1])), workload.gain, ASSUMED)
-    found["readout.bias"] = np.zeros(workload.classes, np.float32)
-    return found
+        return weights
+    weights["readout.weight"] = draw((workload.classes, math.prod(shapes[-1])), workload.gain, ASSUMED)
+    weights["readout.bias"] = np.zeros(workload.classes, np.float32)
+    return weights
 
 
 def write_problem(problem: TrainingStepProblem, path: Path) -> None:

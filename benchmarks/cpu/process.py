@@ -24,7 +24,7 @@ SECONDS: Final = 600.0
 class Process:
     """A running worker process for one engine; it answers the requests listed in :mod:`snnc.benchmarks.cpu.worker`.
 
-    `threads` is the number of cores that it may use, and `device` (``"cpu"`` or ``"cuda"``) has the batch and the weights. The environment
+    `threads` is the number of cores that it may use; the batch and the weights are on `device` (``"cpu"`` or ``"cuda"``). The environment
     variables `more` replace those of :func:`environment` and of the variant.
     """
 
@@ -33,8 +33,8 @@ class Process:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
         command = [sys.executable, "-m", "snnc.benchmarks.cpu.worker", entry.module, entry.mode, variant, str(threads), device]
         pipe = subprocess.PIPE
-        surroundings = {**environment(threads, device), **entry.settings.get(variant, {}), **(more or {})}
-        self._process = subprocess.Popen(command, env=surroundings, stdin=pipe, stdout=pipe, stderr=self._errors)
+        variables = {**environment(threads, device), **entry.settings.get(variant, {}), **(more or {})}
+        self._process = subprocess.Popen(command, env=variables, stdin=pipe, stdout=pipe, stderr=self._errors)
         self._buffer = b""
         first = self._read(SECONDS)
         if "missing" in first:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from snnc.benchmarks.cpu.oracle import WholeStep
+from snnc.benchmarks.cpu.oracle import ReferenceStep
 from snnc.benchmarks.cpu.runner import EngineProcess
 from snnc.benchmarks.cpu.workloads import Workload
 
@@ -27,7 +27,7 @@ def mebibytes(megabytes: float) -> float:
     return megabytes * 1e6 / 2**20
 
 
-def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: float) -> dict[str, Any]:
+def row(workload: Workload, runner: EngineProcess, first: ReferenceStep, cosine: float) -> dict[str, Any]:
     """Return the row of an engine.
 
     Returns

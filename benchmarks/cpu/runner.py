@@ -47,7 +47,7 @@ class EngineProcess:
             The engine failed, or took longer.
         """
         steps = min(MAX_STEPS, max(1, math.ceil(TURN_MS / max(self.step_ms, 1e-3))))
-        found = self.process.ask("turn", seconds, untimed=int(self.step_ms < WARM_MS), steps=steps)["ms"]
-        self.ms += found
-        self.medians.append(median(found))
+        ms = self.process.ask("turn", seconds, untimed=int(self.step_ms < WARM_MS), steps=steps)["ms"]
+        self.ms += ms
+        self.medians.append(median(ms))
         self.step_ms = self.medians[-1]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from snnc.benchmarks.cpu.engine import Entry
-from snnc.benchmarks.cpu.equality import WHOLE, WHOLE_ROUNDED, difference, gradient_error
-from snnc.benchmarks.cpu.oracle import Check, WholeStep, make_check, whole_step
+from snnc.benchmarks.cpu.equality import TIMED_LOSS, TIMED_LOSS_ROUNDED, difference, gradient_error
+from snnc.benchmarks.cpu.oracle import Check, ReferenceStep, make_check, reference_step
 from snnc.benchmarks.cpu.problem import make_problem, write_problem
 from snnc.benchmarks.cpu.process import SECONDS, Process
 from snnc.benchmarks.cpu.rows import row
@@ -22,7 +22,7 @@ from snnc.compiler.files.temporary import temporary_folder
 
 TRIALS: Final = 3
 """Number of turns of each variant in the trial that finds an engine's fastest one."""
-WHOLE_PROBLEM: Final = "whole.npz"
+TIMED_PROBLEM: Final = "whole.npz"
 CHECKED_PROBLEM: Final = "check.npz"
 """File names of the timed problem, and of the small one for the check."""
 Report = Callable[[str], None]
@@ -34,12 +34,12 @@ class Files:
 
     folder: Path
     check: Check
-    first: WholeStep
+    first: ReferenceStep
 
     @property
-    def whole(self) -> str:
+    def timed(self) -> str:
         """Archive of the timed problem."""
-        return str(self.folder / WHOLE_PROBLEM)
+        return str(self.folder / TIMED_PROBLEM)
 
     @property
     def small(self) -> str:
@@ -59,19 +59,19 @@ def measure(
     """
     with temporary_folder("snnc-bench-") as name, ExitStack() as stack:
         problem, check = make_problem(workload), make_check(workload)
-        files = Files(Path(name), check, whole_step(problem))
-        write_problem(problem, Path(files.whole))
+        files = Files(Path(name), check, reference_step(problem))
+        write_problem(problem, Path(files.timed))
         write_problem(check.problem, Path(files.small))
         del problem
         runners, left_out = [], []
         for entry in entries:
-            found, reasons = _fastest(entry, files, threads, report)
-            if found is None:
+            runner, reasons = _fastest(entry, files, threads, report)
+            if runner is None:
                 left_out.append(named(workload, entry) | {"reason": "; ".join(dict.fromkeys(reasons))})
                 report(f"{workload.label} {entry.engine} {entry.mode}: left out, {left_out[-1]['reason']}")
             else:
-                stack.callback(found.process.close)
-                runners.append(found)
+                stack.callback(runner.process.close)
+                runners.append(runner)
         runners, lost = take_turns(runners, rounds)
         left_out += [named(workload, runner.process.entry) | {"reason": reason} for runner, reason in lost]
         cosine = check.cosine()
@@ -85,7 +85,7 @@ def named(workload: Workload, entry: Entry) -> dict[str, Any]:
 
 
 def _fastest(entry: Entry, files: Files, threads: int, report: Report) -> tuple[EngineProcess | None, list[str]]:
-    """Check and time every variant; return the process of the fastest one, and the reasons why others failed."""
+    """Check and time every variant; return the process of the fastest one (None: all failed), and the reasons why variants failed."""
     best: EngineProcess | None = None
     reasons = []
     for variant in entry.variants:
@@ -109,7 +109,7 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) 
     process = Process(entry, variant, threads)
     try:
         error = compare(process, files)
-        runner = opened(process, files)
+        runner = open_timed_problem(process, files)
         runner.gradient_error = error
         for _ in range(trials):
             runner.turn()
@@ -121,7 +121,7 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) 
 
 
 def compare(process: Process, files: Files, seconds: float = SECONDS) -> float:
-    """Let an engine train the small problem and compare its numbers with the expected ones; return the largest relative gradient error.
+    """Let an engine train the small problem, and compare its numbers with the expected ones; return the largest relative gradient error.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def compare(process: Process, files: Files, seconds: float = SECONDS) -> float:
     return error
 
 
-def opened(process: Process, files: Files, seconds: float = SECONDS) -> EngineProcess:
+def open_timed_problem(process: Process, files: Files, seconds: float = SECONDS) -> EngineProcess:
     """Build the timed problem and run two steps; the build and the first step may take `seconds` together.
 
     Raises
@@ -148,11 +148,11 @@ def opened(process: Process, files: Files, seconds: float = SECONDS) -> EnginePr
         The engine failed or took longer, or its loss differs.
     """
     begin = time.perf_counter()
-    process.ask("open", seconds, data=files.whole)
+    process.ask("open", seconds, data=files.timed)
     first = process.ask("step", max(1.0, seconds - (time.perf_counter() - begin)))
     first_step_s = time.perf_counter() - begin
     entry = process.entry
-    limit = WHOLE if entry.precision == "float32" else WHOLE_ROUNDED
+    limit = TIMED_LOSS if entry.precision == "float32" else TIMED_LOSS_ROUNDED
     if not abs(first["loss"] - files.first.loss) <= limit * abs(files.first.loss):
         raise ProcessError(f"its numbers differ: the loss of the timed problem is {first['loss']:.6g}, not {files.first.loss:.6g}")
     runner = EngineProcess(process, first["loss"], first_step_s)

@@ -28,24 +28,24 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
         A value is None if there is no framework to compare with.
     """
-    found = []
-    for own in (row for row in rows if row["engine"] == "snnc"):
-        others = [row for row in rows if row["engine"] != "snnc" and same(row, own)]
+    summaries = []
+    for ours in (row for row in rows if row["engine"] == "snnc"):
+        others = [row for row in rows if row["engine"] != "snnc" and same(row, ours)]
         best = min(others, key=lambda row: float(row["ms_median"]), default=None)
         least = min(others, key=lambda row: float(row["peak_mb"]), default=None)
         snntorch, eager = (
             next((row for row in others if row["engine"] == "snntorch" and row["mode"] in modes), None)
-            for modes in (("exact", own.get("precision")), (EAGER,))
+            for modes in (("exact", ours.get("precision")), (EAGER,))
         )
-        found.append(
-            {key: own[key] for key in ("workload", "density", "mode")}
-            | {"precision": own.get("precision", "float32")}
-            | {"times_snntorch": _over(snntorch, own, "ms_median"), "times_eager": _over(eager, own, "ms_median")}
-            | {"times_best": _over(best, own, "ms_median")}
-            | {"best": best and best["engine"], "memory_of_best": _over(own, best, "peak_mb")}
-            | {"least": least and least["engine"], "memory_of_least": _over(own, least, "peak_mb")}
+        summaries.append(
+            {key: ours[key] for key in ("workload", "density", "mode")}
+            | {"precision": ours.get("precision", "float32")}
+            | {"times_snntorch": _over(snntorch, ours, "ms_median"), "times_eager": _over(eager, ours, "ms_median")}
+            | {"times_best": _over(best, ours, "ms_median")}
+            | {"best": best and best["engine"], "memory_of_best": _over(ours, best, "peak_mb")}
+            | {"least": least and least["engine"], "memory_of_least": _over(ours, least, "peak_mb")}
         )
-    return found
+    return summaries
 
 
 def summary_lines(rows: Sequence[Row]) -> list[str]:

@@ -120,13 +120,13 @@ class Worker:
 
 
 def _versions(packages: tuple[str, ...]) -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in packages:
         try:
-            found[name] = version(name) + (f"+{_own_sources()}" if name == "snnc" else "")
+            versions[name] = version(name) + (f"+{_own_sources()}" if name == "snnc" else "")
         except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            versions[name] = "unknown"
+    return versions
 
 
 def _own_sources() -> str:

@@ -24,7 +24,7 @@ LEARNING_RATE: Final = 1e-3
 MAX_CHECKED: Final = 512
 """Maximum number of inputs and of neurons when the numbers of a workload without a readout are checked."""
 GRADIENT_WINDOW: Final = -0.36
-"""Lower end of the gradient window in mode "window", relative to the threshold."""
+"""Lower end of the gradient window in mode "window", relative to the threshold: there, the surrogate derivative is 1 % of its maximum."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,10 @@ class Workload:
     classes: int
     """Width of the readout; 0: no readout, the loss is the cross entropy of the last layer's spike counts."""
     drive: float = 0.4
-    """Standard deviation of the current of a neuron in the first layer with random weights, in thresholds; it determines the activity."""
+    """Standard deviation of the current of a neuron in the first layer with random weights, in units of the threshold; it determines the
+    activity."""
     gain: float = 0.4
-    """Standard deviation of the current of a neuron in a later layer, in thresholds, if its inputs spike with probability 5 %."""
+    """Standard deviation of the current of a neuron in a later layer, in units of the threshold, if 5 % of its inputs spike."""
 
     @property
     def label(self) -> str:
@@ -70,14 +71,14 @@ class Workload:
 
     def shapes(self) -> list[tuple[int, ...]]:
         """Return the shape of the input, and of the output of each hidden layer."""
-        found = [self.shape]
+        shapes = [self.shape]
         for layer in self.layers:
             if isinstance(layer, DenseLayer):
-                found.append((layer.neurons,))
+                shapes.append((layer.neurons,))
             else:
-                size = tuple((n - layer.kernel + 1) // layer.pool for n in found[-1][1:])
-                found.append((layer.channels, *size))
-        return found
+                size = tuple((n - layer.kernel + 1) // layer.pool for n in shapes[-1][1:])
+                shapes.append((layer.channels, *size))
+        return shapes
 
     @property
     def outputs(self) -> int:

@@ -57,10 +57,10 @@ class StepBound:
 
 @dataclass(frozen=True)
 class Product:
-    """A product of a layer: its number of inputs, the fan-out (`reach`) of each, and their activity."""
+    """A product of a layer: its number of inputs, the fan-out of each, and their activity."""
 
     inputs: int
-    reach: int
+    fan_out: int
     activity: float
     learns: bool
     """Whether a gradient flows to its source."""
@@ -72,9 +72,9 @@ def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> Ste
     memory = 4.0 * samples * math.prod(workload.shape) + 28 * parameters(workload)
     rows = operations = 0.0
     for one in products(workload, activity):
-        whole = samples * one.inputs * one.reach
-        rows += 8 * one.activity * whole
-        operations += (2 * one.activity + one.learns) * whole
+        multiplications = samples * one.inputs * one.fan_out
+        rows += 8 * one.activity * multiplications
+        operations += (2 * one.activity + one.learns) * multiplications
     memory += 16.0 * samples * sum(neurons(workload))
     return StepBound(
         memory / gpu.memory_bytes_per_s,
@@ -91,31 +91,31 @@ def neurons(workload: Workload) -> list[int]:
 
 def parameters(workload: Workload) -> int:
     """Return the number of weights and biases."""
-    found = 0
+    count = 0
     for layer, shape in zip(workload.layers, workload.shapes(), strict=False):
         if isinstance(layer, ConvLayer):
-            found += layer.channels * (shape[0] * layer.kernel**2 + 1)
+            count += layer.channels * (shape[0] * layer.kernel**2 + 1)
         else:
-            found += layer.neurons * (math.prod(shape) + 1 + layer.recurrent * layer.neurons)
-    return found + workload.classes * (math.prod(workload.shapes()[-1]) + 1)
+            count += layer.neurons * (math.prod(shape) + 1 + layer.recurrent * layer.neurons)
+    return count + workload.classes * (math.prod(workload.shapes()[-1]) + 1)
 
 
 def products(workload: Workload, activity: float) -> list[Product]:
     """Return the products of the layers in a step, in order."""
-    found, read, learns = [], workload.density, False
+    products, read_activity, learns = [], workload.density, False
     for layer, shape in zip(workload.layers, workload.shapes(), strict=False):
         size = math.prod(shape)
         if isinstance(layer, ConvLayer):
             windows = math.prod(n - layer.kernel + 1 for n in shape[1:])
-            found.append(Product(size, round(layer.channels * windows * shape[0] * layer.kernel**2 / size), read, learns))
+            products.append(Product(size, round(layer.channels * windows * shape[0] * layer.kernel**2 / size), read_activity, learns))
         else:
-            found.append(Product(size, layer.neurons, read, learns))
+            products.append(Product(size, layer.neurons, read_activity, learns))
             if layer.recurrent:
-                found.append(Product(layer.neurons, layer.neurons, activity, True))
-        read, learns = activity, True
+                products.append(Product(layer.neurons, layer.neurons, activity, True))
+        read_activity, learns = activity, True
     if workload.classes:
-        found.append(Product(math.prod(workload.shapes()[-1]), workload.classes, activity, True))
-    return found
+        products.append(Product(math.prod(workload.shapes()[-1]), workload.classes, activity, True))
+    return products
 
 
 def table(chosen: Sequence[Workload], gpu: Gpu) -> list[str]:
@@ -125,10 +125,10 @@ def table(chosen: Sequence[Workload], gpu: Gpu) -> list[str]:
         "|---|---|---|---|---|---|---|---|",
     ]
     for workload in chosen:
-        found = bound(workload, gpu)
-        parts = " | ".join(f"{1e3 * value:.3g}" for value in (found.memory, found.operations, found.steps))
-        whole = f"**{1e3 * found.seconds:.3g}** | {found.reason} | {1e3 * found.rows:.3g}"
-        lines.append(f"| {workload.label} | {workload.batch} | {parts} | {whole} |")
+        of = bound(workload, gpu)
+        parts = " | ".join(f"{1e3 * value:.3g}" for value in (of.memory, of.operations, of.steps))
+        largest = f"**{1e3 * of.seconds:.3g}** | {of.reason} | {1e3 * of.rows:.3g}"
+        lines.append(f"| {workload.label} | {workload.batch} | {parts} | {largest} |")
     return lines
 
 

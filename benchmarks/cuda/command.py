@@ -22,7 +22,7 @@ from snnc.benchmarks.cuda.entries import CUDA_ENTRIES, FLOAT32, requested
 from snnc.benchmarks.cuda.gpu import H200, Gpu, gpu_here
 from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings
 from snnc.benchmarks.cuda.preparation import PreparedFiles, prepare_workloads, versions_of
-from snnc.benchmarks.cuda.resuming import SAME, is_there, key_of, read_rows, without
+from snnc.benchmarks.cuda.resuming import SAME, key_of, read_rows, was_measured, without
 from snnc.benchmarks.cuda.suite import measure
 from snnc.benchmarks.cuda.ways import ALL, FASTEST, TRIAL, WAYS, identity, load_choice, store_choice
 from snnc.benchmarks.cuda.workloads import stand_in
@@ -46,9 +46,9 @@ def available_device() -> tuple[str, Gpu]:
     """
     if os.environ.get(CHECK_ON_HOST):
         return "cpu", H200
-    found = gpu_here()
+    gpu = gpu_here()
     nvcc()
-    return "cuda", found
+    return "cuda", gpu
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def run_suite(
     engines: Sequence[str],
     options: CudaBenchOptions,
     report: Callable[[str], None],
-    found: dict[str, Any],
+    results: dict[str, Any],
     save: Callable[[], None] = lambda: None,
 ) -> None:
     """Measure workloads on the first device.
@@ -90,10 +90,10 @@ def run_suite(
         Names of engines; empty for all.
     options
         Other settings of the command line.
-    report, found
+    report, results
         Function that is called with each line of progress; mapping that receives ``rows``, ``left_out``, ``summary`` and ``machine``.
     save
-        Called after each change of `found`, so that an interruption loses only the rest.
+        Called after each change of `results`, so that an interruption loses only the rest.
 
     Raises
     ------
@@ -116,8 +116,8 @@ def run_suite(
         "times": times,
     } | facts(threads)
     rows, left_out = read_rows(options.resumed, machine) if options.resumed else ([], [])
-    found |= {"rows": rows, "left_out": left_out, "machine": machine}
-    suite = _Suite(SuiteSettings(rounds, threads, device, options.ways, options.first_step_s), gpu, times, report, found, save)
+    results |= {"rows": rows, "left_out": left_out, "machine": machine}
+    suite = _Suite(SuiteSettings(rounds, threads, device, options.ways, options.first_step_s), gpu, times, report, results, save)
     suite.run([w if device == "cuda" else stand_in(w) for w in chosen], chosen_entries)
 
 
@@ -129,7 +129,7 @@ class _Suite:
     gpu: Gpu
     times: str
     report: Report
-    found: dict[str, Any]
+    results: dict[str, Any]
     save: Callable[[], None]
 
     def run(self, workloads: Sequence[Workload], requested: Sequence[Entry]) -> None:
@@ -140,7 +140,7 @@ class _Suite:
             lines = [line for entry in requested if (line := self._line(workload, entry, versions[entry.module])) is not None]
             if lines:
                 plan.append((workload, lines))
-        self._save_found()
+        self._save_results()
         with temporary_folder("snnc-bench-") as name:
             begin = time.monotonic()
             ready = prepare_workloads(plan, Path(name), self.settings, self.report)
@@ -153,7 +153,7 @@ class _Suite:
         if isinstance(versions, str):
             self._leave_out(workload, [named(workload, entry) | {"reason": versions}])
             return None
-        if is_there(self.found["rows"], workload, entry, versions, self.settings.ways):
+        if was_measured(self.results["rows"], workload, entry, versions, self.settings.ways):
             self.report(f"{workload.label} {entry.engine} {entry.mode}: measured before")
             return None
         several = len(entry.variants) > 1 and self.settings.ways != ALL
@@ -171,24 +171,24 @@ class _Suite:
         rows, left_out = measure(workload, ready.files[workload.label], lines, self.settings, self.report, store)
         for one in lines:
             for kind in ("rows", "left_out"):
-                self.found[kind] = without(self.found[kind], workload, one.entry)
-        self.found["rows"] += [row | {"times": self.times} | _bound(workload, self.gpu, row) for row in rows]
-        self.found["left_out"] += left_out
-        self._save_found()
+                self.results[kind] = without(self.results[kind], workload, one.entry)
+        self.results["rows"] += [row | {"times": self.times} | _bound(workload, self.gpu, row) for row in rows]
+        self.results["left_out"] += left_out
+        self._save_results()
 
     def _leave_out(self, workload: Workload, left_out: Sequence[dict[str, Any]]) -> None:
-        others = [one for one in self.found["left_out"] if all(key_of(one) != key_of(other) for other in left_out)]
-        self.found["left_out"] = [*others, *left_out]
+        others = [one for one in self.results["left_out"] if all(key_of(one) != key_of(other) for other in left_out)]
+        self.results["left_out"] = [*others, *left_out]
         for one in left_out:
             self.report(f"{workload.label} {one['engine']} {one['mode']}: left out, {one['reason']}")
-        self._save_found()
+        self._save_results()
 
-    def _save_found(self) -> None:
-        self.found["summary"] = summary(self.found["rows"]) if self.times == MEASURED else []
+    def _save_results(self) -> None:
+        self.results["summary"] = summary(self.results["rows"]) if self.times == MEASURED else []
         self.save()
 
     def _identity(self, workload: Workload, entry: Entry, versions: Mapping[str, str]) -> dict[str, Any]:
-        machine = [self.found["machine"][key] for key in SAME]
+        machine = [self.results["machine"][key] for key in SAME]
         return identity(entry, workload, versions, machine, self.settings.first_step_s)
 
 

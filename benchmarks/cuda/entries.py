@@ -109,8 +109,8 @@ def requested(engines: Sequence[str], chosen: Sequence[str], among: Sequence[Ent
     BenchError
         An engine or a mode does not exist, or no line remains.
     """
-    found = entries(engines, among, "cuda")
-    left = tuple(e for e in found if e.precision in chosen or f"{e.engine}:{e.mode}" in engines)
+    candidates = entries(engines, among, "cuda")
+    left = tuple(e for e in candidates if e.precision in chosen or f"{e.engine}:{e.mode}" in engines)
     if not left:
         raise BenchError(f"no requested engine runs in the precision {' or '.join(chosen) or '(none given)'}.")
     return left

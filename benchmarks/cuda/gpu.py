@@ -14,7 +14,6 @@ L2_OVER_MEMORY: Final = 5.5 / 4.8
 """Bandwidth of L2 relative to that of memory, as assumed for an H200."""
 _PROCESSORS, _CLOCK_KHZ, _MEMORY_KHZ, _BUS_BITS = 16, 13, 36, 37
 """CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CLOCK_RATE, MEMORY_CLOCK_RATE, GLOBAL_MEMORY_BUS_WIDTH (CUdevice_attribute, cuda.h)."""
-
 _MAX_PROCESSES: Final = 256
 _NOT_AVAILABLE: Final = 2**64 - 1
 """``NVML_VALUE_NOT_AVAILABLE`` of nvml.h."""
@@ -62,11 +61,10 @@ class _Used(ctypes.Structure):
 
 def used_bytes(process: int) -> int | None:
     """Return the bytes of the first device's memory that a process (by its id) uses, from NVML; None if NVML does not report them."""
-    number, found = ctypes.c_uint(_MAX_PROCESSES), (_Used * _MAX_PROCESSES)()
-    if not _ask_first_device("nvmlDeviceGetComputeRunningProcesses_v3", ctypes.byref(number), found):
+    number, used = ctypes.c_uint(_MAX_PROCESSES), (_Used * _MAX_PROCESSES)()
+    if not _ask_first_device("nvmlDeviceGetComputeRunningProcesses_v3", ctypes.byref(number), used):
         return None
-    own = (one.bytes for one in found[: number.value] if one.number == process and one.bytes != _NOT_AVAILABLE)
-    return next((int(size) for size in own), None)
+    return next((int(one.bytes) for one in used[: number.value] if one.number == process and one.bytes != _NOT_AVAILABLE), None)
 
 
 def consumed_joules() -> float | None:

@@ -14,7 +14,7 @@ from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.process import Process
 from snnc.benchmarks.cpu.runner import EngineProcess
-from snnc.benchmarks.cpu.suite import Files, compare, opened
+from snnc.benchmarks.cpu.suite import Files, compare, open_timed_problem
 from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, FastestWay
 from snnc.benchmarks.subprocesses import ProcessError
 
@@ -91,7 +91,7 @@ Task = tuple[BenchLine, str]
 """A line and a variant to start."""
 
 
-def ready(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> None:
+def prepare_lines(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> None:
     """Start, try and check the variants of each line; the fastest one (or all, if requested) whose numbers agree keeps running."""
     while todo := [one for one in lines if not one.runners and one.waiting]:
         again = _start([(one, way) for one in todo for way in one.waiting], files, settings)
@@ -109,17 +109,17 @@ def _start(tasks: Sequence[Task], files: Files, settings: SuiteSettings) -> list
     """Start variants in parallel, or one after another if their compilers time kernels; return the variants that lacked memory."""
     again: list[Task] = []
 
-    def record(task: Task, found: EngineProcess | ProcessError) -> None:
-        if isinstance(found, ProcessError) and any(words in str(found).lower() for words in _NO_ROOM):
+    def record(task: Task, result: EngineProcess | ProcessError) -> None:
+        if isinstance(result, ProcessError) and any(words in str(result).lower() for words in _NO_ROOM):
             again.append(task)
         else:
-            _record(task, found)
+            _record(task, result)
 
     with ThreadPoolExecutor(processors()) as pool:
         begun = list(zip(tasks, pool.map(lambda task: _begin(task, settings), tasks), strict=True))
         together = [(task, process) for task, process in begun if not task[0].entry.alone]
-        for (task, _), found in zip(together, pool.map(lambda pair: _first_step(pair[1], files, settings), together), strict=True):
-            record(task, found)
+        for (task, _), result in zip(together, pool.map(lambda pair: _first_step(pair[1], files, settings), together), strict=True):
+            record(task, result)
     for task, process in begun:
         if task[0].entry.alone:
             record(task, _first_step(process, files, settings))
@@ -137,18 +137,18 @@ def _first_step(process: Process | ProcessError, files: Files, settings: SuiteSe
     if isinstance(process, ProcessError):
         return process
     try:
-        return opened(process, files, settings.first_step_s)
+        return open_timed_problem(process, files, settings.first_step_s)
     except ProcessError as error:
         process.close()
         return error
 
 
-def _record(task: Task, found: EngineProcess | ProcessError) -> None:
+def _record(task: Task, result: EngineProcess | ProcessError) -> None:
     line, way = task
-    if isinstance(found, EngineProcess):
-        line.runners[way] = found
+    if isinstance(result, EngineProcess):
+        line.runners[way] = result
     else:
-        line.left_out[way] = str(found)
+        line.left_out[way] = str(result)
 
 
 def _choose(lines: Sequence[BenchLine], ways: str) -> None:

@@ -57,9 +57,9 @@ def nets(patterns: str = "*") -> tuple[str, ...]:
     BenchError
         A pattern matches no name.
     """
-    every = [name for suite in SUITES for name in names(suite)]
-    usual = [name for name in every if name.startswith("logged-") or ("-a5" in name and "-a50" not in name)]
-    known = tuple(dict.fromkeys(every if patterns != "*" else usual))
+    all_names = [name for suite in SUITES for name in names(suite)]
+    usual = [name for name in all_names if name.startswith("logged-") or ("-a5" in name and "-a50" not in name)]
+    known = tuple(dict.fromkeys(all_names if patterns != "*" else usual))
     examples = ", ".join(names(s)[0] for s in SUITES)
     return matching(patterns, known, lambda name: (name,), "network of the paper's grid", f"names look like {examples}")
 
@@ -88,12 +88,12 @@ def reason_without_gpu() -> str:
 
 def predicted(name: str, target: str | None, seconds: float = SECONDS) -> dict[str, Any]:
     """Return snnc's predicted step on IPUs with the activity of the measured problem, or the reason why it has none."""
-    found = in_process("snnc.benchmarks.matched", [name, *([target] if target else [])], seconds)
-    shared = {"kind": PREDICTED, "target": found.get("target") or target, "ipus": found.get("ipus")}
-    shared |= {"conditions": found["conditions"]} if "conditions" in found else {}
-    if not found.get("fits"):
-        return shared | {"ms": None, "reason": found.get("error") or found.get("reason", "does not fit")}
-    return shared | {"ms": found["step_ms"], "steps": found["steps"], "batch": found["batch"]}
+    row = in_process("snnc.benchmarks.matched", [name, *([target] if target else [])], seconds)
+    shared = {"kind": PREDICTED, "target": row.get("target") or target, "ipus": row.get("ipus")}
+    shared |= {"conditions": row["conditions"]} if "conditions" in row else {}
+    if not row.get("fits"):
+        return shared | {"ms": None, "reason": row.get("error") or row.get("reason", "does not fit")}
+    return shared | {"ms": row["step_ms"], "steps": row["steps"], "batch": row["batch"]}
 
 
 def in_process(module: str, arguments: Sequence[str], seconds: float) -> dict[str, Any]:
@@ -117,35 +117,35 @@ def comparable(gpu: Mapping[str, Any], ipu: Sequence[Mapping[str, Any]]) -> dict
 def gpu_predicted(name: str) -> dict[str, Any]:
     """Return the predicted step of snnc's CUDA program; it needs no GPU."""
     case = benchmark(name)
-    found = predicted_step(case.program(), case.steps, case.batch)
-    return {"kind": PREDICTED, "target": found["card"], "ms": found["ms"], "steps": case.steps, "batch": case.batch}
+    step = predicted_step(case.program(), case.steps, case.batch)
+    return {"kind": PREDICTED, "target": step["card"], "ms": step["ms"], "steps": case.steps, "batch": case.batch}
 
 
 def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
     """Return snnc's measured step on the first device; if the CPU replaces the GPU, only whether its numbers are correct."""
-    found = in_process("snnc.benchmarks.cuda.paper_step", [name], seconds)
-    if "reason" in found:
-        return {"kind": NOT_MEASURED} | found
-    return {"kind": CHECKED if os.environ.get(CHECK_ON_HOST) else MEASURED} | found
+    result = in_process("snnc.benchmarks.cuda.paper_step", [name], seconds)
+    if "reason" in result:
+        return {"kind": NOT_MEASURED} | result
+    return {"kind": CHECKED if os.environ.get(CHECK_ON_HOST) else MEASURED} | result
 
 
-def lines(found: Sequence[Row]) -> Iterator[str]:
+def lines(results: Sequence[Row]) -> Iterator[str]:
     """Yield the lines of a table of the rows, the reasons for missing numbers, and notes on the columns."""
     numbers = f"{'IPU ms, predicted':>18} {'IPU ms, log':>12} {'GPU ms, predicted':>18} {'GPU ms, measured':>17}"
     yield f"{'net':20} {'T':>4} {'B':>4} {'IPUs':>5} {'target':8} {numbers}"
-    for row in found:
+    for row in results:
         for one in row["ipu"]:
             sizes = f"{one.get('steps', ''):>4} {one.get('batch', ''):>4} {one['ipus'] or '':>5} {one['target'] or '':8}"
             log = f"{row['log']['ms']:.3g}" if row["log"] else ""
             yield f"{row['net']:20} {sizes} {_ms(one):>18} {log:>12} {_ms(row['gpu_predicted']):>18} {_ms(row['gpu']):>17}"
-    for row in found:
+    for row in results:
         for one in (*row["ipu"], row["gpu"]):
             if one.get("reason") and not str(one["reason"]).startswith("no GPU"):
                 yield f"{row['net']}, {one['kind']}: {one['reason']}"
-    without = next((row["gpu"]["reason"] for row in found if str(row["gpu"].get("reason", "")).startswith("no GPU")), "")
+    without = next((row["gpu"]["reason"] for row in results if str(row["gpu"].get("reason", "")).startswith("no GPU")), "")
     if without:
         yield f"GPU: not measured: {without}"
-    device = next((row["gpu"]["device"] for row in found if row["gpu"].get("device")), "")
+    device = next((row["gpu"]["device"] for row in results if row["gpu"].get("device")), "")
     yield from (line.format(device=f", {device}" if device else "") for line in _NOTES)
 
 

@@ -63,11 +63,11 @@ def step_of(case: Benchmark) -> dict[str, Any]:
         wrong = [difference(case, program, engine, seed) for seed in range(SEEDS) if seed == 0 or kind == "cuda"]
         if all(wrong):
             raise ArithmeticError(f"its numbers differ: {wrong[0]}")
-        found = {"checked": f"{CHECKED[0]} steps of {CHECKED[1]} samples equal the reference"}
+        result = {"checked": f"{CHECKED[0]} steps of {CHECKED[1]} samples equal the reference"}
         if kind == "cuda":
-            found |= {"device": gpu.name} | timed(case, program, engine)
+            result |= {"device": gpu.name} | timed(case, program, engine)
         engine.close()
-    return found
+    return result
 
 
 def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: int) -> str:
@@ -77,11 +77,11 @@ def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: 
     weights = engine.get_parameters()
     reference = ReferenceEngine(program)
     reference.set_parameters(weights)
-    found, expected = engine.train_batch(inputs, labels, 0.0), reference.train_batch(inputs, labels, 0.0)
+    loss, expected = engine.train_batch(inputs, labels, 0.0), reference.train_batch(inputs, labels, 0.0)
     gradients = engine.gradients()
     engine.set_parameters(weights)
-    if not abs(found - expected) <= EQUAL * abs(expected):
-        return f"the loss is {found:.6g}, not {expected:.6g}"
+    if not abs(loss - expected) <= EQUAL * abs(expected):
+        return f"the loss is {loss:.6g}, not {expected:.6g}"
     for name, gradient in reference.gradients().items():
         error = float(np.linalg.norm(gradients[name] - gradient)) / max(float(np.linalg.norm(gradient)), 1e-12)
         if not error <= EQUAL:
@@ -90,29 +90,32 @@ def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: 
 
 
 def timed(case: Benchmark, program: StepProgram, engine: CudaEngine) -> dict[str, Any]:
-    """Return milliseconds of training steps with the batch on the device; the learning rate is 0, so all steps have equal activity."""
+    """Return milliseconds and conditions of training steps with the batch on the device.
+
+    The learning rate is 0, so all steps have equal activity.
+    """
     inputs, labels = drawn_inputs(case, program), drawn_labels(case, program)
     placed, weights = on_device(inputs), engine.get_parameters()
     conditions = step_conditions(program, weights, inputs, labels).to_data()
     for _ in range(UNTIMED):
         engine.train_batch(placed, labels, 0.0)
     engine.set_parameters(weights)
-    found = []
+    milliseconds = []
     for _ in range(TIMED):
         # A step ends when its loss has been read back, after the update.
         start = time.perf_counter()
         engine.train_batch(placed, labels, 0.0)
-        found.append(1e3 * (time.perf_counter() - start))
-    low, high = np.percentile(found, (10, 90))
-    times = {"ms": statistics.median(found), "ms_p10": float(low), "ms_p90": float(high)}
+        milliseconds.append(1e3 * (time.perf_counter() - start))
+    low, high = np.percentile(milliseconds, (10, 90))
+    times = {"ms": statistics.median(milliseconds), "ms_p10": float(low), "ms_p90": float(high)}
     return times | {"steps_timed": TIMED, "conditions": conditions}
 
 
 def step_conditions(program: StepProgram, weights: Mapping[str, Array], inputs: Mapping[str, Array], labels: Array) -> Conditions:
     """Return the hashes of an engine's weights and of its data, and the activity that the reference counts with them."""
     parameters = {name: replace(p, value=weights.get(name, p.value)) for name, p in program.parameters.items()}
-    own = replace(program, parameters=parameters)
-    return conditions_of(own, weight_labels(own), inputs, labels, measure_activity(own, inputs, "the measured batch"))
+    trained = replace(program, parameters=parameters)
+    return conditions_of(trained, weight_labels(trained), inputs, labels, measure_activity(trained, inputs, "the measured batch"))
 
 
 def on_device(inputs: Mapping[str, Array]) -> dict[str, Any]:

@@ -34,22 +34,22 @@ FASTEST_OTHERS: Final = (
 
 def predicted_step(program: StepProgram, steps: int, batch: int) -> dict[str, Any]:
     """Return the predicted milliseconds of a training step of `steps` time steps and `batch` samples, and the name of the device."""
-    found = predict(launches_of(program), steps, batch, H100)
-    return {"card": H100.name, "ms": 1e3 * seconds_of(found, H100)}
+    predicted = predict(launches_of(program), steps, batch, H100)
+    return {"card": H100.name, "ms": 1e3 * seconds_of(predicted, H100)}
 
 
 def lines() -> list[str]:
     """Return the table in Markdown."""
-    found = [
+    table = [
         "| workload | predicted, ms | fastest other framework, measured, ms | measured / predicted | target |",
         "|---|---|---|---|---|",
     ]
     workloads = {w.label: w for w in CUDA_WORKLOADS}
     for other in FASTEST_OTHERS:
         workload = workloads[other.workload]
-        own = predicted_step(program_of(workload), workload.steps, workload.batch)["ms"]
-        found.append(f"| {other.workload} | {own:.3g} | {other.milliseconds:.3g} | {other.milliseconds / own:.2g} | {other.speedup:g} |")
-    return found
+        ms = predicted_step(program_of(workload), workload.steps, workload.batch)["ms"]
+        table.append(f"| {other.workload} | {ms:.3g} | {other.milliseconds:.3g} | {other.milliseconds / ms:.2g} | {other.speedup:g} |")
+    return table
 
 
 if __name__ == "__main__":

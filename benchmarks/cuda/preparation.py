@@ -15,7 +15,7 @@ from typing import Any, Final
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.process import Process
-from snnc.benchmarks.cpu.suite import WHOLE_PROBLEM, Files, Report
+from snnc.benchmarks.cpu.suite import TIMED_PROBLEM, Files, Report
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings
 from snnc.benchmarks.cuda.preparation_process import NUMBERS, PROBLEM, PROJECT, prepare, read_files
@@ -59,13 +59,13 @@ def prepare_workloads(
     Programs that could not be built are reported.
     """
     ready = PreparedFiles()
-    surroundings = {**os.environ, **_FEW_THREADS}
+    environment = {**os.environ, **_FEW_THREADS}
     for workload, _ in plan:
         (folder / workload.label).mkdir()
     with ThreadPoolExecutor(processors()) as pool:
 
         def begin(what: str, workload: Workload, mode: str = "") -> Future[dict[str, Any]]:
-            return pool.submit(prepare, what, folder / workload.label, workload, surroundings, mode)
+            return pool.submit(prepare, what, folder / workload.label, workload, environment, mode)
 
         problems = [begin(PROBLEM, workload) for workload, _ in plan]
         programs = [(workload, mode, begin(PROJECT, workload, mode)) for workload, lines in plan for mode in _programs(lines)]
@@ -73,7 +73,7 @@ def prepare_workloads(
         compiled: list[tuple[BenchLine, str, Future[None]]] = []
         for (workload, lines), problem in zip(plan, problems, strict=True):
             if not _failure(problem):
-                data = str(folder / workload.label / WHOLE_PROBLEM)
+                data = str(folder / workload.label / TIMED_PROBLEM)
                 compiled += [
                     (one, way, pool.submit(_first_step, one, way, data, settings))
                     for one in lines

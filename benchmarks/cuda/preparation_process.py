@@ -24,9 +24,9 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.benchmarks.conditions import Conditions
-from snnc.benchmarks.cpu.oracle import BATCH, STEPS, Check, Expected, WholeStep, make_check, whole_step
+from snnc.benchmarks.cpu.oracle import BATCH, STEPS, Check, Expected, ReferenceStep, make_check, reference_step
 from snnc.benchmarks.cpu.problem import make_problem, read_problem, write_problem
-from snnc.benchmarks.cpu.suite import CHECKED_PROBLEM, WHOLE_PROBLEM, Files
+from snnc.benchmarks.cpu.suite import CHECKED_PROBLEM, TIMED_PROBLEM, Files
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.subprocesses import run_module
 from snnc.data.arrays import read_arrays
@@ -48,21 +48,22 @@ def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[st
     ProcessError
         The process failed.
     """
-    arguments, given = [what, str(folder), mode], json.dumps(workload.to_data())
-    return run_module("snnc.benchmarks.cuda.preparation_process", arguments, SECONDS, given=given, environment=environment)
+    arguments, stdin = [what, str(folder), mode], json.dumps(workload.to_data())
+    return run_module("snnc.benchmarks.cuda.preparation_process", arguments, SECONDS, stdin=stdin, environment=environment)
 
 
 def read_files(folder: Path, answer: Mapping[str, Any]) -> Files:
     """Return the files that the preparations ``problem`` and ``numbers`` wrote to a folder; `answer` is the answer of ``numbers``."""
     expected = [_read_expected(folder / f"{kind}.npz") for kind in _KINDS]
     check = Check(read_problem(folder / CHECKED_PROBLEM), *expected)
-    first = WholeStep(float(answer["loss"]), float(answer["activity"]), Conditions.from_data(answer["conditions"]))
+    first = ReferenceStep(float(answer["loss"]), float(answer["activity"]), Conditions.from_data(answer["conditions"]))
     return Files(folder, check, first)
 
 
-def _write_expected(path: Path, found: Expected) -> None:
-    arrays = {f"g:{name}": value for name, value in found.gradients.items()} | {f"w:{name}": value for name, value in found.weights.items()}
-    np.savez(path, loss=np.array(found.loss), **arrays)  # type: ignore[arg-type]
+def _write_expected(path: Path, expected: Expected) -> None:
+    arrays = {f"g:{name}": value for name, value in expected.gradients.items()}
+    arrays |= {f"w:{name}": value for name, value in expected.weights.items()}
+    np.savez(path, loss=np.array(expected.loss), **arrays)  # type: ignore[arg-type]
 
 
 def _read_expected(path: Path) -> Expected:
@@ -76,7 +77,7 @@ def _numbers(workload: Workload, folder: Path) -> dict[str, Any]:
     write_problem(check.problem, folder / CHECKED_PROBLEM)
     for kind in _KINDS:
         _write_expected(folder / f"{kind}.npz", getattr(check, kind))
-    first = whole_step(make_problem(workload))
+    first = reference_step(make_problem(workload))
     return {"loss": first.loss, "activity": first.activity, "conditions": first.conditions.to_data()}
 
 
@@ -85,7 +86,7 @@ def prepare_here(what: str, folder: Path, mode: str, workload: Workload) -> dict
     if what == NUMBERS:
         return _numbers(workload, folder)
     if what == PROBLEM:
-        write_problem(make_problem(workload), folder / WHOLE_PROBLEM)
+        write_problem(make_problem(workload), folder / TIMED_PROBLEM)
     else:
         from snnc.benchmarks.cpu.engines.with_snnc import session
 

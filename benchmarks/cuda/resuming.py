@@ -26,19 +26,20 @@ def read_rows(path: Path, machine: Mapping[str, str]) -> tuple[list[Row], list[R
         The file does not contain results of this suite, or they are from another machine.
     """
     try:
-        found = json.loads(path.read_bytes())
-        rows, left_out, theirs = list(found["rows"]), list(found["left_out"]), dict(found["machine"])
-        known = all(key_of(row) and isinstance(row["versions"], dict) for row in rows) and all(key_of(one) for one in left_out)
+        data = json.loads(path.read_bytes())
+        rows, left_out, file_machine = list(data["rows"]), list(data["left_out"]), dict(data["machine"])
+        valid = all(key_of(row) and isinstance(row["versions"], dict) for row in rows) and all(key_of(one) for one in left_out)
     except FileNotFoundError:
         return [], []
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        known, rows, left_out, theirs = False, [], [], {}
-    if not known:
+        valid, rows, left_out, file_machine = False, [], [], {}
+    if not valid:
         raise BenchError(f"{str(path)!r} contains no rows of this suite to continue; name another file.")
-    other = next((key for key in SAME if theirs.get(key) != machine.get(key)), None)
+    other = next((key for key in SAME if file_machine.get(key) != machine.get(key)), None)
     if other is not None:
         raise BenchError(
-            f"the rows of {str(path)!r} were measured elsewhere ({other} {theirs.get(other)}, not {machine.get(other)}); name another file."
+            f"the rows of {str(path)!r} were measured elsewhere ({other} {file_machine.get(other)}, not {machine.get(other)}); "
+            "name another file."
         )
     return rows, left_out
 
@@ -48,7 +49,7 @@ def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[key] for key in ("workload", "density", "engine", "mode"))
 
 
-def is_there(rows: Sequence[Mapping[str, Any]], workload: Workload, entry: Entry, versions: Mapping[str, str], ways: str) -> bool:
+def was_measured(rows: Sequence[Mapping[str, Any]], workload: Workload, entry: Entry, versions: Mapping[str, str], ways: str) -> bool:
     """Return whether a line was measured before, with the same sizes, versions and choice of variants."""
     expected = named(workload, entry) | {"batch": workload.batch, "steps": workload.steps, "versions": dict(versions), "ways": ways}
     return any(all(row.get(key) == value for key, value in expected.items()) for row in rows)

@@ -14,7 +14,7 @@ from snnc.benchmarks.cpu.runner import MAX_STEPS, EngineProcess
 from snnc.benchmarks.cpu.suite import Files, Report, named, take_turns
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.gpu import consumed_joules, used_bytes
-from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings, ready
+from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings, prepare_lines
 from snnc.benchmarks.subprocesses import ProcessError
 
 TURN_S: Final = 60.0
@@ -41,7 +41,7 @@ def measure(
     with ExitStack() as stack:
         for one in lines:
             stack.callback(one.end_all)
-        ready(lines, files, settings)
+        prepare_lines(lines, files, settings)
         measured = [(one, runner) for one in lines for runner in one.runners.values()]
         for one in lines:
             keep(one)
@@ -61,8 +61,8 @@ def measure(
         rows = []
         for one, runner in measured:
             if runner in alive:
-                own = row(workload, runner, files.first, 1.0 if one.entry.exact else cosine)
-                rows.append(own | {"group": group, "ways": settings.ways, "chosen": one.to_data()})
+                measured_row = row(workload, runner, files.first, 1.0 if one.entry.exact else cosine)
+                rows.append(measured_row | {"group": group, "ways": settings.ways, "chosen": one.to_data()})
     return rows, left_out
 
 

@@ -51,18 +51,18 @@ def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], mach
     `versions` are those of the engine's packages, `machine` has the values of :data:`~snnc.benchmarks.cuda.resuming.SAME`, and `seconds` is
     the time limit of a first step.
     """
-    own = {"engine": entry.engine, "mode": entry.mode, "ways": list(entry.variants), "versions": dict(versions)}
-    return own | {"workload": workload.to_data(), "machine": list(machine), "first_step_s": seconds}
+    line = {"engine": entry.engine, "mode": entry.mode, "ways": list(entry.variants), "versions": dict(versions)}
+    return line | {"workload": workload.to_data(), "machine": list(machine), "first_step_s": seconds}
 
 
 def load_choice(of: Mapping[str, Any]) -> FastestWay | None:
     """Return the choice that an earlier run stored for an :func:`identity`; None if it does not exist or cannot be read."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, SnncError):
-        found = json.loads(read_checked(cache_dir() / _FOLDER / _name(of), _LARGEST) or b"")
-        times = {str(way): float(ms) for way, ms in found["trial_ms"].items()}
-        reasons = {str(way): str(reason) for way, reason in found["left_out"].items()}
-        if (found["format"], found["of"]) == (_FORMAT, of) and found["way"] in of["ways"]:
-            return FastestWay(found["way"], STORED_TRIAL, times, reasons)
+        data = json.loads(read_checked(cache_dir() / _FOLDER / _name(of), _LARGEST) or b"")
+        times = {str(way): float(ms) for way, ms in data["trial_ms"].items()}
+        reasons = {str(way): str(reason) for way, reason in data["left_out"].items()}
+        if (data["format"], data["of"]) == (_FORMAT, of) and data["way"] in of["ways"]:
+            return FastestWay(data["way"], STORED_TRIAL, times, reasons)
     return None
 
 

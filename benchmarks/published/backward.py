@@ -46,9 +46,9 @@ def _slice(machine: Machine) -> Superstep:
         sizes: list[int] = []
         for i in machine.layout.layers_of(chip):
             capacity, _, _ = machine.incoming(i)
-            own = net.layers[i].capacity
+            sent_capacity = net.layers[i].capacity
             sizes += [slice_share(net.batch * capacity, tiles), slice_share(FLAGS * net.batch, tiles)]
-            sizes += [slice_share(net.batch * own, tiles), slice_share(FLAGS * net.batch, tiles), net.batch * machine.per_tile(i)]
+            sizes += [slice_share(net.batch * sent_capacity, tiles), slice_share(FLAGS * net.batch, tiles), net.batch * machine.per_tile(i)]
         if chip == machine.layout.chips - 1:
             sizes.append(slice_share(net.batch * net.layers[-1].capacity, tiles))
         longest, number = max(longest, sum(map(machine.dynamic, sizes))), max(number, len(sizes))
@@ -69,11 +69,11 @@ def _surrogate_on_one_tile(machine: Machine) -> tuple[Superstep, ...]:
         vertices = ceil_div(net.batch * len(machine.layout.layers_of(where.chip)), machine.target.tiles_per_chip)
         row = ceil_div(layer.capacity, slice_share(net.batch * layer.capacity, machine.tiles))  # tiles with the ids of a sample and step
         pieces = 3 * where.tiles + row + 2
-        away = i + 1 < len(net.layers) and machine.reads_another_chip(i + 1)
-        link = FLOAT * net.batch * layer.capacity * away
+        from_another_chip = i + 1 < len(net.layers) and machine.reads_another_chip(i + 1)
+        link = FLOAT * net.batch * layer.capacity * from_another_chip
         size = FLOAT * (3 * layer.neurons + 2 * layer.capacity + 1)
         gathers.append(Exchange(vertices * size, vertices * pieces, link=link))
-        scatters.append(Exchange(sent=vertices * FLOAT * layer.neurons, runs=vertices * where.tiles))
+        scatters.append(Exchange(sent=vertices * FLOAT * layer.neurons, sent_pieces=vertices * where.tiles))
         compute = max(compute, machine.vertices(vertices, prologue(6, code) + layer.gradients * SLOPE.cycles(code)))
     gather, scatter = machine.busiest(gathers), machine.busiest(scatters)
     return (
@@ -87,11 +87,11 @@ def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
     """Compute the surrogate on every tile: it reads the ids and gradients of its layer, finds its own neurons and adds to their dU."""
     net, code, moves, compute = machine.net, machine.options.code, [], 0.0
     for i, layer in enumerate(net.layers):
-        ids, away = net.batch * layer.capacity, i + 1 < len(net.layers) and machine.reads_another_chip(i + 1)
+        ids, from_another_chip = net.batch * layer.capacity, i + 1 < len(net.layers) and machine.reads_another_chip(i + 1)
         pieces = slice_pieces(ids, machine.tiles) + slice_pieces(FLAGS * net.batch, machine.tiles) + linear_pieces(ids, machine.tiles)
-        moves.append(Exchange(FLOAT * (2 * ids + net.batch), pieces, link=FLOAT * ids * away))
-        own = layer.gradients * machine.per_tile(i) / layer.neurons
-        cycles = prologue(9, code) + layer.gradients * SLOPE_SCAN.cycles(code) + own * SLOPE.cycles(code, loops=False)
+        moves.append(Exchange(FLOAT * (2 * ids + net.batch), pieces, link=FLOAT * ids * from_another_chip))
+        on_tile = layer.gradients * machine.per_tile(i) / layer.neurons
+        cycles = prologue(9, code) + layer.gradients * SLOPE_SCAN.cycles(code) + on_tile * SLOPE.cycles(code, loops=False)
         compute = max(compute, machine.vertices(net.batch, cycles))
     return (
         machine.step("broadcast gradients", "id broadcasts", "backward", moves=(machine.busiest(moves),), programs=0),
@@ -155,7 +155,7 @@ def stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
     layers = [i for i in machine.layout.layers_of(chip) if i > 0]
     work = {i: int(machine.layout.ranges[i].tiles ** 0.8 * machine.incoming(i)[0] * machine.net.batch) for i in layers}
     usable = usable_tiles(machine.target, chip)
-    return {i: max(1, int(own / sum(work.values()) * usable)) for i, own in work.items()}
+    return {i: max(1, int(layer_work / sum(work.values()) * usable)) for i, layer_work in work.items()}
 
 
 def _first_stage(machine: Machine) -> Superstep:

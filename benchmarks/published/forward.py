@@ -99,8 +99,8 @@ def _compact(machine: Machine) -> tuple[Superstep, ...]:
         pulls.append(Exchange(FLOAT * senders * (ids + 1), 2 * senders))
         merged = prologue(9, code) + FLAGS * spread * CHUNK.cycles(code) + layer.gradients * MOVE.cycles(code)
         merge = max(merge, machine.vertices(1, merged))
-        runs = ceil_div(layer.capacity, slice_share(net.batch * layer.capacity, machine.tiles)) + FLAGS
-        scatters.append(Exchange(sent=FLOAT * (layer.capacity + FLAGS), runs=runs))
+        pieces = ceil_div(layer.capacity, slice_share(net.batch * layer.capacity, machine.tiles)) + FLAGS
+        scatters.append(Exchange(sent=FLOAT * (layer.capacity + FLAGS), sent_pieces=pieces))
     ends = (machine.busiest(pulls), machine.busiest(scatters))
     return (
         machine.step("compact flags", "flags and compaction", "forward", compute=scan, moves=(machine.busiest(gathers),)),

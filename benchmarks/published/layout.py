@@ -90,7 +90,7 @@ def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
 
 def _ranges(net: PublishedNet, target: Target, neurons: int) -> tuple[Range, ...] | None:
     """Fill one chip after another with `neurons` neurons per tile; return None if the layers do not fit."""
-    found, chip, used = [], 0, 0
+    ranges, chip, used = [], 0, 0
     for layer in net.layers:
         tiles = ceil_div(layer.neurons, neurons)
         if used + tiles > usable_tiles(target, chip):
@@ -98,9 +98,9 @@ def _ranges(net: PublishedNet, target: Target, neurons: int) -> tuple[Range, ...
         if chip >= target.chips or tiles > usable_tiles(target, chip):
             return None
         offset = target.tiles_per_chip - usable_tiles(target, chip)
-        found.append(Range(chip * target.tiles_per_chip + offset + used, tiles, neurons, chip))
+        ranges.append(Range(chip * target.tiles_per_chip + offset + used, tiles, neurons, chip))
         used += tiles
-    return tuple(found)
+    return tuple(ranges)
 
 
 def usable_tiles(target: Target, chip: int) -> int:

@@ -39,8 +39,8 @@ class Exchange:
     """Number of fragments of the received bytes, each contiguous on the sender and on the receiver."""
     sent: float = 0.0
     """Number of sent bytes."""
-    runs: float = 0.0
-    """Number of contiguous runs of the sent bytes, each to one receiver."""
+    sent_pieces: float = 0.0
+    """Number of contiguous pieces of the sent bytes, each for one receiver."""
     link: float = 0.0
     """Number of bytes that the busiest chip receives from others."""
 
@@ -145,7 +145,7 @@ class Machine:
         rate = self.target.exchange_bytes_per_cycle
         each = self.target.fragment_cycles if self.options.fragment_cycles is None else self.options.fragment_cycles
         over_links = moved.link / self.target.link_bytes_per_second * self.target.clock_hz if moved.link else 0.0
-        return max(moved.received / rate + each * moved.pieces, moved.sent / rate + each * moved.runs, over_links)
+        return max(moved.received / rate + each * moved.pieces, moved.sent / rate + each * moved.sent_pieces, over_links)
 
     def barrier(self, moved: Exchange) -> float:
         """Return the tile cycles of the barrier and set-up of an exchange."""
@@ -180,7 +180,7 @@ class Machine:
             sync=programs * CONTROL + sum(self.barrier(m) for m in moved),
             exchange=sum(self.exchange(m) for m in moved),
             received=sum(m.received for m in moved),
-            pieces=sum(m.pieces + m.runs for m in moved),
+            pieces=sum(m.pieces + m.sent_pieces for m in moved),
             programs=programs,
         )
 

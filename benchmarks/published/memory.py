@@ -17,6 +17,8 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 
 STATES = 4
 """Number of values per neuron and sample: initial and current membrane potential, its gradient, and a scaled copy of the gradient."""
+PARAMETERS = 4
+"""Number of values per neuron that all samples share: the decay, one minus the decay, and two thresholds."""
 CODELETS = 6144
 """Bytes of codelets on a tile: assumed, as in a similar program."""
 ID_COPIES = 2
@@ -46,7 +48,7 @@ def _of_layer(machine: Machine, i: int, pieces: int) -> dict[str, int]:
         "optimiser": net.moments * weights,
         "gradients": (PRIVATE_COPIES + 1) * weights,
         "history": FLOAT * net.steps * net.batch * neurons,
-        "states": FLOAT * neurons * (STATES * net.batch + 2 + 2 + FLAGS * net.batch),
+        "states": FLOAT * neurons * (STATES * net.batch + PARAMETERS + FLAGS * net.batch),
         "spikes": _spikes(machine, i),
         "replicated ids": read + (FLOAT * net.batch * capacity if i else 0),
         "exchange": _buffer(machine, i),

@@ -45,10 +45,10 @@ class PublishedPrediction:
     @property
     def categories(self) -> dict[str, float]:
         """Tile cycles of one training step by category."""
-        found: dict[str, float] = {}
+        cycles: dict[str, float] = {}
         for step in self.supersteps:
-            found[step.category] = found.get(step.category, 0.0) + step.cycles
-        return found
+            cycles[step.category] = cycles.get(step.category, 0.0) + step.cycles
+        return cycles
 
     @property
     def step_supersteps(self) -> int:

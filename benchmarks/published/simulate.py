@@ -127,14 +127,14 @@ def moving_strokes(steps: int, batch: int, seed: int) -> Flags:
     slope_y, slope_x = np.gradient(images, axis=(1, 2))
     directions = np.stack([np.sin(angles), np.cos(angles)])
     changes = -(slope_y * directions[0, :, None, None] + slope_x * directions[1, :, None, None])
-    found = np.zeros((steps, batch, 2 * SIDE * SIDE), np.bool_)
+    events = np.zeros((steps, batch, 2 * SIDE * SIDE), np.bool_)
     for t in range(steps):
         here = _moved(changes, TRAVEL * (t / steps - 0.5) * directions).reshape(batch, -1)
         rates = np.cumsum(np.concatenate([np.maximum(here, 0), np.maximum(-here, 0)], axis=1), axis=1)
         for b, count in enumerate(rng.poisson(EVENTS_PER_STEP, batch)):
-            found[t, b, np.searchsorted(rates[b], rng.random(count) * rates[b, -1], side="right")] = True
-    found.flags.writeable = False
-    return found
+            events[t, b, np.searchsorted(rates[b], rng.random(count) * rates[b, -1], side="right")] = True
+    events.flags.writeable = False
+    return events
 
 
 def _stroke(rng: np.random.Generator) -> Doubles:
@@ -156,15 +156,15 @@ def _stroke(rng: np.random.Generator) -> Doubles:
 def _moved(images: Doubles, offsets: Doubles) -> Doubles:
     """Shift images [B, y, x] by offsets [2, B], with linear interpolation and zeros outside of the image."""
     padded = np.pad(images, ((0, 0), (PAD, PAD), (PAD, PAD)))
-    whole = np.floor(offsets).astype(np.int64)
-    part = (offsets - whole)[:, :, None, None]
+    pixels = np.floor(offsets).astype(np.int64)
+    part = (offsets - pixels)[:, :, None, None]
     sample = np.arange(len(images))[:, None, None]
-    rows = PAD + np.arange(SIDE)[:, None] - whole[0][:, None, None]
-    columns = PAD + np.arange(SIDE) - whole[1][:, None, None]
-    found: Doubles = (
+    rows = PAD + np.arange(SIDE)[:, None] - pixels[0][:, None, None]
+    columns = PAD + np.arange(SIDE) - pixels[1][:, None, None]
+    moved: Doubles = (
         (1 - part[0]) * (1 - part[1]) * padded[sample, rows, columns]
         + (1 - part[0]) * part[1] * padded[sample, rows, columns - 1]
         + part[0] * (1 - part[1]) * padded[sample, rows - 1, columns]
         + part[0] * part[1] * padded[sample, rows - 1, columns - 1]
     )
-    return found
+    return moved

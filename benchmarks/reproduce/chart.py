@@ -88,8 +88,8 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
     apart = min(APART, 0.8 * WIDTH / len(names) / len(series)) if names else 0.0
     lines = []
     for n, label in enumerate(series):
-        own, aside = [p for p in points if p.series == label], apart * (n - (len(series) - 1) / 2)
-        lines.append(_line(label, n, own, horizontal, vertical, names, aside, figure.stacked))
+        of_series, aside = [p for p in points if p.series == label], apart * (n - (len(series) - 1) / 2)
+        lines.append(_line(label, n, of_series, horizontal, vertical, names, aside, figure.stacked))
     longest = CHARACTER * max(map(len, names), default=0)
     slanted = bool(names) and longest > WIDTH / len(names)
     # Slanted labels reach down by sin 20° of their length.
@@ -122,7 +122,7 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
 
 def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis, names: Sequence[str]) -> tuple[Bar, ...]:
     """Stack the numbers of each name on the axis, with the first series at the bottom."""
-    width, found = min(90.0, 0.6 * WIDTH / len(names)) if names else 0.0, []
+    width, bars = min(90.0, 0.6 * WIDTH / len(names)) if names else 0.0, []
     for name in names:
         below = 0.0
         for p in sorted((p for p in points if p.x == name and p.y), key=lambda p: series.index(p.series)):
@@ -130,9 +130,9 @@ def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis
             top, bottom = up.place(below + p.y), up.place(below)
             left = across.place(float(names.index(name))) - width / 2
             fill = bar_colour(series.index(p.series))
-            found.append(Bar(round(left, 1), round(top, 1), round(width, 1), round(bottom - top, 1), fill, f"{p.series}, {_text(p)}"))
+            bars.append(Bar(round(left, 1), round(top, 1), round(width, 1), round(bottom - top, 1), fill, f"{p.series}, {_text(p)}"))
             below += p.y
-    return tuple(found)
+    return tuple(bars)
 
 
 def bar_colour(number: int) -> str:

@@ -50,16 +50,16 @@ GPU_NET: Final = "logged-h2-a5"
 
 def _against_gpu(results: Results) -> Verdict:
     step = next((m for m in measured_steps() if m.net == GPU_NET), None)
-    found = results.get(matched_row(GPU_NET).key)
-    if step is None or not found or not found.get("fits"):
+    ipu = results.get(matched_row(GPU_NET).key)
+    if step is None or not ipu or not ipu.get("fits"):
         return NOTHING
-    ratio = step.ms / found["step_ms"]
+    ratio = step.ms / ipu["step_ms"]
     log = next(run.logged_ms for run in logged_runs() if run.name == GPU_NET)
     return Verdict(
         "cannot be decided",
-        f"No A100 was measured. {GPU_NET}: {found['step_ms']:.2f} ms on one IPU (predicted), {log:g} ms (published log), {step.ms:g} ms on "
+        f"No A100 was measured. {GPU_NET}: {ipu['step_ms']:.2f} ms on one IPU (predicted), {log:g} ms (published log), {step.ms:g} ms on "
         f"{_device(step)} (measured): that GPU took {ratio:.1f} x the predicted time, with a program that was far from its bound."
-        f"{_gpu_now(results, GPU_NET, found['step_ms'])}",
+        f"{_gpu_now(results, GPU_NET, ipu['step_ms'])}",
     )
 
 
@@ -91,16 +91,16 @@ def _at_high_sparsity(results: Results) -> Verdict:
 
 def _tuned_gpu(results: Results) -> Verdict:
     step = next((m for m in measured_steps() if m.net == "w1-5" and m.program == "prototype"), None)
-    found = results.get(matched_row("w1-5").key)
-    if step is None or not found or not found.get("fits"):
+    ipu = results.get(matched_row("w1-5").key)
+    if step is None or not ipu or not ipu.get("fits"):
         return NOTHING
-    faster = found["step_ms"] / step.ms
+    faster = ipu["step_ms"] / step.ms
     return Verdict(
         "not reproduced",
-        f"W1 (one recurrent layer of 256, 5 % of inputs spike): {found['step_ms']:.2f} ms on one IPU (predicted), {step.ms:g} ms on "
+        f"W1 (one recurrent layer of 256, 5 % of inputs spike): {ipu['step_ms']:.2f} ms on one IPU (predicted), {step.ms:g} ms on "
         f"{_device(step)} with a program written for this network (measured, with other weights and inputs; it multiplies all values, so "
         f"activity does not matter): the GPU is {faster:.1f} x faster. That IPUs are faster than GPU frameworks does not mean that they "
-        f"are faster than a good GPU program.{_gpu_now(results, step.net, found['step_ms'])}",
+        f"are faster than a good GPU program.{_gpu_now(results, step.net, ipu['step_ms'])}",
     )
 
 
@@ -118,7 +118,7 @@ def _scales(results: Results) -> Verdict:
 
 def _log_is_met(results: Results) -> Verdict:
     rows = [(run, results.get(plan_row(run.name, PUBLISHED).key, {})) for run in logged_runs()]
-    ratios = [found["step_ms"] / run.logged_ms for run, found in rows if found.get("fits")]
+    ratios = [result["step_ms"] / run.logged_ms for run, result in rows if result.get("fits")]
     if not ratios:
         return NOTHING
     return Verdict(
@@ -140,8 +140,8 @@ def _final_accuracy(results: Results) -> Verdict:
     for data in DATA:
         runs = sparse_runs(data)
         gaps[data] = {name: runs["dense"].mean[-1] - runs[name].mean[-1] for name in SHARES if name != "dense" and name in runs}
-    text = "; ".join(f"{DATA[data]} ({', '.join(f'{name}: {gap:.1f}' for name, gap in found.items())})" for data, found in gaps.items())
-    met = all(gap <= CLOSE for found in gaps.values() for gap in found.values())
+    text = "; ".join(f"{DATA[data]} ({', '.join(f'{name}: {gap:.1f}' for name, gap in of_data.items())})" for data, of_data in gaps.items())
+    met = all(gap <= CLOSE for of_data in gaps.values() for gap in of_data.values())
     return Verdict(
         "reproduced" if met else "not reproduced",
         f"Percentage points of test accuracy below dense training, by capacity, means of five seeds (measured): {text}. At most {CLOSE:g} "
@@ -177,7 +177,7 @@ def _population_codes(results: Results) -> Verdict:
         (max(codes.STEPS), codes.SEEDS),
         (codes.QUICK_STEPS[0], codes.QUICK_SEEDS),
     ):
-        long, short = (results.get(codes.code_row(*given, seeds).key, {}) for given in ((steps, 1), (1, 50)))
+        long, short = (results.get(codes.code_row(*sizes, seeds).key, {}) for sizes in ((steps, 1), (1, 50)))
         if "accuracy" in long and "accuracy" in short:
             before, after = (100 * fmean(row["accuracy"]) for row in (long, short))
             faster = long["update_ms"] / short["update_ms"]
@@ -207,13 +207,13 @@ def _half_precision(results: Results) -> Verdict:
 
 
 def _neuron_models(results: Results) -> Verdict:
-    found = results.get(neuron_row("Leaky", 128).key)
-    if not found or "samples_per_s" not in found:
+    result = results.get(neuron_row("Leaky", 128).key)
+    if not result or "samples_per_s" not in result:
         return NOTHING
-    ratio = found["samples_per_s"] / QUOTED
+    ratio = result["samples_per_s"] / QUOTED
     return Verdict(
         "predicted" if ratio >= NEAR else "not reproduced",
-        f"Leaky at batch 128: {found['samples_per_s']:,.0f} samples/s (predicted), about {QUOTED:,} (published, from the repository's "
+        f"Leaky at batch 128: {result['samples_per_s']:,.0f} samples/s (predicted), about {QUOTED:,} (published, from the repository's "
         f"history): {ratio:.2f} x. snnc multiplies pixels without the IPU's matrix units.",
     )
 

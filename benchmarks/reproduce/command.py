@@ -71,8 +71,8 @@ def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Cal
     page = _page(folder, figures, store, list(wanted), quick)
     for row in _finished([row for key, row in wanted.items() if key not in store.results], store, jobs or processors()):
         report(f"{sum(key in store.results for key in wanted)}/{len(wanted)} {row.work}: {_outcome(row, store)}")
-        whole = [figure for figure in figures if all(one.key in store.results for one in figure.rows(quick))]
-        if any(row.key == one.key for figure in whole for one in figure.rows(quick)):
+        complete = [figure for figure in figures if all(one.key in store.results for one in figure.rows(quick))]
+        if any(row.key == one.key for figure in complete for one in figure.rows(quick)):
             page = _page(folder, figures, store, list(wanted), quick)
     return page
 
@@ -104,5 +104,5 @@ def _page(folder: Path, figures: Sequence[Figure], store: RowsFile, wanted: Sequ
 
 def _outcome(row: Row, store: RowsFile) -> str:
     result = store.results[row.key]
-    what = " ".join(str(value) for value in row.given.values())
+    what = " ".join(str(value) for value in row.arguments.values())
     return f"{what}: {result['step_ms']:.4g} ms" if result.get("step_ms") else f"{what}: {why_missing(result) or 'done'}"

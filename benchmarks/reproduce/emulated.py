@@ -48,8 +48,8 @@ def emulate_small(activity: float, *, dense: bool, chips: int = 1) -> dict[str, 
     machine = replace(machine, name=f"{TILES} tiles x {chips}", tiles_per_chip=TILES, chips=chips)
     random = np.random.default_rng(0)
     inputs = {i.id: (random.random((STEPS, BATCH, *i.shape)) < activity).astype(np.float32) for i in program.inputs}
-    seen = measure_activity(program, inputs, "the same inputs")
-    plan = make_plan(program, machine, steps=STEPS, batch=BATCH, activity=seen.mean, **seen.measured)
+    activity_counts = measure_activity(program, inputs, "the same inputs")
+    plan = make_plan(program, machine, steps=STEPS, batch=BATCH, activity=activity_counts.mean, **activity_counts.measured)
     labels = random.integers(0, CLASSES, BATCH)
     with temporary_folder() as folder:
         engine = open_engine(emit_poplar(program, plan, Path(folder) / "project"))
@@ -60,7 +60,7 @@ def emulate_small(activity: float, *, dense: bool, chips: int = 1) -> dict[str, 
         "target": machine.name,
         "batch": BATCH,
         "steps": STEPS,
-        "realised_activity": seen.mean,
+        "realised_activity": activity_counts.mean,
         "predicted_cycles": plan.cycles,
         "emulated_cycles": counted["cycles_last_run"],
         "predicted_bytes": max(plan.tile_memory),

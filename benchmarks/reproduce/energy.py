@@ -51,11 +51,10 @@ class SynapticWork:
 def energies() -> Energies:
     """Return the numbers of ``energy.toml``."""
     data = tomllib.loads(files("snnc.benchmarks.reproduce").joinpath("energy.toml").read_text())
-    every = [*data["operation"], *data["device"]]
     return Energies(
         {one["name"]: float(one["picojoules"]) for one in data["operation"]},
         {one["name"]: float(one["watts"]) for one in data["device"]},
-        {one["name"]: one["source"] for one in every},
+        {one["name"]: one["source"] for one in (*data["operation"], *data["device"])},
     )
 
 
@@ -87,10 +86,8 @@ def synaptic_work(program: StepProgram, activity: Mapping[str, float], steps: in
 def moved_words(program: StepProgram, steps: int, batch: int) -> float:
     """Return the number of 32-bit words moved between caches and main memory in a training step.
 
-    It is assumed that the data of one time step and the weights fit into the caches.
-
-    Data that the backward pass reads for every time step is written once and read once; a trained parameter, its gradient and two moments
-    of the optimiser are read once and written once.
+    The data of one time step and the weights are assumed to fit into the caches. Data that the backward pass reads for every time step is
+    written once and read once; a trained parameter, its gradient and two moments of the optimiser are read once and written once.
     """
     stored = [buffer for buffer in program.buffers.values() if buffer.lifetime == "sequence" and buffer.role in HISTORY_ROLES]
     histories = sum(math.prod(buffer.shape) for buffer in stored)
@@ -103,11 +100,11 @@ def count_energy(name: str) -> dict[str, Any]:
     problem = matched_problem(name)
     program, steps, batch = problem.program, problem.options.steps or 1, problem.options.batch or 1
     activity = measure_activity(program, problem.inputs, name).mean
-    found: dict[str, Any] = {"net": name, "moved_words": moved_words(program, steps, batch)}
+    row: dict[str, Any] = {"net": name, "moved_words": moved_words(program, steps, batch)}
     for events, words in COUNTED.items():
         work = synaptic_work(program, activity, steps, batch, events=events)
-        found |= {f"accumulates {words}": work.accumulates, f"multiplications {words}": work.multiplications}
-    return found
+        row |= {f"accumulates {words}": work.accumulates, f"multiplications {words}": work.multiplications}
+    return row
 
 
 def counts_of(row: Mapping[str, Any], *, events: bool) -> SynapticWork:

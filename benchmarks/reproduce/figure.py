@@ -36,13 +36,13 @@ class Row:
 
     work: str
     """The kind of work, a key of :data:`snnc.benchmarks.reproduce.work.WORK`."""
-    given: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     """Arguments of the work, JSON types."""
 
     @property
     def key(self) -> str:
         """Identifier of the row in files: the same text for the same work."""
-        return f"{self.work} {json.dumps(dict(self.given), sort_keys=True)}"
+        return f"{self.work} {json.dumps(dict(self.arguments), sort_keys=True)}"
 
 
 def first_result(results: Results, row_of: Callable[[int], Row], sizes: Sequence[int]) -> tuple[int, Mapping[str, Any]] | None:

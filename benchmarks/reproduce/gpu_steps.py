@@ -25,8 +25,8 @@ def predict_gpu_step(name: str) -> dict[str, Any]:
         program, steps, batch = case.program(), case.steps, case.batch
     else:
         program, steps, batch = program_of(workload), workload.steps, workload.batch
-    found = predicted_step(program, steps, batch)
-    return {"net": name, "device": found["card"], "steps": steps, "batch": batch, "step_ms": found["ms"]}
+    step = predicted_step(program, steps, batch)
+    return {"net": name, "device": step["card"], "steps": steps, "batch": batch, "step_ms": step["ms"]}
 
 
 def gpu_row(net: str) -> Row:

@@ -98,14 +98,14 @@ def predict_neuron_model(model: str, batch: int, target: str = "gc200", precisio
     named = {"model": model, "batch": batch, "precision": precision}
     refused = ""
     for half in HALVES if precision == "float16" else (None,):
-        given: dict[str, Any] = {} if half is None else {"precision": precision, "half": half}
+        half_options: dict[str, Any] = {} if half is None else {"precision": precision, "half": half}
         optimizer = "adam:loss_scale=1024" if half is not None and "deltas" in half else "adam"
         try:
-            chosen = options(target, STEPS, batch, "ce_count", optimizer, **given)
+            chosen = options(target, STEPS, batch, "ce_count", optimizer, **half_options)
             data = estimate_graph(network(model).graph(), chosen).to_data()
         except SnncError as error:
             refused = error.text
             continue
-        found = {name: data[name] for name in ("target", "samples_per_s", "step_ms", "peak_tile_bytes", "steps")}
-        return named | found | ({} if half is None else {"half": half})
+        numbers = {name: data[name] for name in ("target", "samples_per_s", "step_ms", "peak_tile_bytes", "steps")}
+        return named | numbers | ({} if half is None else {"half": half})
     return named | {"error": refused}

@@ -56,10 +56,10 @@ def sparse_runs(data: str) -> dict[str, TrainingRuns]:
         if row["data"] == data and not setting.get("validation", False) and setting.get("widths", WIDTHS) == WIDTHS:
             recipe = str(setting.get("rate", "0.001")), str(setting.get("pressure", 3.0))
             groups.setdefault(row["training"], {}).setdefault(recipe, []).append(row)
-    found = {}
+    runs = {}
     for training, by_recipe in groups.items():
         (rate, _), rows = max(reversed(by_recipe.items()), key=lambda item: len(item[1]))
         epochs = min(len(row["accuracy"]) for row in rows)
         accuracy = tuple(tuple(row["accuracy"][:epochs]) for row in rows)
-        found[training] = TrainingRuns(accuracy, fmean(row["dropped"] for row in rows), f"learning rate {rate}; {stored.origin}")
-    return found
+        runs[training] = TrainingRuns(accuracy, fmean(row["dropped"] for row in rows), f"learning rate {rate}; {stored.origin}")
+    return runs

@@ -64,16 +64,16 @@ def train_neuron_model(model: str, seeds: int, samples: int = 960, epochs: int =
     test_x, test_y = stroke_images(TEST, 2)
     curves = []
     for seed in range(seeds):
-        found: list[float] = []
+        curve: list[float] = []
         net = network(model, seed, inputs=INPUTS, hidden=WIDTH)
         options: dict[str, Any] = {"loss": "ce_count", "optimizer": snnc.Adam(1e-3), "steps": CURVE_STEPS, "input_kind": "values"}
         with snnc.compile(net, "cpu", **options) as session:
 
-            def tested(_: object, session: Any = session, found: list[float] = found) -> None:
-                found.append(session.evaluate(_constant(test_x, CURVE_STEPS), test_y))
+            def test(_: object, session: Any = session, curve: list[float] = curve) -> None:
+                curve.append(session.evaluate(_constant(test_x, CURVE_STEPS), test_y))
 
-            session.fit(_constant(x, CURVE_STEPS), y, epochs=epochs, batch=CODE_BATCH, seed=seed, on_epoch=tested)
-        curves.append(found)
+            session.fit(_constant(x, CURVE_STEPS), y, epochs=epochs, batch=CODE_BATCH, seed=seed, on_epoch=test)
+        curves.append(curve)
     return {"accuracy": curves}
 
 
@@ -99,8 +99,8 @@ def train_depth(layers: int, percent: float | None, seeds: int, samples: int = 9
     return {"accuracy": accuracy}
 
 
-def spikes_over_training(bound: float | None, samples: int = 960, epochs: int = 10, layers: int = 2) -> dict[str, Any]:
-    """Train without a capacity and count the spikes of each hidden layer in a batch of test samples, before training and after each epoch.
+def spikes_over_training(bound: float | None, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
+    """Train two hidden layers without a capacity, and count their spikes in a batch of test samples before training and after each epoch.
 
     The largest number is the smallest capacity that drops no spike of these samples. Unless `bound` is None, a regulariser bounds the mean
     firing rates to this fraction.
@@ -113,22 +113,22 @@ def spikes_over_training(bound: float | None, samples: int = 960, epochs: int = 
     """
     x, y = strokes(samples, 1, EVENT_STEPS)
     test_x, test_y = strokes(TEST, 2, EVENT_STEPS)
-    names = _hidden(layers)
+    names = _hidden(2)
     few = np.ascontiguousarray(test_x[:EVENT_BATCH].swapaxes(0, 1)).astype(np.float32)
     largest: dict[str, list[float]] = {name: [] for name in names}
     mean: dict[str, list[float]] = {name: [] for name in names}
     accuracy: list[float] = []
-    with snnc.compile(_events_network(layers, 0, x), "cpu", **_event_options(names, bound)) as session:
+    with snnc.compile(_events_network(2, 0, x), "cpu", **_event_options(names, bound)) as session:
 
-        def counted(_: object = None) -> None:
+        def count(_: object = None) -> None:
             for name, counts in _layer_counts(session, few).items():
                 if name in largest:
                     largest[name].append(100 * float(counts.max()) / WIDTH)
                     mean[name].append(100 * float(counts.mean()) / WIDTH)
             accuracy.append(session.evaluate(test_x, test_y))
 
-        counted()
-        session.fit(x, y, epochs=epochs, batch=EVENT_BATCH, seed=0, on_epoch=counted)
+        count()
+        session.fit(x, y, epochs=epochs, batch=EVENT_BATCH, seed=0, on_epoch=count)
     return {"largest": largest, "mean": mean, "accuracy": accuracy}
 
 
@@ -137,10 +137,10 @@ def _layer_counts(session: Any, inputs: Array) -> Mapping[str, Array]:
     program = session.program
     values = session.engine.get_parameters()
     parameters = {name: replace(p, value=values.get(name, p.value)) for name, p in program.parameters.items()}
-    own = replace(program, parameters=parameters)
-    counts = measure_activity(own, {own.inputs[0].id: inputs}, "test samples").counts
-    labels = {p.id: p.label for p in own.populations}
-    return {labels[c.source]: counts[c.source_buffer] for c in own.connections if c.source in labels and c.source_buffer in counts}
+    trained = replace(program, parameters=parameters)
+    counts = measure_activity(trained, {trained.inputs[0].id: inputs}, "test samples").counts
+    labels = {p.id: p.label for p in trained.populations}
+    return {labels[c.source]: counts[c.source_buffer] for c in trained.connections if c.source in labels and c.source_buffer in counts}
 
 
 def _hidden(layers: int) -> tuple[str, ...]:

@@ -34,8 +34,6 @@ WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
     "spikes over training": spikes_over_training,
 }
 """Functions that compute rows; each accepts the row's arguments by name and returns JSON types."""
-
-
 TIMED: Final = ("population code",)
 """Kinds of work whose result contains a measured time; they run alone."""
 _THREADS: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "SNNC_THREADS"), "1")
@@ -46,7 +44,7 @@ def run_row(row: Row, seconds: float) -> dict[str, Any]:
     """Run `row` in a separate process, for at most `seconds`; return its result, or one with ``failed`` and the reason."""
     environment = os.environ | (_THREADS if row.work not in TIMED else {})
     try:
-        return run_module("snnc.benchmarks.reproduce.work", [row.work, json.dumps(dict(row.given))], seconds, environment=environment)
+        return run_module("snnc.benchmarks.reproduce.work", [row.work, json.dumps(dict(row.arguments))], seconds, environment=environment)
     except ProcessError as error:
         return {"failed": str(error)}
 

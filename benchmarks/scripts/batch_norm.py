@@ -37,10 +37,10 @@ def timed(times: dict[str, float]) -> Iterator[None]:
     """Add the CPU time of each method in :data:`PARTS` to `times`, by method."""
 
     def of(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: Any) -> Any:
+        def call(*arguments: Any) -> Any:
             start = process_time()
             try:
-                return method(*given)
+                return method(*arguments)
             finally:
                 times[name] += process_time() - start
 
@@ -61,18 +61,18 @@ def main() -> None:
         chosen: dict[str, Any] = {"loss": "ce_mean_membrane", "optimizer": "sgd:0.01", "steps": STEPS, "threads": 1}
         with snnc.compile(network(normalised), "cpu", **chosen) as session:
             session.fit(x, y, batch=BATCH)
-            found: list[tuple[float, dict[str, float]]] = []
+            updates_and_parts: list[tuple[float, dict[str, float]]] = []
             for _ in range(updates):
                 times: dict[str, float] = defaultdict(float)
                 with timed(times):
                     start = process_time()
                     session.fit(x, y, batch=BATCH)
-                    found.append((process_time() - start, times))
-        whole, parts = min(found, key=lambda one: one[0])
+                    updates_and_parts.append((process_time() - start, times))
+        total, parts = min(updates_and_parts, key=lambda one: one[0])
         shown = ", ".join(f"{PARTS[name]} {1000 * seconds:.1f}" for name, seconds in parts.items())
-        rest = 1000 * (whole - sum(parts.values()))
+        rest = 1000 * (total - sum(parts.values()))
         which = "with" if normalised else "without"
-        print(f"{which} normalisation: {1000 * whole:.1f} ms per update; {shown}, Python {rest:.1f}", flush=True)
+        print(f"{which} normalisation: {1000 * total:.1f} ms per update; {shown}, Python {rest:.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -53,9 +53,9 @@ def initial(task: TrainingTask, inputs: int, seed: int) -> dict[str, Any]:
     """Return weights, uniform in ±gain / sqrt(inputs of the layer), where the readout's gain is 1, and biases of 0."""
     rng = np.random.default_rng(seed)
     shapes = {"hidden": (task.hidden, inputs), "readout": (task.classes, task.hidden)}
-    found = {f"{n}.weight": rng.uniform(-1, 1, s).astype(np.float32) * np.float32(task.gain / s[1] ** 0.5) for n, s in shapes.items()}
-    found["readout.weight"] /= np.float32(task.gain)
-    return found | {f"{n}.bias": np.zeros(s[0], np.float32) for n, s in shapes.items()}
+    weights = {f"{n}.weight": rng.uniform(-1, 1, s).astype(np.float32) * np.float32(task.gain / s[1] ** 0.5) for n, s in shapes.items()}
+    weights["readout.weight"] /= np.float32(task.gain)
+    return weights | {f"{n}.bias": np.zeros(s[0], np.float32) for n, s in shapes.items()}
 
 
 def orders(task: TrainingTask, samples: int, seed: int) -> list[Any]:
@@ -105,11 +105,11 @@ def train_snntorch(
     def outputs(spikes: torch.Tensor) -> torch.Tensor:
         for neurons, name in ((lif, "hidden"), (li, "readout")):
             currents = functional.linear(spikes, parameters[f"{name}.weight"], parameters[f"{name}.bias"])
-            state, found = torch.zeros_like(currents[0]), []
+            state, outputs_of_steps = torch.zeros_like(currents[0]), []
             for current in currents.unbind(0):
                 fired, state = neurons(current, state)
-                found.append(fired if name == "hidden" else state)
-            spikes = torch.stack(found)
+                outputs_of_steps.append(fired if name == "hidden" else state)
+            spikes = torch.stack(outputs_of_steps)
         return spikes.mean(0)
 
     start = time.perf_counter()
@@ -130,16 +130,16 @@ def run(name: str, engine: str, seed: int, target: str) -> dict[str, Any]:
     task = TASKS[name]
     data = task.data()
     train = train_snnc if engine == "snnc" else train_snntorch
-    found = train(task, data, initial(task, data[0].shape[2], seed), orders(task, len(data[0]), seed), target)
-    return {"task": name, "engine": engine, "seed": seed, "epochs": task.epochs} | found
+    result = train(task, data, initial(task, data[0].shape[2], seed), orders(task, len(data[0]), seed), target)
+    return {"task": name, "engine": engine, "seed": seed, "epochs": task.epochs} | result
 
 
 def in_process(*arguments: object) -> dict[str, Any]:
     """Train once, in a separate process."""
     command = [sys.executable, str(Path(__file__)), "--run", *map(str, arguments)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return row
 
 
 def summary(name: str, rows: list[dict[str, Any]]) -> str:

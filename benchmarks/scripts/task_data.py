@@ -64,7 +64,7 @@ def randman(
     """
     rng = np.random.default_rng(seed)
     order = np.arange(1, 101)
-    found, labels = [], np.repeat(np.arange(classes), -(-samples // classes))[:samples]
+    values_of_classes, labels = [], np.repeat(np.arange(classes), -(-samples // classes))[:samples]
     for label in range(classes):
         at = rng.random((int((labels == label).sum()), dimensions))
         grid = rng.random((1000, dimensions))
@@ -74,8 +74,8 @@ def randman(
             waves = a * np.sin(2 * np.pi * (order * x[:, None, :, None] * b + c)) * order**-alpha
             return waves.sum(axis=3).prod(axis=2)
 
-        whole = value(np.concatenate([grid, at]))
-        low, high = whole.min(axis=0), whole.max(axis=0)
-        found.append(((whole - low) / (high - low))[len(grid) :])
+        values = value(np.concatenate([grid, at]))
+        low, high = values.min(axis=0), values.max(axis=0)
+        values_of_classes.append(((values - low) / (high - low))[len(grid) :])
     shuffled = rng.permutation(samples)
-    return latency(np.concatenate(found), steps)[shuffled], labels[shuffled].astype(np.int64)
+    return latency(np.concatenate(values_of_classes), steps)[shuffled], labels[shuffled].astype(np.int64)

@@ -55,10 +55,10 @@ def imports() -> list[tuple[str, str]]:
     return [(a, b) for a, b in json.loads(done.stdout) if not b.startswith("snnc.benchmarks")]
 
 
-def packages(found: list[tuple[str, str]]) -> nx.DiGraph:
+def packages(module_imports: list[tuple[str, str]]) -> nx.DiGraph:
     """Return a graph of the packages, as (area, package), with an edge from each package to each package that it imports."""
     graph = nx.DiGraph()
-    for a, b in found:
+    for a, b in module_imports:
         one, other = area_of(a), area_of(b)
         graph.add_nodes_from((one, other))
         if one != other:
@@ -83,7 +83,7 @@ def levels(graph: nx.DiGraph) -> list[list[str]]:
     return [sorted(package for package in height if height[package] == level) for level in range(max(height.values()), -1, -1)]
 
 
-def drawn_area(area: str, graph: nx.DiGraph, left: float, top: float, width: float) -> tuple[list[str], float]:
+def draw_area(area: str, graph: nx.DiGraph, left: float, top: float, width: float) -> tuple[list[str], float]:
     """Return the SVG lines of one area, and its height in pixels."""
     inside = nx.DiGraph()
     inside.add_nodes_from(package for f, package in graph if f == area)
@@ -113,7 +113,7 @@ def picture(graph: nx.DiGraph) -> str:
         lowest, left = 0.0, 10.0
         for area in row:
             width = {1: wide, 2: 380.0 if area == "frontends" else wide - 380.0 - 20}[len(row)]
-            lines, high = drawn_area(area, graph, left, top, width)
+            lines, high = draw_area(area, graph, left, top, width)
             parts += lines
             places[area] = (left + width / 2, top, top + high)
             lowest, left = max(lowest, high), left + width + 20

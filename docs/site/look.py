@@ -38,8 +38,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 def faults(page: Page, address: str, picture: Path | None) -> list[str]:
     """Open one page and return its faults."""
-    found: list[str] = []
-    note = functools.partial(_note, found)
+    messages: list[str] = []
+    note = functools.partial(_note, messages)
     page.on("pageerror", note)
     answer = page.goto(address)
     if answer is None or not answer.ok:
@@ -48,17 +48,17 @@ def faults(page: Page, address: str, picture: Path | None) -> list[str]:
         page.screenshot(path=picture)
     wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     if wider > 0:
-        found.append(f"{wider} pixels wider than the screen")
+        messages.append(f"{wider} pixels wider than the screen")
     for fault in Axe().run(page).response["violations"]:
         if fault["impact"] in GRAVE:
             where = "; ".join(str(node["target"][0]) for node in fault["nodes"][:3])
-            found.append(f"{fault['id']} ({fault['impact']}, {len(fault['nodes'])} times): {fault['help']}: {where}")
+            messages.append(f"{fault['id']} ({fault['impact']}, {len(fault['nodes'])} times): {fault['help']}: {where}")
     page.remove_listener("pageerror", note)
-    return found
+    return messages
 
 
-def _note(found: list[str], error: object) -> None:
-    found.append(f"error: {error}")
+def _note(messages: list[str], error: object) -> None:
+    messages.append(f"error: {error}")
 
 
 def main() -> None:
@@ -67,21 +67,21 @@ def main() -> None:
     parser.add_argument("chromium")
     parser.add_argument("--all", action="store_true", help="check all pages instead of one of each kind")
     parser.add_argument("--pictures", type=Path, help="folder for a screenshot of each page")
-    given = parser.parse_args()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(given.site)))
+    arguments = parser.parse_args()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(arguments.site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     pages, forms = PAGES, FORMS
-    if given.all:
-        pages = tuple(sorted(f"{p.parent.relative_to(given.site)}/".removeprefix("./") for p in given.site.rglob("index.html")))
+    if arguments.all:
+        pages = tuple(sorted(f"{p.parent.relative_to(arguments.site)}/".removeprefix("./") for p in arguments.site.rglob("index.html")))
         forms = ALL_FORMS
     bad = 0
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=given.chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=arguments.chromium, args=["--no-sandbox"])
         for width, scheme in forms:
             page = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()  # type: ignore[arg-type]
             for path in pages:
                 name = f"{path.strip('/').replace('/', '_') or 'front'}-{width}-{scheme}.png"
-                picture = given.pictures / name if given.pictures else None
+                picture = arguments.pictures / name if arguments.pictures else None
                 for fault in faults(page, f"http://127.0.0.1:{server.server_port}/{path}", picture):
                     print(f"/{path} ({width} pixels, {scheme}): {fault}", flush=True)
                     bad += 1

@@ -54,10 +54,10 @@ def navigation(contents: str) -> tuple[Entry, ...]:
     """Read the navigation from the list of pages: `##` and `###` headings, and `- [title](page)` below them."""
     sections: list[tuple[str, list[Entry], list[tuple[str, list[Entry]]]]] = []
     for line in contents.splitlines():
-        found = ENTRY.match(line)
-        if found is None:
+        entry = ENTRY.match(line)
+        if entry is None:
             continue
-        depth, heading, title, target = found.groups()
+        depth, heading, title, target = entry.groups()
         if depth == "##":
             sections.append((heading, [], []))
         elif depth == "###":
@@ -67,7 +67,7 @@ def navigation(contents: str) -> tuple[Entry, ...]:
             pages.append(Entry(title[0].upper() + title[1:], address(posixpath.normpath(posixpath.join("docs", target)))))
     return (
         Entry("snnc", "index.md"),
-        *(Entry(title, below=(*own, *(Entry(t, below=tuple(p)) for t, p in parts))) for title, own, parts in sections),
+        *(Entry(title, below=(*pages, *(Entry(t, below=tuple(p)) for t, p in parts))) for title, pages, parts in sections),
         Entry("All pages", "contents.md"),
     )
 
@@ -79,23 +79,23 @@ def pages_of(entries: tuple[Entry, ...]) -> list[str]:
 
 def sources() -> list[str]:
     """Return the paths of the repository's pages that the site shows."""
-    found = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("examples/**/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
-    return sorted(p.relative_to(ROOT).as_posix() for p in found if ".ipynb_checkpoints" not in p.parts)
+    paths = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("examples/**/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+    return sorted(p.relative_to(ROOT).as_posix() for p in paths if ".ipynb_checkpoints" not in p.parts)
 
 
-def rewritten(text: str, source: str) -> tuple[str, set[str]]:
+def rewrite_links(text: str, source: str) -> tuple[str, set[str]]:
     """Return a page's text with links rewritten for the site, and the linked repository files that are not pages."""
     files: set[str] = set()
 
-    def link(found: re.Match[str]) -> str:
-        target, hash_, anchor = found[2].partition("#")
+    def link(match: re.Match[str]) -> str:
+        target, hash_, anchor = match[2].partition("#")
         if not target or "://" in target:
-            return found[0]
+            return match[0]
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
         if not (path.startswith(("docs/", "examples/")) and PurePosixPath(path).suffix in (".md", ".ipynb")):
             files.add(path)
         here = posixpath.dirname(address(source)) or "."
-        return f"{found[1]}{posixpath.relpath(address(path), here)}{hash_}{anchor}"
+        return f"{match[1]}{posixpath.relpath(address(path), here)}{hash_}{anchor}"
 
     parts = FENCE.split(text)
     return "".join(part if n % 2 else LINK.sub(link, part) for n, part in enumerate(parts)), files - {"CONTRIBUTING.md", "CHANGELOG.md"}
@@ -117,7 +117,7 @@ def write(folder: Path) -> None:
     files: set[str] = set()
     for source in sources():
         text = page_of(ROOT / source) if source.endswith(".ipynb") else (ROOT / source).read_text(encoding="utf-8")
-        text, linked = rewritten(text, source)
+        text, linked = rewrite_links(text, source)
         files |= linked
         place = pages / address(source)
         place.parent.mkdir(parents=True, exist_ok=True)

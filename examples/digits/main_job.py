@@ -31,8 +31,8 @@ def snnc(*arguments: object) -> None:
 def judge(fired: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
     """Return the accuracy and the cross entropy of spikes [T, samples, 10], whose counts are the scores of the classes."""
     counts = fired.sum(axis=0).astype(np.float64)
-    log_odds = counts - np.log(np.exp(counts).sum(axis=1, keepdims=True))
-    return float((counts.argmax(axis=1) == labels).mean()), float(-log_odds[np.arange(len(labels)), labels].mean())
+    log_probabilities = counts - np.log(np.exp(counts).sum(axis=1, keepdims=True))
+    return float((counts.argmax(axis=1) == labels).mean()), float(-log_probabilities[np.arange(len(labels)), labels].mean())
 
 
 def main() -> None:

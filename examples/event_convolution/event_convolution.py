@@ -59,8 +59,8 @@ def main(folder):
         history = session.fit(*bars(512, 1), epochs=6, batch=32, validation=test)
         accuracy, guesses = session.evaluate(*test), session.predict(test[0])
     print(f"test accuracy {accuracy:.3f}")
-    found = snnc.estimate(net, "gc200", batch=32, **options)
-    print(f"on one GC200 (predicted): {found.to_data()['step_ms']:.2f} ms a training step, {found.to_data()['tiles_used']} tiles")
+    estimate = snnc.estimate(net, "gc200", batch=32, **options).to_data()
+    print(f"on one GC200 (predicted): {estimate['step_ms']:.2f} ms a training step, {estimate['tiles_used']} tiles")
     draw(folder / "picture.png", test, guesses, history.losses, accuracy)
 
 

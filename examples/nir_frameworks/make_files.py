@@ -47,8 +47,8 @@ def with_snntorch(x):
 
 
 def with_norse(x):
-    rates = (100.0, 0.0, 1.0, 0.0)  # 1/tau in 1/s, leak, threshold, reset
-    net = norse.SequentialState(*layers(lambda n: norse.LIFBoxCell(norse.LIFBoxParameters(*(torch.full((n,), v) for v in rates))), 10))
+    parameters = (100.0, 0.0, 1.0, 0.0)  # 1/tau in 1/s, leak, threshold, reset
+    net = norse.SequentialState(*layers(lambda n: norse.LIFBoxCell(norse.LIFBoxParameters(*(torch.full((n,), v) for v in parameters))), 10))
     nir.write(HERE / "norse.nir", norse_to_nir(net, x[0, 0]))
     state, out = None, []
     for step in x:

@@ -22,13 +22,13 @@ DIALECTS = ("snntorch", "norse", "spikingjelly")
 def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
     answers = np.load(HERE / "answers.npz")
-    x, found = answers["x"].astype(np.float32), {}
+    x, spikes = answers["x"].astype(np.float32), {}
     for dialect in DIALECTS:
         graph = load_nir(HERE / f"{dialect}.nir", dialect=dialect)
         with snnc.compile(graph) as session:
-            (found[dialect],) = session.run(x).values()
-        differ = int((found[dialect] != answers[dialect]).sum())
-        print(f"{dialect}.nir: {int(found[dialect].sum())} spikes, {differ} differ from {dialect}'s own")
+            (spikes[dialect],) = session.run(x).values()
+        differ = int((spikes[dialect] != answers[dialect]).sum())
+        print(f"{dialect}.nir: {int(spikes[dialect].sum())} spikes, {differ} differ from {dialect}'s own")
         assert differ == 0
     with snnc.compile(load_nir(HERE / "norse.nir", dialect="snntorch")) as session:
         (misread,) = session.run(x).values()
@@ -36,7 +36,7 @@ def main(folder):
     print(f"norse.nir read as snnTorch's: {differ} spikes differ, so name the framework that wrote a file")
     for sentence in write_nir(load_nir(HERE / "norse.nir", dialect="norse"), folder / "again.nir", dt=1e-6):
         print(f"again.nir, written by snnc: {sentence}")
-    draw(folder / "picture.png", x, found, misread)
+    draw(folder / "picture.png", x, spikes, misread)
 
 
 def draw(path, x, found, misread):

@@ -57,26 +57,26 @@ def main(folder):
     current = np.zeros((STEPS, 1, 1), np.float32)
     current[20:90] = 0.25
     with snnc.compile(probe()) as reference, snnc.compile(probe(), target="gc200", batch=1, steps=STEPS) as machine:
-        seen, emulated = reference.run({"current": current}), machine.run({"current": current})
-    assert (seen["spikes"] == emulated["spikes"]).all()
-    print(f"{int(seen['spikes'].sum())} spikes, the same steps on the reference and on the emulated IPU")
+        outputs, emulated = reference.run({"current": current}), machine.run({"current": current})
+    assert (outputs["spikes"] == emulated["spikes"]).all()
+    print(f"{int(outputs['spikes'].sum())} spikes, the same steps on the reference and on the emulated IPU")
 
     net = snnc.Sequential(20, snnc.Dense(40), TIRED, snnc.Dense(2), snnc.LI(beta=0.95), name="bursts")
     with snnc.compile(net, target="cpu", loss="ce_last_membrane", optimizer="adam:0.01", surrogate="fast_sigmoid:10") as session:
         history = session.fit(*bursts(512, 1), epochs=6, batch=32)
         accuracy = session.evaluate(*bursts(256, 2))
     print(f"trained: loss {history.losses[0]:.3f} -> {history.losses[-1]:.3f}, test accuracy {accuracy:.3f}")
-    draw(folder / "picture.png", current, seen, history.losses)
+    draw(folder / "picture.png", current, outputs, history.losses)
 
 
-def draw(path, current, seen, losses):
+def draw(path, current, outputs, losses):
     """Draw the response to a step of current, and the losses of training."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), width_ratios=(3, 1), layout="constrained")
     time = np.arange(STEPS)
-    left.plot(time, seen["membrane"][:, 0, 0], label="membrane v")
-    left.plot(time, 1 + 1.8 * seen["adaptation"][:, 0, 0], "--", label="threshold 1 + kappa b")
+    left.plot(time, outputs["membrane"][:, 0, 0], label="membrane v")
+    left.plot(time, 1 + 1.8 * outputs["adaptation"][:, 0, 0], "--", label="threshold 1 + kappa b")
     left.plot(time, current[:, 0, 0], color="grey", linewidth=1, label="current i")
-    left.vlines(time[seen["spikes"][:, 0, 0] > 0], 1.9, 2.1, color="black", label="spikes")
+    left.vlines(time[outputs["spikes"][:, 0, 0] > 0], 1.9, 2.1, color="black", label="spikes")
     left.set(xlabel="time step", title="A neuron that tires, given a step of current")
     left.legend(loc="upper right", fontsize=8)
     right.plot(range(1, len(losses) + 1), losses, marker="o")

@@ -42,8 +42,8 @@ def strokes(samples, seed):
     events = np.zeros((samples, STEPS, 2, SIDE, SIDE), np.uint8)
     at = np.linspace(0, 3, STEPS * 6)
     for sample, kind in enumerate(kinds):
-        own = corners[kind] + random.normal(0, 1.5, (4, 2)) + random.normal(0, 2.0, 2)
-        path = np.stack([np.interp(at, range(4), own[:, axis]) for axis in (0, 1)], axis=1)
+        shifted = corners[kind] + random.normal(0, 1.5, (4, 2)) + random.normal(0, 2.0, 2)
+        path = np.stack([np.interp(at, range(4), shifted[:, axis]) for axis in (0, 1)], axis=1)
         for polarity, late in ((0, 0), (1, 9)):
             drawn = path[: len(path) - late] + random.normal(0, 0.7, (len(path) - late, 2))
             rows, columns = np.clip(np.rint(drawn), 0, SIDE - 1).astype(int).T

@@ -25,21 +25,21 @@ TITLES = {
 
 def main(folder):
     make.main(folder)
-    found = {}
+    histories = {}
     for project, recipe in RECIPES.items():
         command = ["train", f"{project}/", "--recipe", recipe]
         print("$ snnc", *command, flush=True)
         done = subprocess.run([sys.executable, "-m", "snnc", *command, "--json"], check=True, cwd=folder, stdout=subprocess.PIPE)
-        found[project] = json.loads(done.stdout)
-        print(f"validation accuracy {found[project]['validation']['accuracy'][-1]:.3f}")
-    (folder / "found.json").write_text(json.dumps(found))
-    draw(folder / "picture.png", found)
+        histories[project] = json.loads(done.stdout)
+        print(f"validation accuracy {histories[project]['validation']['accuracy'][-1]:.3f}")
+    (folder / "found.json").write_text(json.dumps(histories))
+    draw(folder / "picture.png", histories)
 
 
-def draw(path, found):
+def draw(path, histories):
     """Draw the validation accuracy over the epochs, with a panel for each paper."""
-    figure, panels = plt.subplots(1, len(found), figsize=(8, 3), sharey=True, layout="constrained")
-    for panel, (project, history) in zip(panels, found.items(), strict=True):
+    figure, panels = plt.subplots(1, len(histories), figsize=(8, 3), sharey=True, layout="constrained")
+    for panel, (project, history) in zip(panels, histories.items(), strict=True):
         accuracy = history["validation"]["accuracy"]
         panel.plot(range(1, len(accuracy) + 1), [100 * a for a in accuracy], marker="o")
         panel.set_title(TITLES[project], fontsize=9)

@@ -37,29 +37,29 @@ def trained(steps, neurons, train, test):
         repeated = np.repeat(x[:, None], steps, axis=1)
         start = time.perf_counter()
         session.fit(repeated, y, epochs=8, batch=32)
-        taken = (time.perf_counter() - start) / 8
-        return session.evaluate(np.repeat(test_x[:, None], steps, axis=1), test_y), 1e3 * taken
+        seconds = (time.perf_counter() - start) / 8
+        return session.evaluate(np.repeat(test_x[:, None], steps, axis=1), test_y), 1e3 * seconds
 
 
 def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
     train, test = images("train"), images("test")
-    found = []
+    rows = []
     for steps, neurons in CASES:
-        accuracy, taken = trained(steps, neurons, train, test)
-        found.append((steps, neurons, accuracy, taken))
-        print(f"{steps:2d} steps, {neurons:2d} neurons per class: test accuracy {accuracy:.3f}, {taken:6.1f} ms per epoch (measured)")
-    draw(folder / "picture.png", found)
+        accuracy, ms = trained(steps, neurons, train, test)
+        rows.append((steps, neurons, accuracy, ms))
+        print(f"{steps:2d} steps, {neurons:2d} neurons per class: test accuracy {accuracy:.3f}, {ms:6.1f} ms per epoch (measured)")
+    draw(folder / "picture.png", rows)
 
 
-def draw(path, found):
+def draw(path, rows):
     """Draw accuracy over the time of an epoch."""
     figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
-    for steps, neurons, accuracy, taken in found:
-        axes.scatter(taken, 100 * accuracy, s=40)
-        axes.annotate(f"T = {steps}, {neurons} per class", (taken, 100 * accuracy), xytext=(6, 4), textcoords="offset points", fontsize=9)
+    for steps, neurons, accuracy, ms in rows:
+        axes.scatter(ms, 100 * accuracy, s=40)
+        axes.annotate(f"T = {steps}, {neurons} per class", (ms, 100 * accuracy), xytext=(6, 4), textcoords="offset points", fontsize=9)
     axes.set(xscale="log", xlabel="ms per epoch on this processor (measured)", ylabel="test accuracy, %", ylim=(None, 100))
-    axes.set_xlim(None, 4 * max(taken for *_, taken in found))
+    axes.set_xlim(None, 4 * max(ms for *_, ms in rows))
     figure.savefig(path, dpi=90)
 
 

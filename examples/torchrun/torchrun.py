@@ -46,9 +46,9 @@ def train(folder):
         loss.backward()
         torch.nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
         optimizer.step()
-        whole = loss.detach().clone()
-        torch.distributed.all_reduce(whole)
-        losses.append(whole.item() / world)
+        total = loss.detach().clone()
+        torch.distributed.all_reduce(total)
+        losses.append(total.item() / world)
     if rank == 0:
         (folder / f"losses-{world}.json").write_text(json.dumps(losses))
     torch.distributed.destroy_process_group()

@@ -18,7 +18,7 @@ from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu import command, process
 from snnc.benchmarks.cpu.engine import ENTRIES, Entry, entries
 from snnc.benchmarks.cpu.equality import TOLERANCE, UPDATES, adam, difference, gradient_error, write_answer
-from snnc.benchmarks.cpu.oracle import MARGIN, make_check, whole_step
+from snnc.benchmarks.cpu.oracle import MARGIN, make_check, reference_step
 from snnc.benchmarks.cpu.plot import draw
 from snnc.benchmarks.cpu.problem import make_problem, read_problem, write_problem
 from snnc.benchmarks.cpu.process import Process
@@ -79,7 +79,7 @@ def test_problems_survive_their_archive(workload, tmp_path):
 
 def test_hidden_layers_are_neither_silent_nor_busy():
     for workload in (w for w in WORKLOADS if w.name in ("W1", "W1-ff", "W3")):
-        assert 0.01 < whole_step(make_problem(workload.small(100, 4))).activity < 0.15
+        assert 0.01 < reference_step(make_problem(workload.small(100, 4))).activity < 0.15
 
 
 # ---- equal numbers ---------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_no_checked_membrane_hangs_on_rounding(check):
     shifted = dict(check.problem.weights)
     shifted["hidden1.bias"] = shifted["hidden1.bias"] + np.float32(0.05 * MARGIN)
     moved = replace(check.problem, weights=shifted)
-    assert whole_step(moved).activity == whole_step(check.problem).activity
+    assert reference_step(moved).activity == reference_step(check.problem).activity
 
 
 def wrong_answers(check):
@@ -210,7 +210,7 @@ def test_a_process_answers_and_keeps_its_answers_apart_from_what_libraries_print
         assert running.versions["no-such-package"] == "unknown"
         running.ask("open", data=str(tmp_path / "p.npz"))
         losses = [running.ask("step")["loss"] for _ in range(3)]
-        assert losses[0] == pytest.approx(whole_step(make_problem(RECURRENT)).loss, rel=1e-5)
+        assert losses[0] == pytest.approx(reference_step(make_problem(RECURRENT)).loss, rel=1e-5)
         assert len(set(losses)) == 3
         assert len(running.ask("turn", untimed=1, steps=4)["ms"]) == 4
         running.ask("reset_peak")
@@ -300,7 +300,7 @@ def test_right_engines_get_rows_and_wrong_ones_a_reason(stub, forked):
         assert (row["workload"], row["density"], row["turns"]) == ("recurrent", 0.2, 2)
         assert 0 < row["ms_p10"] <= row["ms_median"] <= row["ms_p90"]
         assert row["samples_per_s"] == pytest.approx(5e3 / row["ms_median"])
-        assert row["loss"] == pytest.approx(whole_step(make_problem(RECURRENT)).loss, rel=1e-5)
+        assert row["loss"] == pytest.approx(reference_step(make_problem(RECURRENT)).loss, rel=1e-5)
         assert row["steps_timed"] >= 2
         assert row["first_step_s"] > 0
     assert rows[0]["gradient_cosine"] == 1

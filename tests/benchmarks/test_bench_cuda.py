@@ -16,7 +16,7 @@ from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.cpu import process
 from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.network import network
-from snnc.benchmarks.cpu.oracle import whole_step
+from snnc.benchmarks.cpu.oracle import reference_step
 from snnc.benchmarks.cpu.problem import make_problem
 from snnc.benchmarks.cpu.rows import ratios_by_turn
 from snnc.benchmarks.cpu.runner import EngineProcess
@@ -71,8 +71,8 @@ def test_sizes_in_the_bound_are_those_of_the_network(workload):
 
 def test_a_convolution_reaches_its_taps():
     first, second, readout = products(CONV, 0.05)
-    assert first.inputs * first.reach == pytest.approx(3 * 11 * 11 * 2 * 9, rel=0.02)
-    assert second.inputs * second.reach == pytest.approx(4 * 4 * 4 * 3 * 4, rel=0.2)
+    assert first.inputs * first.fan_out == pytest.approx(3 * 11 * 11 * 2 * 9, rel=0.02)
+    assert second.inputs * second.fan_out == pytest.approx(4 * 4 * 4 * 3 * 4, rel=0.2)
     assert [one.learns for one in (first, second, readout)] == [False, True, True]
 
 
@@ -108,7 +108,7 @@ def test_workloads_are_w1_and_w2_at_three_batches_and_lone_layers():
 
 @pytest.mark.parametrize("workload", [CURVE[1], CURVE[3]], ids=lambda w: w.name)
 def test_networks_of_the_curve_have_about_the_activity_of_their_name(workload):
-    activity = whole_step(make_problem(replace(workload, batch=2))).conditions.activity
+    activity = reference_step(make_problem(replace(workload, batch=2))).conditions.activity
     hidden = [rate for name, rate in activity.items() if name != "input"]
     assert np.mean(hidden) == pytest.approx(float(workload.name.removeprefix("h3-a")) / 100, rel=0.15)
     assert max(hidden) < 1.6 * min(hidden)

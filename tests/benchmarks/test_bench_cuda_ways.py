@@ -105,7 +105,7 @@ def test_a_choice_of_an_earlier_run_is_taken_without_a_trial_and_dropped_when_it
 
 
 def test_a_way_that_finds_no_room_beside_others_has_another_try_alone(stub, files, monkeypatch):
-    opened, tried = lines.opened, []
+    opened, tried = lines.open_timed_problem, []
 
     def full(process, *given):
         tried.append(process.variant)
@@ -113,14 +113,14 @@ def test_a_way_that_finds_no_room_beside_others_has_another_try_alone(stub, file
             raise ProcessError("OutOfMemoryError: CUDA out of memory")
         return opened(process, *given)
 
-    monkeypatch.setattr(lines, "opened", full)
+    monkeypatch.setattr(lines, "open_timed_problem", full)
     rows, _ = measure(SMALL, files, [BenchLine(stub("slow", "right"))], SETTINGS, lambda text: None)
     assert rows[0]["variant"] == "right"
     assert tried.count("right") == 2
 
 
 def test_compilers_that_time_kernels_take_their_first_step_alone(stub, files, monkeypatch):
-    opened, spans = lines.opened, {}
+    opened, spans = lines.open_timed_problem, {}
 
     def watched(process, *given):
         begin = time.monotonic()
@@ -129,7 +129,7 @@ def test_compilers_that_time_kernels_take_their_first_step_alone(stub, files, mo
         finally:
             spans[process.entry.engine, process.variant] = (begin, time.monotonic())
 
-    monkeypatch.setattr(lines, "opened", watched)
+    monkeypatch.setattr(lines, "open_timed_problem", watched)
     chosen = [BenchLine(stub("slow", "right", engine="tunes", alone=True)), BenchLine(stub("right", "slow"))]
     measure(SMALL, files, chosen, SETTINGS, lambda text: None)
     alone = [span for (engine, _), span in spans.items() if engine == "tunes"]

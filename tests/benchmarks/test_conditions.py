@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from snnc.benchmarks.conditions import Conditions, conditions_differ, digest
-from snnc.benchmarks.cpu.oracle import whole_step
+from snnc.benchmarks.cpu.oracle import reference_step
 from snnc.benchmarks.cpu.problem import make_problem
 from snnc.benchmarks.cpu.workloads import DenseLayer, Workload
 from snnc.benchmarks.cuda import paper
@@ -93,7 +93,7 @@ def test_the_columns_of_a_workload_agree_with_spikes_counted_by_hand():
         total = [n + s.sum() for n, s in zip(total, sent, strict=True)]
     counted = {"input": problem.x.mean()} | {f"hidden{i + 1}": total[i] / (SMALL.steps * SMALL.batch * n) for i, n in enumerate((20, 10))}
     assert all(rate > 0.01 for rate in counted.values())
-    gpu, ipu = whole_step(problem).conditions, ipu_conditions(of_workload(SMALL, "gc200"))
+    gpu, ipu = reference_step(problem).conditions, ipu_conditions(of_workload(SMALL, "gc200"))
     assert gpu.activity == pytest.approx(counted)
     assert same_columns(gpu, ipu) == ""
     assert Conditions.from_data(gpu.to_data()) == gpu
@@ -148,6 +148,6 @@ def test_a_matched_row_is_planned_for_what_was_counted(monkeypatch):
     monkeypatch.setattr("snnc.benchmarks.matched.CUDA_WORKLOADS", (small,))
     found = predict_matched(small.label)
     assert found["fits"]
-    assert found["conditions"] == whole_step(make_problem(small)).conditions.to_data() | {
-        "activity": pytest.approx(whole_step(make_problem(small)).conditions.activity)
+    assert found["conditions"] == reference_step(make_problem(small)).conditions.to_data() | {
+        "activity": pytest.approx(reference_step(make_problem(small)).conditions.activity)
     }

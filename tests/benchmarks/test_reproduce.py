@@ -53,17 +53,17 @@ OTHERS = {
 def planned(row, ms=2.0):
     """A result as a row of plans has it, or one of a neuron model."""
     if row.work == "neuron":
-        return {**row.given, "target": "gc200", "samples_per_s": 100.0, "step_ms": ms, "peak_tile_bytes": 1, "steps": 25}
+        return {**row.arguments, "target": "gc200", "samples_per_s": 100.0, "step_ms": ms, "peak_tile_bytes": 1, "steps": 25}
     if row.work == "emulate":
         numbers = {f"{kind}_{what}": 1000 for kind in ("predicted", "emulated") for what in ("cycles", "bytes")}
-        return {**row.given, **numbers, "target": "48 tiles x 1"}
+        return {**row.arguments, **numbers, "target": "48 tiles x 1"}
     if row.work == "matched":
-        return {"net": row.given["name"], "target": "gc200", "batch": 48, "steps": 100, "fits": True, "step_ms": ms}
+        return {"net": row.arguments["name"], "target": "gc200", "batch": 48, "steps": 100, "fits": True, "step_ms": ms}
     if row.work == "gpu step":
-        return {"net": row.given["name"], "device": "NVIDIA H100 SXM", "batch": 48, "steps": 100, "step_ms": ms}
+        return {"net": row.arguments["name"], "device": "NVIDIA H100 SXM", "batch": 48, "steps": 100, "step_ms": ms}
     if row.work in OTHERS:
         return OTHERS[row.work]
-    about = {"net": row.given["name"], "target": "gc200", "ipus": 1, "batch": 48, "steps": 100, "activity": {}}
+    about = {"net": row.arguments["name"], "target": "gc200", "ipus": 1, "batch": 48, "steps": 100, "activity": {}}
     return about | {"fits": True, "step_ms": ms, "neurons": 1000, "memory_bytes": {"states": 2**20}}
 
 

@@ -78,8 +78,6 @@ def test_an_inner_loop_is_no_part_of_the_outer_one(scripts):
     found = by_head(riscv_loops, NESTED)
     assert sorted(found) == [0x4, 0xC]
     inner, outer = found[0xC], found[0x4]
-    assert inner.innermost
-    assert not outer.innermost
     assert inner.trip() == (4, 4)
     assert outer.trip() == (5, 5)
     assert outer.calls == 1
@@ -144,12 +142,12 @@ def test_the_smallest_loop_with_the_line_of_a_match_is_compared(scripts):
     source = "\n".join(["", "", "float total(", "  for (each list)", "    for (each value)", "}"])
     match = riscv_counts.Match("forward", {"values": 1}, "total", "for (each value)", {}, "all")
     code = riscv_loops.parse(NESTED, "unit.cpp")
-    assert riscv_counts.find(match, source, code).head == 0xC
+    assert riscv_counts.find_loop(match, source, code).head == 0xC
     loops = {"forward": (Loop("values", as_formula(1), as_formula(2)),)}
     row = riscv_counts.row_of(match, loops, source, code)
     assert (row.cycles, row.shortest, row.longest, row.paired) == (2, 4, 4, 3)
     with pytest.raises(ValueError, match="no line of the codelets"):
-        riscv_counts.find(riscv_counts.Match("forward", {"values": 1}, "total", "while (true)", {}), source, code)
+        riscv_counts.find_loop(riscv_counts.Match("forward", {"values": 1}, "total", "while (true)", {}), source, code)
 
 
 def test_each_loop_of_the_cost_model_has_a_match_or_a_reason(scripts):

@@ -19,21 +19,20 @@ PAGE = ROOT / "docs" / "explanation" / "gradient-window.md"
 
 
 @pytest.fixture
-def scripts(monkeypatch):
+def script(monkeypatch):
     monkeypatch.syspath_prepend(str(SCRIPTS))
-    return importlib.import_module("sparse_training"), importlib.import_module("sparse_data")
+    return importlib.import_module("sparse_training")
 
 
-def test_words_are_files_of_shd_and_strokes_are_spikes_of_two_polarities(scripts, tmp_path):
-    _, made = scripts
+def test_words_are_files_of_shd_and_strokes_are_spikes_of_two_polarities(script, tmp_path):
     for name in ("one.h5", "again.h5"):
-        made.write_words(tmp_path / name, 12, 5, 100)
+        script.write_words(tmp_path / name, 12, 5, 100)
     one, again = ([snnc.data.shd(tmp_path / name).map(snnc.data.Bin(steps=20, duration=1.0))] for name in ("one.h5", "again.h5"))
     (x, y), (same, _) = (next(iter(data[0].batches(12))) for data in (one, again))
     assert x.shape == (20, 12, 700)
     np.testing.assert_array_equal(x.dense(), same.dense())
-    assert 0 <= y.min() < y.max() < made.WORDS
-    strokes, kinds = made.strokes(4, 1, steps=10)
+    assert 0 <= y.min() < y.max() < script.WORDS
+    strokes, kinds = script.strokes(4, 1, steps=10)
     assert strokes.shape == (4, 10, 2312)
     assert strokes.max() == 1
     assert len(kinds) == 4
@@ -41,21 +40,19 @@ def test_words_are_files_of_shd_and_strokes_are_spikes_of_two_polarities(scripts
     assert polarities.min() > 0
 
 
-def test_a_bound_on_rates_leaves_fewer_spikes_to_drop(scripts, monkeypatch):
-    script, made = scripts
+def test_a_bound_on_rates_leaves_fewer_spikes_to_drop(script, monkeypatch):
     for name, value in {"STEPS": 20, "BATCH": 16}.items():
         monkeypatch.setattr(script, name, value)
-    x, y = made.strokes(240, 1)
-    data = script.Data(x[:192], y[:192], x[192:], y[192:], made.KINDS)
+    x, y = script.strokes(240, 1)
+    data = script.Data(x[:192], y[:192], x[192:], y[192:], script.KINDS)
     settings = (script.Setting(3, pressure, widths=(64, 48, 32)) for pressure in (3.0, 0.0))
     bounded, free = (script.train(script.TRAININGS["5 %"], 0, data, setting) for setting in settings)
     assert 0 < bounded["dropped"] < 0.8 * free["dropped"]
     assert len(bounded["accuracy"]) == 3
 
 
-def test_curves_are_drawn_and_finished_runs_are_kept(scripts, tmp_path):
-    script, _ = scripts
-    text = script.drawn({"dense": np.array([[0.1, 0.5], [0.2, 0.7]]), "1 %": np.array([[0.1, 0.2, 0.3]])})
+def test_curves_are_drawn_and_finished_runs_are_kept(script, tmp_path):
+    text = script.draw_curves({"dense": np.array([[0.1, 0.5], [0.2, 0.7]]), "1 %": np.array([[0.1, 0.2, 0.3]])})
     assert text.count("<polyline") == 2
     of = '{"data": "words", "training": "dense", "seed": 3, '
     settings = "", '"setting": {"epochs": 15, "rate": "0.002"}, '
@@ -67,38 +64,34 @@ def test_curves_are_drawn_and_finished_runs_are_kept(scripts, tmp_path):
     assert script.runs(None) == {}
 
 
-def test_a_layer_may_have_its_own_factor_of_the_bound(scripts):
-    script, _ = scripts
+def test_a_layer_may_have_its_own_factor_of_the_bound(script):
     stored = script.setting_of({"pressure": [1.0, 3.0, 3.0]})
     assert stored == script.Setting(pressure=(1.0, 3.0, 3.0))
     assert script.pressures_of(stored) == (1.0, 3.0, 3.0)
     assert script.pressures_of(script.Setting(pressure=2.0)) == (2.0, 2.0, 2.0)
 
 
-def test_gains_multiply_the_weights_into_a_layer(scripts):
-    script, made = scripts
-    x, y = made.strokes(48, 1, steps=10)
-    data = script.Data(x, y, x, y, made.KINDS)
+def test_gains_multiply_the_weights_into_a_layer(script):
+    x, y = script.strokes(48, 1, steps=10)
+    data = script.Data(x, y, x, y, script.KINDS)
     plain, scaled = (script.initial(data, 0, script.Setting(widths=(20, 16, 12), gains=gains)) for gains in ((1, 1, 1), (1, 1.5, 2)))
     for layer, gain in zip(script.HIDDEN, (1, 1.5, 2), strict=True):
         (one,), (other,) = (script.incoming_weights(graph)[layer] for graph in (plain, scaled))
         np.testing.assert_allclose(other.operation.weight, gain * one.operation.weight, rtol=1e-6)
 
 
-def test_a_capacity_may_fall_to_that_of_the_training(scripts, monkeypatch):
+def test_a_capacity_may_fall_to_that_of_the_training(script, monkeypatch):
     """In the first epoch, more spikes are sent."""
-    script, made = scripts
     for name, value in {"STEPS": 20, "BATCH": 16}.items():
         monkeypatch.setattr(script, name, value)
-    x, y = made.strokes(112, 1)
-    data = script.Data(x[:96], y[:96], x[96:], y[96:], made.KINDS)
+    x, y = script.strokes(112, 1)
+    data = script.Data(x[:96], y[:96], x[96:], y[96:], script.KINDS)
     settings = (script.Setting(1, widths=(100, 80, 60), falling=falling) for falling in (None, (100.0, 4)))
     constant, falling = (script.train(script.TRAININGS["1 %"], 0, data, setting) for setting in settings)
     assert falling["dropped"] < 0.5 * constant["dropped"]
 
 
-def test_the_recipe_of_the_words_gives_the_figures_of_the_page_and_is_the_recipe_of_the_examples(scripts, monkeypatch, capsys):
-    script, _ = scripts
+def test_the_recipe_of_the_words_gives_the_figures_of_the_page_and_is_the_recipe_of_the_examples(script, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["sparse_training.py", "--recipe", "words", "--results", str(STORED)])
     monkeypatch.setattr(script, "train", lambda *_: pytest.fail("all runs are stored"))
     script.main()
@@ -114,8 +107,7 @@ def test_the_recipe_of_the_words_gives_the_figures_of_the_page_and_is_the_recipe
     assert recipe["data"]["duration"] == script.SECONDS
 
 
-def test_the_recipe_of_the_strokes_gives_the_figures_of_the_page(scripts, monkeypatch, capsys):
-    script, _ = scripts
+def test_the_recipe_of_the_strokes_gives_the_figures_of_the_page(script, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["sparse_training.py", "--recipe", "strokes", "--results", str(STORED)])
     monkeypatch.setattr(script, "train", lambda *_: pytest.fail("all runs are stored"))
     script.main()
@@ -128,11 +120,10 @@ def test_the_recipe_of_the_strokes_gives_the_figures_of_the_page(scripts, monkey
         assert wanted in PAGE.read_text(encoding="utf-8")
 
 
-def test_the_spikes_at_the_start_are_those_of_the_reference(scripts, monkeypatch):
-    script, made = scripts
+def test_the_spikes_at_the_start_are_those_of_the_reference(script, monkeypatch):
     monkeypatch.setattr(script, "BATCH", 16)
-    x, y = made.strokes(16, 1, steps=20)
-    data = script.Data(x, y, x, y, made.KINDS)
+    x, y = script.strokes(16, 1, steps=20)
+    data = script.Data(x, y, x, y, script.KINDS)
     setting = script.Setting(widths=(40, 30, 20), gains=(1, 1.5, 1.5))
     program = lower(script.initial(data, 0, setting))
     found = measure_activity(program, {"x0": x.swapaxes(0, 1).astype(np.float32)}, "the strokes").mean

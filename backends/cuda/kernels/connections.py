@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from snnc.backends.cuda.kernels.copies import Kind, WeightCopy
-from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, by, choices_by_source, columns
+from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, choices_by_source, columns, sorted_by
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Wires, wires_of
 from snnc.backends.native.windows import windows_expression
@@ -26,7 +26,7 @@ class SharedWeight:
     """Name of the member of type ``Near`` (weights in shared memory) in ``Net``."""
     matrix: str
     """C++ expression of the matrix in device memory."""
-    phase: str
+    reader: str
     """The population whose warps read it, one column per neuron."""
     rows: int
     columns: int
@@ -101,7 +101,7 @@ class Connections:
             self._bind("Wires ", name, lambda: f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}")
             return ConnectionCode(f"net.{name}")
         source, target, weight = columns(wires)
-        self._bind("Wires ", name, lambda: self.tables.wires(by(target, self.storage.size(op.target), source, weight)))
+        self._bind("Wires ", name, lambda: self.tables.wires(sorted_by(target, self.storage.size(op.target), source, weight)))
         bias_of = None
         if isinstance(op, ops.Rescale) and op.bias is not None and wires.bias is not None:
             bias_of, table = f"net.{op.connection}_bias_of", wires.bias.reshape(-1, 1)
@@ -114,7 +114,7 @@ class Connections:
         if is_maximum(op):
             return self._bind("Wires ", name, lambda: self.tables.wires(choices_by_source(wires, sources)))
         source, target, weight = columns(wires)
-        return self._bind("Wires ", name, lambda: self.tables.wires(by(source, sources, target, weight)))
+        return self._bind("Wires ", name, lambda: self.tables.wires(sorted_by(source, sources, target, weight)))
 
     def windows_partition(self, op: ops.ConnectionOp) -> tuple[bool, bool]:
         """Return whether the windows of a maximum do not overlap, and whether every source is in a window."""
@@ -128,11 +128,11 @@ class Connections:
         if isinstance(op, ops.RescaleBiasGradient):
             assert wires.bias is not None, "biases have a table"
             targets = np.arange(len(wires.bias), dtype=np.uint32)
-            found, name = by(wires.bias, numbers, targets, targets), f"{op.connection}_by_bias"
+            entries, name = sorted_by(wires.bias, numbers, targets, targets), f"{op.connection}_by_bias"
         else:
             source, target, weight = columns(wires)
-            found, name = by(weight, numbers, source, target), f"{op.connection}_by_weight"
-        return self._bind("Wires ", name, lambda: self.tables.wires(found)), found.most <= FEW
+            entries, name = sorted_by(weight, numbers, source, target), f"{op.connection}_by_weight"
+        return self._bind("Wires ", name, lambda: self.tables.wires(entries)), entries.most <= FEW
 
     def windows(self, op: ops.Convolve | ops.ConvolveInputGradient) -> str:
         """Return the C++ value ``Windows{…}`` of a convolution; the axis of a 1-D convolution becomes the second of two axes."""
@@ -164,9 +164,9 @@ class Connections:
             self.fields.append(f"Near {weight.name};")
         return weight.expression
 
-    def _bind(self, kind: str, name: str, made: Callable[[], str]) -> str:
+    def _bind(self, kind: str, name: str, initializer: Callable[[], str]) -> str:
         """Return the C++ expression of a member of ``Net``, which is declared and initialised at its first use."""
         if f"{kind}{name};" not in self.fields:
             self.fields.append(f"{kind}{name};")
-            self.binding.append(f"net.{name} = {made()};")
+            self.binding.append(f"net.{name} = {initializer()};")
         return f"net.{name}"

@@ -58,8 +58,8 @@ def backward_body(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint,
     states = dict(zip(kernel.states, op.states, strict=True))
     places: dict[str, str] = {}
     for s in kernel.history:
-        kept = past.get(states[s], states[s])
-        places |= {f"{s}_prev": f"net.{kept}.values(t - 1, b)[n]", s: f"net.{kept}.values(t, b)[n]"}
+        history = past.get(states[s], states[s])
+        places |= {f"{s}_prev": f"net.{history}.values(t - 1, b)[n]", s: f"net.{history}.values(t, b)[n]"}
     places |= {k: f"net.{buffer}.values(t, b)[n]" for k, buffer in zip(kernel.saved, op.saved, strict=True)}
     places |= {f"d_{o}": f"item.sum({port}, s)" for port, o in enumerate(kernel.outputs)}
     places |= {f"d_{s}": f"net.d_{buffer}.row(0, b)[n]" for s, buffer in states.items()}

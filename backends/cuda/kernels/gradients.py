@@ -11,7 +11,7 @@ from snnc.backends.cuda.kernels.connections import WiredGradient
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.schedule.launches import Launches, timed
-from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
+from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls, slices_of
 from snnc.compiler.ir import step_operations as ops
 
 
@@ -39,17 +39,18 @@ class Gradients:
 
     def add_all(self) -> None:
         """Add the statements of every operation of the backward pass."""
-        described, number = Launches(self.steps), 0
+        launches, number = Launches(self.steps), 0
         for op in self.steps.program.backward:
-            made = self.sequence_calls.gradient(op)
-            planned = described.gradient(op) is not None
-            if made is not None:
+            call_and_layout = self.sequence_calls.gradient(op)
+            has_launch = launches.gradient(op) is not None
+            timer = timed("gradient", number) if has_launch else "timed(OTHER_KERNELS);"
+            number += has_launch
+            if call_and_layout is not None:
+                call, layout = call_and_layout
                 core = self.overlaps.get(getattr(op, "gradient", ""))
                 calls = self.calls if core is None else self.beside.setdefault(core, [])
-                calls += [timed("gradient", number) if planned else "timed(OTHER_KERNELS);", made[0]]
-            number += planned
-            if made is not None:
-                self.layout.append(made[1])
+                calls += [timer, call]
+                self.layout.append(layout)
                 continue
             match op:
                 case ops.ConvolveWeightGradient() | ops.ConvolveBiasGradient():
@@ -59,10 +60,10 @@ class Gradients:
                 case ops.BiasGradient(target, gradient):
                     size = self._size(target)
                     self._slice(gradient, -(-size // LANES))
-                    self.lines.append(f"column_sums(net.d_{target}.matrix(), {size}, rows, {_slices(gradient)}, warp);")
+                    self.lines.append(f"column_sums(net.d_{target}.matrix(), {size}, rows, {slices_of(gradient)}, warp);")
                 case ops.NeuronAdjoint():
                     self._neurons(op)
-        if described.sums() is not None:
+        if launches.sums() is not None:
             self.sum_timer = timed("gradient", number)
 
     def _convolution(self, op: ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) -> None:
@@ -72,11 +73,11 @@ class Gradients:
         expression = self.steps.connections.windows(forward)
         if isinstance(op, ops.ConvolveBiasGradient):
             self._slice(op.gradient, shape[0])
-            self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp);")
+            self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.matrix(), rows, {slices_of(op.gradient)}, warp);")
             return
         self._slice(op.gradient, int(np.prod(shape)))
         source = f"net.{self.steps.limits.received(op.source.buffer)}, {self._lead(op.source)}"
-        arguments = f"{source}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
+        arguments = f"{source}, net.d_{op.target}.matrix(), rows, {slices_of(op.gradient)}, warp"
         self.lines.append(f"window_gradient({expression}, {arguments});")
 
     def _wired(self, op: WiredGradient) -> None:
@@ -86,7 +87,7 @@ class Gradients:
         if not isinstance(op, ops.RescaleBiasGradient):
             source, lead = f"net.{self.steps.limits.received(op.source.buffer)}", self._lead(op.source)
         self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
-        arguments = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
+        arguments = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {slices_of(op.gradient)}, warp"
         self.lines.append(f"wired_gradient<{'true' if few else 'false'}>({arguments});")
 
     def _neurons(self, op: ops.NeuronAdjoint) -> None:
@@ -96,7 +97,7 @@ class Gradients:
             scalar = self.steps.program.buffers[gradient].shape == ()
             summed = f"whole_sum(net.{gradient}_sums.data" if scalar else f"column_sums(net.{gradient}_sums.matrix()"
             self._slice(gradient, 1 if scalar else -(-size // LANES), "static_cast<std::size_t>(batch)")
-            self.lines.append(f"{summed}, {size}, run.batch, {_slices(gradient)}.whole(), warp);")
+            self.lines.append(f"{summed}, {size}, run.batch, {slices_of(gradient)}.whole(), warp);")
 
     def _slice(self, gradient: str, items: int, rows: str = "rows") -> None:
         self.layout.append(f"{gradient.removeprefix('d_')}.slice({items}, {rows}, NOMINAL_WARPS);")
@@ -108,7 +109,3 @@ class Gradients:
         """Return the number of stored rows before the row that is read at step 0 of the first sample."""
         before = self.steps.storage.stored(source.buffer).past - source.delay
         return f"{before} * run.batch" if before else "0"
-
-
-def _slices(gradient: str) -> str:
-    return f"net.{gradient.removeprefix('d_')}_learned.gradient"

@@ -62,7 +62,7 @@ class Limits:
         rows = f"net.{buffer}.row(0, 0), rows, {self._words(buffer)}, net.{limit_name(buffer)}"
         return f"kernels::limit_rows({rows}, first, batch, net.{self.received(buffer)}.row(0, 0), counted());"
 
-    def forget(self, buffer: str, adjoint: str) -> str:
+    def clear_dropped(self, buffer: str, adjoint: str) -> str:
         """Return the host statement that removes the gradients of dropped spikes from a sum, at all steps of a segment."""
         rows = f"net.{adjoint}.row(0, 0), net.{buffer}.row(0, 0), net.{self.received(buffer)}.row(0, 0)"
         return f"kernels::forget_dropped({rows}, rows, {self._size(buffer)});"

@@ -47,19 +47,19 @@ class NeuronStruct:
     step: list[Statement] = field(default_factory=list)
     end: list[Statement] = field(default_factory=list)
     """Statements after the last step."""
-    words: list[tuple[int, str]] = field(default_factory=list)
+    spike_outputs: list[tuple[int, str]] = field(default_factory=list)
     """Index and buffer of each spike output."""
 
     @classmethod
-    def of(cls, info: PopulationInfo, way: str, size: int, ports: int, outputs: int) -> NeuronStruct:
-        """Return the struct of a population, ``<id>_<way>``, without statements."""
+    def of(cls, info: PopulationInfo, pass_: str, size: int, ports: int, outputs: int) -> NeuronStruct:
+        """Return the struct ``<id>_<pass_>`` of a population, without statements; `pass_` is ``forward`` or ``back``."""
         comment = f"Population {comment_text(info.label)}: {comment_text(info.model.name)}"
-        return cls(f"{info.id}_{way}", comment, size, max(1, ports), max(1, outputs))
+        return cls(f"{info.id}_{pass_}", comment, size, max(1, ports), max(1, outputs))
 
     @property
     def spikes(self) -> str:
         """C++ expression that is true if ``output`` is a spike output."""
-        return " || ".join(f"output == {place}" for place, _ in self.words) or "output < 0"
+        return " || ".join(f"output == {place}" for place, _ in self.spike_outputs) or "output < 0"
 
     def declare(self, name: str, first: str) -> None:
         """Declare a value that is kept between steps, initialised with the expression `first`."""
@@ -79,7 +79,7 @@ class NeuronStruct:
         self.given.append(name)
         self.read.append(f"found.{name} = {expression};")
 
-    def sums(self, names: Sequence[str], sums: Sequence[Sum], used: Collection[str]) -> None:
+    def define_sums(self, names: Sequence[str], sums: Sequence[Sum], used: Collection[str]) -> None:
         """Define the sum of each port: its input from outside plus its recurrent input."""
         for port, (name, outside) in enumerate(zip(names, sums, strict=True)):
             if name not in used:
@@ -94,7 +94,7 @@ class NeuronStruct:
                 terms.insert(0, f"given.sum{port}")
             self.step.append(f"const float {name} = {' + '.join(terms)};")
 
-    def parameters(self, program: StepProgram, names: Sequence[str], buffers: Sequence[str], used: Collection[str]) -> None:
+    def declare_parameters(self, program: StepProgram, names: Sequence[str], buffers: Sequence[str], used: Collection[str]) -> None:
         """Declare the parameters that are in `used`."""
         for name, buffer in zip(names, buffers, strict=True):
             if name in used:
@@ -112,8 +112,8 @@ def forward_struct(
     kernel, parts = info.kernel, NeuronStruct.of(info, "forward", size, len(op.currents), len(op.outputs))
     body = live(kernel.forward, [*kernel.states, *kernel.outputs, *kernel.saved])
     used = reads(body, [*kernel.states, *kernel.outputs, *kernel.saved])
-    parts.sums(kernel.inputs, sums, used)
-    parts.parameters(program, kernel.parameters, op.parameters, used)
+    parts.define_sums(kernel.inputs, sums, used)
+    parts.declare_parameters(program, kernel.parameters, op.parameters, used)
     for state, buffer in zip(kernel.states, op.states, strict=True):
         parts.declare(f"held_{state}", f"net.{buffer}.row(-1, b)[n]")
         if buffer in past:
@@ -135,7 +135,7 @@ def forward_struct(
     for place, (name, buffer) in enumerate(zip(kernel.outputs, op.outputs, strict=True)):
         parts.step.append(f"outputs[{place}] = {name};")
         if program.buffers[buffer].kind == "spikes":
-            parts.words.append((place, buffer))
+            parts.spike_outputs.append((place, buffer))
         else:
             parts.step.append(f"{parts.at(buffer)} = {name};")
     return parts
@@ -159,8 +159,8 @@ def backward_struct(
     body = live(kernel.backward, results)
     used = reads(body, results)
     states = dict(zip(kernel.states, op.states, strict=True))
-    parts.sums([f"d_{o}" for o in kernel.outputs], sums, used)
-    parts.parameters(program, kernel.parameters, op.parameters, used)
+    parts.define_sums([f"d_{o}" for o in kernel.outputs], sums, used)
+    parts.declare_parameters(program, kernel.parameters, op.parameters, used)
     for state in kernel.history:
         stored = past.get(states[state], states[state])
         short_state = states[state] in past

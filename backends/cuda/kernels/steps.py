@@ -30,6 +30,7 @@ class StepPhase:
     name: str
     comment: str
     size: int
+    """Number of neurons of the population."""
     sums: tuple[Term, ...]
     body: Body
 
@@ -112,13 +113,13 @@ class Steps:
 
     def feedback_forward(self, component: Feedback) -> list[StepPhase]:
         """Return the phases of the populations of a feedback loop."""
-        found = []
+        phases = []
         for population in component.populations:
             op, info = self.neuron_step(population), self.population(population)
             sums = [term for port, current in enumerate(op.currents) for term in self._inputs(port, current)]
             body = forward_body(self.program, info, op, self.past(op))
-            found.append(StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body))
-        return found
+            phases.append(StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body))
+        return phases
 
     def biases(self, current: str) -> tuple[str, ...]:
         """Return the biases with which a current is initialised."""
@@ -176,32 +177,32 @@ class Steps:
     def gradients(self, output: str, *, outside: bool) -> list[ops.RecordAdjoint | ops.InputGradient]:
         """Return the operations that add to the adjoint of an output, from outside its component or from within."""
         adding = [op for op in self.program.backward if isinstance(op, ops.RecordAdjoint | ops.InputGradient)]
-        coming = [op for op in adding if op.source.buffer == output]
-        return [op for op in coming if (isinstance(op, ops.RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
+        to_output = [op for op in adding if op.source.buffer == output]
+        return [op for op in to_output if (isinstance(op, ops.RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
 
     def _outside_adjoint(self, output: str) -> Sum:
         """Return the gradient that an output receives from outside its component; the adjoint of a single record is read in place."""
         if self.summed_adjoint(output):
             return Sum(f"a_{output}")
-        coming = self.gradients(output, outside=True)
-        return Sum(f"d_{coming[0].target}", coming[0].source.delay) if coming else Sum()
+        records = self.gradients(output, outside=True)
+        return Sum(f"d_{records[0].target}", records[0].source.delay) if records else Sum()
 
     def summed_adjoint(self, output: str) -> bool:
         """Return whether the gradients from outside the component are summed in a separate buffer."""
-        coming = self.gradients(output, outside=True)
-        return len(coming) > 1 or any(not isinstance(op, ops.RecordAdjoint) for op in coming)
+        adding = self.gradients(output, outside=True)
+        return len(adding) > 1 or any(not isinstance(op, ops.RecordAdjoint) for op in adding)
 
     def feedback_backward(self, component: Feedback) -> list[StepPhase]:
         """Return the phases of the populations of a feedback loop that have an adjoint."""
-        found = []
+        phases = []
         for population in component.populations:
             if not self.schedule.learns(population):
                 continue
             op, info = self.neuron_adjoint(population), self.population(population)
             sums = [term for port, output in enumerate(op.outputs) for term in self._gradients(port, output)]
             body = backward_body(self.program, info, op, self.past(op), self._rounded_deltas(op))
-            found.append(StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body))
-        return found
+            phases.append(StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body))
+        return phases
 
     def _rounded_deltas(self, op: ops.NeuronAdjoint) -> set[str]:
         return {current for current in op.currents if self.rounds_delta(current)}
@@ -255,8 +256,8 @@ class Steps:
         adjoints = {o.population for o in self.program.backward if isinstance(o, ops.NeuronAdjoint)}
         if not self.rounds_forward or self.program.optimizer is None or op.population not in adjoints:
             return {}
-        kept = {name: f"{name}_past" for state, name in zip(kernel.states, op.states, strict=True) if state in kernel.history}
-        return kept | {name: name for name in op.saved}
+        histories = {name: f"{name}_past" for state, name in zip(kernel.states, op.states, strict=True) if state in kernel.history}
+        return histories | {name: name for name in op.saved}
 
     def rounds_delta(self, current: str) -> bool:
         """Return whether the deltas of a current are stored as bfloat16; deltas that a caller reads are float32."""
@@ -273,14 +274,14 @@ class Steps:
 
     def records(self) -> list[dict[str, object]]:
         """Return the template data of the kernels that write the records, for all steps."""
-        found: list[dict[str, object]] = []
+        kernels: list[dict[str, object]] = []
         for op in self.program.forward:
             if isinstance(op, ops.Record):
                 comment = f"Output {comment_text(next(o.label for o in self.program.outputs if o.record == op.target))}."
                 line = f"net.{op.target}.row(t, item.sample)[item.column] = "
                 line += f"net.{op.source.buffer}.values({step_expression(op.source, back=False)}, item.sample)[item.column];"
-                found.append({"name": op.target, "comment": comment, "size": self.storage.size(op.target), "line": line})
-        return found
+                kernels.append({"name": op.target, "comment": comment, "size": self.storage.size(op.target), "line": line})
+        return kernels
 
     def _columns(self, op: ops.DenseProduct, inputs: int, outputs: int) -> str:
         """Return the C++ expression of the columns of a weight [inputs][outputs], inside the time loop possibly in shared memory."""

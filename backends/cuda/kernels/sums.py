@@ -14,7 +14,7 @@ from snnc.compiler.ir.step_operations import BufferValue
 
 @dataclass(frozen=True)
 class Begin:
-    """Sets the sums of a port to an expression of sample ``s``; if `existing`, not for samples of the tile beyond the batch."""
+    """Sets the sums of a port to an expression of sample ``s``; if `existing`, only for the samples of the tile that exist in the batch."""
 
     port: int
     value: str

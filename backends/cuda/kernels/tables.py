@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from snnc.backends.native.tables import Wires
+from snnc.backends.native.tables import Table, Wires
 
-Table = npt.NDArray[np.uint32]
 FEW: Final = 4
 """Maximum number of entries per weight for which one lane processes them all."""
 
@@ -26,13 +24,13 @@ class ProgramTables:
         self.tables.append(table)
         return f"tables[{len(self.tables) - 1}].data()"
 
-    def wires(self, given: Sorted) -> str:
+    def wires(self, entries: SortedEntries) -> str:
         """Add sorted entries; return the initialiser of a ``Wires``."""
-        return f"{{{self.add(given.begin.reshape(-1, 1))}, {self.add(given.entries)}}}"
+        return f"{{{self.add(entries.begin.reshape(-1, 1))}, {self.add(entries.entries)}}}"
 
 
 @dataclass(frozen=True, eq=False)
-class Sorted:
+class SortedEntries:
     """Entries of a connection, sorted by a key."""
 
     begin: Table
@@ -51,16 +49,16 @@ def columns(wires: Wires) -> tuple[Table, Table, Table]:
     return _keys(wires), wires.entries[:, 0], wires.entries[:, 1]
 
 
-def by(key: Table, count: int, *others: Table) -> Sorted:
+def sorted_by(key: Table, count: int, *others: Table) -> SortedEntries:
     """Return the entries sorted by `key`, which is less than `count`; entries with equal keys keep their order."""
     order = np.argsort(key, kind="stable")
     begin = np.searchsorted(key[order], np.arange(count + 1)).astype(np.uint32)
-    return Sorted(begin, np.stack([other[order] for other in others], axis=1).astype(np.uint32))
+    return SortedEntries(begin, np.stack([other[order] for other in others], axis=1).astype(np.uint32))
 
 
-def choices_by_source(wires: Wires, sources: int) -> Sorted:
+def choices_by_source(wires: Wires, sources: int) -> SortedEntries:
     """Return the targets of each source of a maximum over windows; `wires` are sorted by target."""
-    return by(wires.entries[:, 0], sources, _keys(wires))
+    return sorted_by(wires.entries[:, 0], sources, _keys(wires))
 
 
 def _keys(wires: Wires) -> Table:

@@ -1,6 +1,7 @@
 """Predicted seconds of a recurrent core: the kernel that runs all steps of a population with one recurrence.
 
-The model is that of ``recurrent_choice.hpp``, which selects a shape of ``recurrent_shapes.cuh``.
+The model is that of ``recurrent_choice.hpp``, which selects a shape of ``recurrent_shapes.cuh``. Its constants are fitted to steps measured
+on an H100, with 256 neurons in clusters of 2, 4 and 8 blocks; beyond that, predictions are extrapolations.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _SHARED = 232448
-"""Bytes of shared memory that blocks of a multiprocessor can use."""
+"""Bytes of shared memory that blocks of a multiprocessor can use (227 KiB on an H100)."""
 CLOCK: Final = 1.66e9
 """Cycles per second that the model assumes."""
 COUNT: Final = 1840
@@ -30,8 +31,8 @@ START: Final = 1.5e-6
 """Seconds to start the kernel."""
 WEIGHT: Final = 2.6e-10
 """Seconds in which a block loads a weight."""
-_PROCESSORS: Final = 132
-"""Number of multiprocessors of an H100."""
+PROCESSORS: Final = 132
+"""Number of multiprocessors of an H100. Shapes and slices are always chosen for this device, so that sums are the same on all devices."""
 _MAX_REGISTERS: Final = 64
 """Number of registers of a thread that weights can use."""
 _FRAGMENT: Final = 16 * 16 * 8
@@ -115,7 +116,7 @@ def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, bac
     clusters = math.ceil(batch / samples)
     # Blocks that a multiprocessor can run at once, and clusters that run at once with one block on each multiprocessor.
     fitting = max(1, min(512 // (32 * shape.warps), int(_SHARED / (block.shared + 1024))))
-    fitting, at_once = (1, max(1, _PROCESSORS // shape.blocks)) if shape.over_memory else (fitting, _at_once(shape.blocks))
+    fitting, at_once = (1, max(1, PROCESSORS // shape.blocks)) if shape.over_memory else (fitting, _at_once(shape.blocks))
     rounds = math.ceil(clusters / (at_once * fitting))
     resident = min(fitting, math.ceil(min(clusters, at_once * fitting) / at_once))  # blocks that share a multiprocessor
     work = max(block.products, block.words / 32) * resident
@@ -132,14 +133,15 @@ def _chunks(shape: CoreShape, neurons: int) -> int:
 
 def _on_tensor_cores(shape: CoreShape, neurons: int, back: bool, parts: int) -> _BlockWork:
     """Return the work of a block that multiplies fragments (16 neurons by 16 inputs) on tensor cores."""
-    warps, samples, own, words = shape.warps, 8 * shape.groups, 32 * _chunks(shape, neurons), math.ceil(neurons / 32)
-    groups = _tile_groups(own // 16, words, warps, own, back, parts)
-    fragments = own // 16 // groups * math.ceil(words / (warps // groups)) * 2
+    warps, samples, words = shape.warps, 8 * shape.groups, math.ceil(neurons / 32)
+    block_neurons = 32 * _chunks(shape, neurons)
+    groups = _tile_groups(block_neurons, words, warps, back, parts)
+    fragments = block_neurons // 16 // groups * math.ceil(words / (warps // groups)) * 2
     # Weights are in registers; if these do not suffice for both parts, the low parts are in shared memory.
     low_in_shared = parts == 2 and fragments * 8 > _MAX_REGISTERS
     multiplied = 1 if parts == 1 else 3 if back else 2
     products = multiplied * fragments * warps * shape.groups * _FRAGMENT / _PER_CYCLE * (1.16 if back else 1)
-    read = _traffic(groups, words, warps, own, back, parts) * samples + (fragments * warps * 128 if low_in_shared else 0)
+    read = _traffic(groups, words, warps, block_neurons, back, parts) * samples + (fragments * warps * 128 if low_in_shared else 0)
     shared = read * 2 + (fragments * warps * 512 if low_in_shared else 0)
     return _BlockWork(32 * words, products, read, shared, 140 if back else 95)
 
@@ -148,20 +150,24 @@ def _in_float32(shape: CoreShape, neurons: int, back: bool) -> _BlockWork:
     """Return the work of a block that multiplies in float32 for one sample; each warp processes a part of the inputs."""
     warps, chunks = shape.warps, _chunks(shape, neurons)
     inputs = math.ceil(math.ceil(neurons / warps) / 4) * 4 * warps
-    products = chunks * inputs / warps * warps * 32 / 128
+    products = chunks * inputs * 32 / 128  # 128 multiplications per cycle
     return _BlockWork(inputs, products, 2.0 * warps * 32 * chunks, 4.0 * warps * 32 * chunks, 120 if back else 30)
 
 
-def _traffic(groups: int, words: int, warps: int, own: int, back: bool, parts: int) -> int:
+def _traffic(groups: int, words: int, warps: int, block_neurons: int, back: bool, parts: int) -> int:
     """Return the number of words of shared memory that a block reads and writes per sample if its warps form `groups` groups."""
-    return groups * words * (16 * parts if back else 8) + 2 * (warps // groups) * own
+    return groups * words * (16 * parts if back else 8) + 2 * (warps // groups) * block_neurons
 
 
-def _tile_groups(tiles: int, words: int, warps: int, own: int, back: bool, parts: int) -> int:
+def _tile_groups(block_neurons: int, words: int, warps: int, back: bool, parts: int) -> int:
     """Return the number of groups of warps with the least traffic; each group multiplies a part of the block's neurons."""
+
+    def traffic(groups: int) -> int:
+        return _traffic(groups, words, warps, block_neurons, back, parts)
+
     best, groups = 1, 1
-    while groups <= warps and tiles % groups == 0:
-        if warps // best > words or _traffic(groups, words, warps, own, back, parts) <= _traffic(best, words, warps, own, back, parts):
+    while groups <= warps and block_neurons // 16 % groups == 0:
+        if warps // best > words or traffic(groups) <= traffic(best):
             best = groups
         groups *= 2
     return best

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args
 
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
+from snnc.backends.cuda.schedule.cores import PROCESSORS
 from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sizes import FLOAT
@@ -30,8 +31,7 @@ NARROW: Final = 32
 """Number of columns in the tile if the product has at most this many columns."""
 SPIKE_PARTS: Final = 2
 """Number of 16-bit products for a float32 gradient of a spike source: spikes are exact, so only deltas are split."""
-_PROCESSORS: Final = 132
-"""Number of multiprocessors of an H100."""
+
 _MAX_SLICES: Final = 128
 """Maximum number of slices of a gradient."""
 _DEPTH: Final = 32
@@ -80,10 +80,10 @@ def read_launches(data: object) -> list[Launch] | None:
     """Return the launches in ``project.json``; None if they are missing, empty or invalid."""
     if not isinstance(data, list):
         return None
-    found = [dict(_ADDED) | one if isinstance(one, dict) else one for one in data]
-    if not all(_is_launch(one) for one in found):
+    complete = [dict(_ADDED) | one if isinstance(one, dict) else one for one in data]
+    if not all(_is_launch(one) for one in complete):
         return None
-    return [Launch(**one) for one in found] or None
+    return [Launch(**one) for one in complete] or None
 
 
 def _is_launch(data: object) -> bool:
@@ -94,7 +94,7 @@ def _is_launch(data: object) -> bool:
     return named and all(isinstance(size, int) and not isinstance(size, bool) and 0 <= size < _MOST for size in sizes)
 
 
-def filled(count: int, unit: int) -> int:
+def rounded_up(count: int, unit: int) -> int:
     """Return `count` rounded up to whole units."""
     return -(-count // unit) * unit
 
@@ -113,10 +113,10 @@ def slice_rows(rows: int, inputs: int, outputs: int) -> int:
     tiles = -(-inputs // TILE) * -(-outputs // columns_of_tile(outputs))
     best, fewest = rows, math.inf
     for slices in range(1, _MAX_SLICES + 1):
-        length = filled(-(-rows // slices), _DEPTH)
+        length = rounded_up(-(-rows // slices), _DEPTH)
         count = -(-rows // length)
-        products = -(-tiles * count // _PROCESSORS) * (length // _DEPTH * cycles + 3000)
-        total = products + 8 * count * inputs * outputs / (10 * _PROCESSORS)
+        products = -(-tiles * count // PROCESSORS) * (length // _DEPTH * cycles + 3000)
+        total = products + 8 * count * inputs * outputs / (10 * PROCESSORS)  # slices are written and read at 10 bytes per cycle
         if total < fewest:
             best, fewest = length, total
     return best
@@ -133,7 +133,7 @@ class Launches:
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
 
-    def coming(self, op: ops.ConnectionOp | ops.InputGradient | ops.RecordAdjoint, label: str) -> Launch:
+    def contribution(self, op: ops.ConnectionOp | ops.InputGradient | ops.RecordAdjoint, label: str) -> Launch:
         """Return the launch that adds an operation's contribution to the sum that the population `label` receives from outside.
 
         Forward, this is the sum of a current; backward, it is the sum of an output's gradients.
@@ -191,10 +191,10 @@ class Launches:
         outputs = self._steps.program.buffers[forward.weight].shape[0]
         taps, inputs = math.prod(op.windows.kernel), op.windows.channels // op.groups
         if way == "backward":
-            depth, width, positions = outputs // op.groups * taps, filled(inputs, 16), math.prod(op.windows.size)
+            depth, width, positions = outputs // op.groups * taps, rounded_up(inputs, 16), math.prod(op.windows.size)
         else:
-            depth, width, positions = inputs * taps, filled(outputs // op.groups, 32), math.prod(op.windows.output)
-        return Launch("convolution", way, label, row, 0, filled(depth, 16), op.groups * width, positions, parts)
+            depth, width, positions = inputs * taps, rounded_up(outputs // op.groups, 32), math.prod(op.windows.output)
+        return Launch("convolution", way, label, row, 0, rounded_up(depth, 16), op.groups * width, positions, parts)
 
     def _row_bytes(self, buffer: str) -> int:
         size = self._steps.storage.size(buffer)

@@ -35,13 +35,13 @@ def overlapping(program: StepProgram, cores: Sequence[BackwardCore], sizes: Mapp
     Gradients of narrow layers are left out: their kernels take less time than two more dependencies between streams. `cores` are in the
     order of the backward pass; `sizes` has the number of neurons of each current.
     """
-    found = {}
+    core_of = {}
     for op in program.backward:
         if isinstance(op, DenseWeightGradient) and sizes[op.target] > NARROW:
             core = next((core for core in cores if op.target in core.complete), None)
             if core is not None:
-                found[op.gradient] = core.label
-    return found
+                core_of[op.gradient] = core.label
+    return core_of
 
 
 def interleave(backward: Sequence[str], cores: Sequence[BackwardCore], beside: Mapping[str, Sequence[str]]) -> list[str]:
@@ -50,9 +50,9 @@ def interleave(backward: Sequence[str], cores: Sequence[BackwardCore], beside: M
     In `backward`, each of `cores` has two statements: one starts its timer, the other launches it. `beside` has the statements of gradients
     by the label of the core.
     """
-    found = list(backward)
+    statements = list(backward)
     for core in sorted(cores, key=lambda core: -core.first):
         if core.label in beside:
             launched = ["beside.run(is_timed(), [&] {", *(f"  {line}" for line in beside[core.label]), "});"]
-            found[core.first : core.first + 2] = ["beside.mark();", *found[core.first : core.first + 2], *launched]
-    return found
+            statements[core.first : core.first + 2] = ["beside.mark();", *statements[core.first : core.first + 2], *launched]
+    return statements

@@ -121,7 +121,7 @@ class LaunchPlan:
         self._complete: set[str] = set()
         """Currents whose adjoints have been computed for all steps."""
         self.launches: list[Launch] = []
-        self._described = Launches(steps)
+        self._launch_builder = Launches(steps)
         needed: Counter[str] = Counter()
         for i in steps.program.inputs:
             self._choose(f"{i.id}_in", i.label)
@@ -211,18 +211,19 @@ class LaunchPlan:
     def _add(self, call: str, launch: Launch) -> None:
         """Add a launch, and the statements that time it and start it."""
         number = sum(one.way == launch.way for one in self.launches)
-        way = self.forward if launch.way == "forward" else self.backward
-        way += [timed(launch.way, number), call]
+        statements = self.forward if launch.way == "forward" else self.backward
+        statements += [timed(launch.way, number), call]
         self.launches.append(launch)
 
-    def _sum(self, way: list[str], port: str, population: str, to: str) -> None:
+    def _sum(self, statements: list[str], port: str, population: str, to: str) -> None:
         """Add the launches that sum the outside inputs of a current or, in the backward pass, the outside gradients of an output."""
-        coming: Sequence[ConnectionOp | RecordAdjoint | InputGradient]
-        coming = self._steps.incoming(port, outside=True) if way is self.forward else self._steps.gradients(port, outside=True)
-        masked = way is self.backward and port in self._steps.limits.masked
+        adding: Sequence[ConnectionOp | RecordAdjoint | InputGradient]
+        adding = self._steps.incoming(port, outside=True) if statements is self.forward else self._steps.gradients(port, outside=True)
+        masked = statements is self.backward and port in self._steps.limits.masked
         if masked:
-            coming = sorted(coming, key=lambda op: not isinstance(op, DenseInputGradient))
-        for number, op in enumerate(coming):
+            # Gradients of dense connections come first: they alone are cleared for dropped spikes.
+            adding = sorted(adding, key=lambda op: not isinstance(op, DenseInputGradient))
+        for number, op in enumerate(adding):
             first = number == 0
             if isinstance(op, ConnectionOp):
                 call = self._sequence_calls.forward_call(op, to, first=first)
@@ -232,10 +233,10 @@ class LaunchPlan:
                 outside = self._steps.outside_sum(f"{port}_sum{number}", population, to, op, first=first)
                 self.sums.append(outside)
                 call = f"launch({outside.name}, at_once, shared_bytes(WIDE), false, net, run_of);"
-            self._add(call, self._described.coming(op, self._steps.population(population).label))
-            if masked and isinstance(op, DenseInputGradient) and not any(isinstance(o, DenseInputGradient) for o in coming[number + 1 :]):
+            self._add(call, self._launch_builder.contribution(op, self._steps.population(population).label))
+            if masked and isinstance(op, DenseInputGradient) and not any(isinstance(o, DenseInputGradient) for o in adding[number + 1 :]):
                 label, moved = self._steps.population(population).label, self._steps.limits.row_bytes(port) + FLOAT * self._size(port)
-                self._add(self._steps.limits.forget(port, to), Launch("pack", "backward", label, moved))
+                self._add(self._steps.limits.clear_dropped(port, to), Launch("pack", "backward", label, moved))
 
     def _walk(self, struct: NeuronStruct, population: str, way: Way) -> None:
         """Add a walk and its struct."""
@@ -319,14 +320,14 @@ class LaunchPlan:
         training, the buffers in `same` do not use this memory, but that of the deltas of a current.
         """
         used = 0
-        own = [s for s in sums if s[0] not in same]
-        for number, (name, size) in enumerate([*own, *(s for s in sums if s[0] in same)]):
+        separate = [s for s in sums if s[0] not in same]
+        for number, (name, size) in enumerate([*separate, *(s for s in sums if s[0] in same)]):
             kind = f"Rows<{size}, 0>"
             place = f"{kind}{{scratch.data() + scratch_rows() * {used}, {{kept, batch, 0}}}}"
             self.fields.append(f"{kind} {name};")
             self.binding.append(f"net.{name} = {f'training ? net.d_{same[name]} : {place}' if name in same else place};")
             used += size
-            if number < len(own) and trains:
+            if number < len(separate) and trains:
                 needed["training"] = max(needed["training"], used)
         needed["inference"] = max(needed["inference"], used)
 
@@ -341,7 +342,7 @@ class LaunchPlan:
         sizes = {phase.name: phase.size for phase in forward} | {limit.name: LANES for limit in limits}
         ops = [steps.neuron_step(p) for p in feedback.populations]
         adjoints = [op for op in steps.program.backward if isinstance(op, NeuronAdjoint) and op.population in feedback.populations]
-        shared = [one for one in steps.connections.shared_weights if one.phase in feedback.populations]
+        shared = [one for one in steps.connections.shared_weights if one.reader in feedback.populations]
         return FeedbackKernels(
             feedback.name,
             tuple(forward),
@@ -384,13 +385,13 @@ class LaunchPlan:
 
 def _shared_weights(weights: Sequence[SharedWeight], sizes: dict[str, int], feedback: Feedback) -> SharedWeights:
     """Return statements that load a block's weights into shared memory, and the allocations of the weights, most rows first."""
-    found: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
+    statements: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
     for weight in sorted(weights, key=lambda one: -one.rows):
         way, turns = ("backward", feedback.backward) if weight.back else ("forward", feedback.forward)
         stretches = ([turn.name for turn in stretch] for stretch in turns.stretches)
-        names = next(names for names in stretches if weight.phase in names)
-        before = names[: names.index(weight.phase)]
+        names = next(names for names in stretches if weight.reader in names)
+        before = names[: names.index(weight.reader)]
         items = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
-        found[way].append(f"{weight.fetch}, team, {items});")
-        found[f"{way}_places"].append(weight.place)
-    return found
+        statements[way].append(f"{weight.fetch}, team, {items});")
+        statements[f"{way}_places"].append(weight.place)
+    return statements

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from snnc.backends.cuda.schedule.cores import MAX_NEURONS, core_processors, core_seconds
-from snnc.backends.cuda.schedule.launches import NARROW, SPIKE_PARTS, TILE, Launch, columns_of_tile, filled, read_launches, slice_rows
+from snnc.backends.cuda.schedule.launches import NARROW, SPIKE_PARTS, TILE, Launch, columns_of_tile, read_launches, rounded_up, slice_rows
 from snnc.backends.cuda.schedule.overlap import LARGEST_CLUSTER
 from snnc.backends.cuda.schedule.teams import TeamWork, team_seconds
 from snnc.compiler.ir.arrays.sizes import FLOAT
@@ -88,11 +88,11 @@ class Predicted:
     seconds: float
     """Duration if no other kernel runs at the same time."""
     by: str
-    """Resource that limits it, such as ``"memory"``."""
+    """Resource that limits the launch, such as ``"memory"``."""
     bytes: int
     """Bytes read and written."""
     idle: int = 0
-    """Number of multiprocessors that it leaves idle, if it is a core with at most `LARGEST_CLUSTER` neurons; otherwise 0."""
+    """Number of multiprocessors that the launch leaves idle, if it is a core with at most `LARGEST_CLUSTER` neurons; otherwise 0."""
 
     def to_data(self) -> dict[str, Any]:
         """Return the prediction as JSON types."""
@@ -105,27 +105,27 @@ def predict(launches: Sequence[Launch], steps: int, batch: int, card: Card = H10
     # The update also reads the slices of weight gradients, and sums them.
     products = [one for one in launches if one.kind == "product" and one.way == "gradient"]
     sliced = sum(FLOAT * _slices(one, steps * batch) * one.depth * one.width for one in products)
-    given = [replace(one, fixed_bytes=one.fixed_bytes + sliced) if one.kind == "update" else one for one in launches]
-    return [replace(_predicted(one, steps, batch, card), launch=launch) for one, launch in zip(given, launches, strict=True)]
+    with_slices = [replace(one, fixed_bytes=one.fixed_bytes + sliced) if one.kind == "update" else one for one in launches]
+    return [replace(_predicted(one, steps, batch, card), launch=launch) for one, launch in zip(with_slices, launches, strict=True)]
 
 
-def seconds_of(found: Sequence[Predicted], card: Card = H100) -> float:
+def seconds_of(predicted: Sequence[Predicted], card: Card = H100) -> float:
     """Return the seconds of a training step, including the time in which the device waits for the host."""
-    return sum(one.seconds for one in found) - _overlapped(found, card) + card.host
+    return sum(one.seconds for one in predicted) - _overlapped(predicted, card) + card.host
 
 
-def _overlapped(found: Sequence[Predicted], card: Card) -> float:
+def _overlapped(predicted: Sequence[Predicted], card: Card) -> float:
     """Return the seconds saved by gradients that run on the multiprocessors that cores leave idle."""
     saved = 0.0
-    for core in found:
+    for core in predicted:
         if core.launch.kind == "core" and core.launch.way == "backward":
-            beside = sum(one.seconds for one in found if one.launch.during and one.launch.during == core.launch.of)
+            beside = sum(one.seconds for one in predicted if one.launch.during and one.launch.during == core.launch.of)
             saved += min(beside, core.seconds * core.idle / card.processors)
     return saved
 
 
-def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card: Card = H100) -> dict[str, Any] | None:
-    """Return the predicted step of the project with a description (``project.json``), as JSON types.
+def predicted_step(description: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
+    """Return the predicted training step of the project that `description` (its ``project.json``) describes on an H100, as JSON types.
 
     Returns
     -------
@@ -136,12 +136,12 @@ def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card:
     launches = read_launches(description.get("launches"))
     if launches is None:
         return None
-    found = predict(launches, steps, batch, card)
+    predicted = predict(launches, steps, batch)
     return {
-        "card": card.name,
-        "seconds": seconds_of(found, card),
-        "host_seconds": card.host,
-        "kernels": [one.to_data() for one in found],
+        "card": H100.name,
+        "seconds": seconds_of(predicted),
+        "host_seconds": H100.host,
+        "kernels": [one.to_data() for one in predicted],
     }
 
 
@@ -166,11 +166,11 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
         case "table":
             bounds = {"memory": moved / card.table}
         case "walk":
-            rounds = math.ceil(batch * filled(launch.neurons, 32) / (card.processors * _THREADS))
+            rounds = math.ceil(batch * rounded_up(launch.neurons, 32) / (card.processors * _THREADS))
             bounds = {"memory": transfer, "steps": steps * card.step * rounds}
         case "core" if launch.neurons > MAX_NEURONS:
-            every, back = launch.neurons**2, launch.way == "backward"
-            team = TeamWork(1, launch.neurons, 0 if back else every, every if back else 0, launch.neurons if back else 0)
+            weights, back = launch.neurons**2, launch.way == "backward"
+            team = TeamWork(1, launch.neurons, 0 if back else weights, weights if back else 0, launch.neurons if back else 0)
             bounds = {"steps": team_seconds(team, batch, steps)}
         case "core":
             bounds = {"steps": core_seconds(launch.neurons, batch, steps, back=launch.way == "backward", parts=launch.parts)}
@@ -193,7 +193,7 @@ def _slices(launch: Launch, rows: int) -> int:
 
 
 def _product(launch: Launch, rows: int, card: Card) -> float:
-    """Return the seconds of the tiles of a product; one tile runs on each multiprocessor at a time. A gradient has its tiles per slice."""
+    """Return the seconds of the tiles of a product; one tile runs on each multiprocessor at a time. A gradient has tiles for each slice."""
     across = columns_of_tile(launch.width)
     # If the source of a gradient is not spikes, parts of both factors are in shared memory, and single warps multiply.
     groups = across > NARROW and (launch.way != "gradient" or launch.parts == SPIKE_PARTS)
@@ -208,4 +208,4 @@ def _product(launch: Launch, rows: int, card: Card) -> float:
         return rounds * (products + per_tile) + FLOAT * slices * numbers / card.memory
     rounds = math.ceil(math.ceil(rows / TILE) * math.ceil(launch.width / across) / card.processors)
     turns = math.ceil(launch.depth / depth)
-    return rounds * (TILE * across * filled(launch.depth, 32) * launch.parts / rate + turns * turn + per_tile)
+    return rounds * (TILE * across * rounded_up(launch.depth, 32) * launch.parts / rate + turns * turn + per_tile)

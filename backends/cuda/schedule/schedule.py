@@ -64,7 +64,7 @@ Component = Walk | RecurrentLoop | Feedback
 
 
 class KernelOrder:
-    """The components of a program."""
+    """The components of a program, in the order in which their kernels run forward."""
 
     def __init__(self, program: StepProgram) -> None:
         self._program = program
@@ -102,13 +102,13 @@ class KernelOrder:
         edges = self._edges(members)
         if not edges:
             return Walk(members[0])
-        own = [op for op in self._program.forward if isinstance(op, ConnectionOp) and self._is_within(op, members)]
+        within = [op for op in self._program.forward if isinstance(op, ConnectionOp) and self._is_within(op, members)]
         backward = [name for name in members if name in self._adjoints]
         reversed_edges = [(after, before, delay) for before, after, delay in edges]
-        limits = tuple(dict.fromkeys(op.source.buffer for op in own if op.source.buffer in self._limited))
-        ahead = wavefront([*members, *map(limit_name, limits)], self._limited_edges(own))
+        limits = tuple(dict.fromkeys(op.source.buffer for op in within if op.source.buffer in self._limited))
+        ahead = wavefront([*members, *map(limit_name, limits)], self._limited_edges(within))
         feedback = Feedback(f"feedback{number}", members, ahead, wavefront(backward, reversed_edges), limits)
-        only = own[0] if len(members) == len(own) == 1 else None
+        only = within[0] if len(members) == len(within) == 1 else None
         if isinstance(only, DenseProduct) and self._program.buffers[only.source.buffer].kind == "spikes":
             return RecurrentLoop(members[0], only, feedback)
         return feedback
@@ -117,16 +117,16 @@ class KernelOrder:
         owner = self._owner.get(op.source.buffer)
         return owner is not None and owner in members and self._reader[op.target] in members
 
-    def _limited_edges(self, own: Collection[ConnectionOp]) -> list[Edge]:
+    def _limited_edges(self, within: Collection[ConnectionOp]) -> list[Edge]:
         """Return the connections of a component; readers of a limited source depend on its spike choice, which follows its step."""
-        found: list[Edge] = []
-        for op in own:
+        edges: list[Edge] = []
+        for op in within:
             buffer, owner = op.source.buffer, self._owner[op.source.buffer]
             if buffer in self._limited:
-                found.append((owner, limit_name(buffer), 0))
+                edges.append((owner, limit_name(buffer), 0))
                 owner = limit_name(buffer)
-            found.append((owner, self._reader[op.target], op.source.delay))
-        return found
+            edges.append((owner, self._reader[op.target], op.source.delay))
+        return edges
 
     def _edges(self, members: Collection[str]) -> list[Edge]:
         """Return the connections among some populations, with delays."""

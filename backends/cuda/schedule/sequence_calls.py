@@ -9,19 +9,21 @@ from typing import Final, Literal
 from snnc.backends.cuda.kernels.connections import WiredGradient
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
-from snnc.backends.cuda.schedule.launches import TILE, Launch, filled
+from snnc.backends.cuda.schedule.launches import TILE, Launch, rounded_up
 from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Precision
 
 Use = Literal["SPIKES", "NUMBERS", "BACK"]
+"""The product that reads a weight: a forward product of spikes or of values, or the backward product."""
 _FORWARD: Final[dict[tuple[Use, Precision], str]] = {
     ("SPIKES", "tf32"): "TF32",
     ("SPIKES", "float16"): "ROUNDED",
     ("NUMBERS", "float16"): "HALF_WEIGHTS",
 }
-"""Form of the factors of forward products, by use and precision; in other cases, factors are split into 16-bit parts (``SPLIT``)."""
+"""Form of the factors of forward products (``Factors`` in ``whole_products.hpp``), by use and precision; in other cases, factors are split
+into 16-bit parts (``SPLIT``)."""
 _BACKWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "tf32": "SPLIT", "bfloat16": "ROUNDED", "float16": "HALF_WEIGHTS"}
 """Form of the factors of products that return gradients to sources, by precision."""
 
@@ -36,7 +38,6 @@ class PreparedWeight:
 
     weight: str
     use: Use
-    """The product that reads the weight."""
     factors: str
     """Form of the factors (``whole_products.hpp``)."""
     inputs: int
@@ -53,7 +54,7 @@ class PreparedWeight:
         return f"device::Array<std::uint32_t> {self.name};"
 
     @property
-    def given(self) -> str:
+    def argument(self) -> str:
         """C++ argument for products."""
         return f"PreparedWeights{{WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}, {self.name}.data()}}"
 
@@ -65,28 +66,28 @@ class PreparedWeight:
     @property
     def bytes(self) -> int:
         """Bytes that an update of the copy moves: each weight is read, and stored as 16-bit parts."""
-        whole = self.factors == "ROUNDED" or (self.use == "SPIKES" and self.factors == "TF32")
-        parts = 1 if whole else 3 if self.use == "NUMBERS" and self.factors != "HALF_WEIGHTS" else 2
+        is_single = self.factors == "ROUNDED" or (self.use == "SPIKES" and self.factors == "TF32")
+        parts = 1 if is_single else 3 if self.use == "NUMBERS" and self.factors != "HALF_WEIGHTS" else 2
         return self.inputs * self.outputs * (FLOAT + 2 * parts)
 
     @property
-    def work(self) -> tuple[int, int]:
+    def block_work(self) -> tuple[int, int]:
         """Number of weights that a block splits (``whole_products.cu``), and that it reads before, to find the ranges of its columns."""
         if self.use != "SPIKES":
             return -(-self.inputs * self.outputs // _MAX_BLOCKS), 0
-        items, chunks = 4 * (filled(self.inputs, 2 * LANES) // LANES), filled(self.outputs, TILE) // LANES
+        items, chunks = 4 * (rounded_up(self.inputs, 2 * LANES) // LANES), rounded_up(self.outputs, TILE) // LANES
         shares = max(1, min(-(-items // _WARPS), _MAX_BLOCKS // chunks))
         return -(-items // (_WARPS * shares)) * _WARPS * LANES * 8, LANES * self.inputs * (self.factors != "ROUNDED")
 
     @property
     def preparation(self) -> str:
         """C++ initialiser of the ``Preparation`` that updates the copy."""
-        return f"{{{self.given}, {{net.{self.weight}, {self.inputs}, {self.outputs}}}}}"
+        return f"{{{self.argument}, {{net.{self.weight}, {self.inputs}, {self.outputs}}}}}"
 
 
 def preparation_launch(prepared: Sequence[PreparedWeight]) -> Launch:
     """Return the launch that updates all copies."""
-    split, first = zip(*(one.work for one in prepared), strict=True)
+    split, first = zip(*(one.block_work for one in prepared), strict=True)
     numbers = sum(one.inputs * one.outputs for one in prepared)
     return Launch(
         "prepare", "once", "weights", fixed_bytes=sum(one.bytes for one in prepared), depth=max(split), width=max(first), weights=numbers
@@ -101,14 +102,15 @@ class SequenceCalls:
     precision: Precision
     prepared: dict[str, PreparedWeight] = field(default_factory=dict)
     """Prepared weights that products read, by name."""
-    work: dict[str, None] = field(default_factory=dict)
+    scratch_sizes: dict[str, None] = field(default_factory=dict)
     """C++ expressions of the temporary memory of each call, in values; ``rows`` is the number of rows (samples at each step) of a
     segment."""
 
     def forward_call(self, op: ops.ConnectionOp, to: str, *, first: bool) -> str | None:
-        """Return the call that adds the inputs of `op` from outside to the member `to` of ``Net``; None: no such call exists.
+        """Return the call that adds the currents of `op` at all steps to the member `to` of ``Net``.
 
-        The `first` call that writes `to` stores sums and biases instead of adding.
+        None: a network-specific kernel is needed, because the current has several biases. The `first` call that writes `to` stores sums
+        and biases instead of adding.
         """
         biases = self.steps.biases(op.target) if first else ()
         if len(biases) > 1:
@@ -124,7 +126,7 @@ class SequenceCalls:
         sums = f"{{net.{to}.row(0, 0), rows, {add}, %s, {start}}}"
         if isinstance(op, ops.Convolve):
             windows = self.steps.connections.windows(op)
-            self.work[f"convolution_scratch({windows}, rows)"] = None
+            self.scratch_sizes[f"convolution_scratch({windows}, rows)"] = None
             bias = f"net.{op.bias}" if op.bias is not None else "nullptr"
             return f"convolve({windows}, {source}, net.{op.weight}, {sums % bias}, work.data());"
         ends, tables = self._ends(op), self.steps.connections.by_target(op)
@@ -148,7 +150,7 @@ class SequenceCalls:
         sums = f"{{net.{to}.row(0, 0), rows, {add}, nullptr, nullptr}}"
         if isinstance(op, ops.ConvolveInputGradient):
             windows = self.steps.connections.windows(op)
-            self.work[f"convolution_scratch({windows}, rows)"] = None
+            self.scratch_sizes[f"convolution_scratch({windows}, rows)"] = None
             return f"convolve_back({windows}, {deltas}, {reach}, net.{op.weight}, {sums}, work.data());"
         forward = self.steps.connections.operation(op.connection)
         ends, tables = self._ends(forward), self.steps.connections.by_target(forward)
@@ -170,9 +172,9 @@ class SequenceCalls:
         if isinstance(op, ops.DenseWeightGradient):
             outputs, inputs = self.steps.storage.size(op.target), self.steps.storage.size(op.source.buffer)
             parameter = op.gradient.removeprefix("d_")
-            given = f"{self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, Factors::SPLIT"
+            arguments = f"{self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, Factors::SPLIT"
             slices = f"whole_slice_rows(static_cast<int>(rows), {inputs}, {outputs})"
-            return f"whole_gradient({given}, {_slices(op.gradient)});", f"{parameter}.slice_by({slices}, rows);"
+            return f"whole_gradient({arguments}, {slices_of(op.gradient)});", f"{parameter}.slice_by({slices}, rows);"
         if isinstance(op, ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) and not self.steps.rounds_delta(op.target):
             return self._convolution_gradient(op)
         if isinstance(op, WiredGradient) and not self.steps.rounds_delta(op.target):
@@ -183,40 +185,43 @@ class SequenceCalls:
         forward = self.steps.connections.operation(op.connection)
         assert isinstance(forward, ops.Convolve)
         windows = self.steps.connections.windows(forward)
-        self.work[f"convolution_scratch({windows}, rows)"] = None
+        self.scratch_sizes[f"convolution_scratch({windows}, rows)"] = None
         layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
         deltas = f"net.d_{op.target}.row(0, 0)"
         if isinstance(op, ops.ConvolveBiasGradient):
-            return f"convolve_bias_gradient({windows}, {deltas}, rows, {_slices(op.gradient)}, work.data());", layout
-        given = f"{self._rows(op.source)}, {deltas}, rows, {_slices(op.gradient)}, Slices{{}}, work.data()"
-        return f"convolve_gradient({windows}, {given});", layout
+            return f"convolve_bias_gradient({windows}, {deltas}, rows, {slices_of(op.gradient)}, work.data());", layout
+        arguments = f"{self._rows(op.source)}, {deltas}, rows, {slices_of(op.gradient)}, Slices{{}}, work.data()"
+        return f"convolve_gradient({windows}, {arguments});", layout
 
     def _wired_gradient(self, op: WiredGradient) -> tuple[str, str]:
         numbers = max(1, self.steps.storage.size(op.gradient))
         table, few = self.steps.connections.by_parameter(op)
         source = "{nullptr, nullptr, 0}" if isinstance(op, ops.RescaleBiasGradient) else self._rows(op.source)
-        self.work[f"wired_scratch({numbers}, rows)"] = None
+        self.scratch_sizes[f"wired_scratch({numbers}, rows)"] = None
         ends = self._ends(self.steps.connections.operation(op.connection))
-        given = f"{source}, net.d_{op.target}.row(0, 0), rows, {_slices(op.gradient)}, work.data()"
+        arguments = f"{source}, net.d_{op.target}.row(0, 0), rows, {slices_of(op.gradient)}, work.data()"
         layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
-        return f"wired_gradients({ends}, {table}, {'true' if few else 'false'}, {given});", layout
+        return f"wired_gradients({ends}, {table}, {'true' if few else 'false'}, {arguments});", layout
 
     def _prepared(self, weight: str, use: Use, factors: str, inputs: int, outputs: int) -> str:
-        made = PreparedWeight(weight, use, factors, inputs, outputs)
-        self.prepared[made.name] = made
-        return made.given
+        prepared = PreparedWeight(weight, use, factors, inputs, outputs)
+        self.prepared[prepared.name] = prepared
+        return prepared.argument
 
     def _first(self, source: ops.BufferValue) -> str:
         """Return the C++ expression of the row that is read at step 0 of the first sample."""
         return f"net.{self.steps.limits.received(source.buffer)}.row({-source.delay}, 0)"
 
     def _rows(self, source: ops.BufferValue) -> str:
+        """Return the C++ initialiser of the rows that a connection reads: of bits for spikes, else of floats."""
         first = self._first(source)
         return f"{{{first}, nullptr, 0}}" if self.steps.spikes(source.buffer) else f"{{nullptr, {first}, 0}}"
 
     def _ends(self, op: ops.ConnectionOp) -> str:
+        """Return the C++ initialiser of the numbers of sources and targets."""
         return f"{{{self.steps.storage.size(op.source.buffer)}, {self.steps.storage.size(op.target)}}}"
 
 
-def _slices(gradient: str) -> str:
+def slices_of(gradient: str) -> str:
+    """Return the C++ expression of the slices (partial sums) of a gradient."""
     return f"net.{gradient.removeprefix('d_')}_learned.gradient"

@@ -1,4 +1,7 @@
-"""Predicted seconds of a feedback loop. The model is that of ``sharing.hpp``, which chooses how blocks share samples and neurons."""
+"""Predicted seconds of a feedback loop. The model is that of ``share_out.hpp``, which chooses how blocks share samples and neurons.
+
+Its rates were measured on an H100 (docs/explanation/gpu-bounds.md).
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from snnc.backends.cuda.schedule.cores import PROCESSORS
+
 _CLOCK: Final = 1.98e9
 """Cycles per second that the model assumes."""
-_BLOCKS: Final = 132
-"""Number of blocks that run at once, one per multiprocessor."""
 _WARPS: Final = 16
 """Number of warps in a block."""
 _TILES: Final = (1, 8)
@@ -20,6 +23,12 @@ _ROW: Final = {1: 57.0, 8: 82.0}
 """Cycles in which a warp reads a row of a weight from L2, by tile."""
 _LISTS: Final = 7000.0
 """Cycles in which a warp adds the weights of a list of spikes, for 32 neurons of a sample."""
+_BLOCK_BARRIER: Final = 103
+_TEAM_BARRIER: Final = 2400
+"""Cycles of a barrier within a block, and over the blocks of a team; the latter takes one more cycle per block."""
+_BYTES: Final = 24
+_MULTIPLICATIONS: Final = 85
+"""Bytes read from L2, and multiplications, per cycle and multiprocessor."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +54,11 @@ def team_seconds(work: TeamWork, batch: int, steps: int) -> float:
 
 def _cycles(work: TeamWork, batch: int, blocks: int, tile: int) -> float:
     """Return the cycles of a step if teams have `blocks` blocks: barriers, lists of spikes, and the tightest of three bounds on reading."""
-    samples = math.ceil(batch / min(_BLOCKS // blocks, batch))
+    samples = math.ceil(batch / min(PROCESSORS // blocks, batch))  # each multiprocessor runs one block
     reads = math.ceil(samples / tile)
     moved = 4 * (work.listed * _ACTIVITY * samples + work.dense * reads) / blocks
     items = math.ceil(math.ceil(work.neurons / 32) * reads / (blocks * _WARPS))
     lists = items * min(tile, samples) * _LISTS if work.listed else 0.0
-    barrier = 103 if blocks == 1 else 2400 + blocks
-    return work.levels * barrier + lists + max(moved / 24, work.dense * reads * tile / blocks / 85, items * work.rows * _ROW[tile])
+    barrier = _BLOCK_BARRIER if blocks == 1 else _TEAM_BARRIER + blocks
+    products = work.dense * reads * tile / blocks
+    return work.levels * barrier + lists + max(moved / _BYTES, products / _MULTIPLICATIONS, items * work.rows * _ROW[tile])

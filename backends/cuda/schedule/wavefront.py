@@ -11,7 +11,7 @@ Edge = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class SkewedPopulation:
-    """A population in a stretch of the schedule; it runs `skew` time steps after the earliest populations."""
+    """A population in a stretch (the work between two barriers) of the schedule; it runs `skew` steps after the earliest populations."""
 
     name: str
     skew: int
@@ -19,7 +19,7 @@ class SkewedPopulation:
 
 @dataclass(frozen=True)
 class Wavefront:
-    """The schedule of a time step: its stretches (work between two barriers), each followed by a barrier, and the largest skew.
+    """The schedule of a time step: its stretches, each followed by a barrier, and the largest skew.
 
     A sequence of T steps takes T + `skew` rounds of all stretches; the results are the same as without skews.
     """
@@ -47,25 +47,25 @@ def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
     """
     known = [edge for edge in edges if edge[0] in names and edge[1] in names]
     for barriers in range(1, max(2, len(names) + 1)):
-        found = _times(names, known, barriers)
-        if found is not None:
+        times = _times(names, known, barriers)
+        if times is not None:
             stretches = tuple(
-                tuple(SkewedPopulation(name, time // barriers) for name, time in found.items() if time % barriers == number)
+                tuple(SkewedPopulation(name, time // barriers) for name, time in times.items() if time % barriers == number)
                 for number in range(barriers)
             )
-            return Wavefront(stretches, max((time // barriers for time in found.values()), default=0))
+            return Wavefront(stretches, max((time // barriers for time in times.values()), default=0))
     raise ValueError("a cycle of connections has no delay")
 
 
 def _times(names: Sequence[str], edges: Sequence[Edge], barriers: int) -> dict[str, int] | None:
     """Return f for every population, computed as longest paths; None if a cycle makes them infinite."""
-    found = dict.fromkeys(names, 0)
+    times = dict.fromkeys(names, 0)
     for _ in range(len(names) + 1):
         changed = False
         for before, after, delay in edges:
-            least = found[before] - barriers * delay + 1
-            if least > found[after]:
-                found[after], changed = least, True
+            least = times[before] - barriers * delay + 1
+            if least > times[after]:
+                times[after], changed = least, True
         if not changed:
-            return found
+            return times
     return None

@@ -23,8 +23,6 @@ Readout = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tenso
 """Currents [steps, B, classes] and membrane potential -> the sum of the membrane potentials, and the last one."""
 CHUNK = 10
 """Maximum number of time steps in a compiled graph: a whole sequence takes minutes to compile and runs no faster."""
-
-
 WARM_STEPS = 3
 """Number of training steps before the capture of a CUDA graph."""
 
@@ -79,11 +77,11 @@ class TorchEngine(ABC):
 
     def hidden(self, currents: torch.Tensor, recurrent: torch.Tensor | None) -> torch.Tensor:
         """Return the spikes of a layer from its currents, both [T, B, ...]."""
-        v, s, found = _zeros(currents), _zeros(currents), []
+        v, s, parts = _zeros(currents), _zeros(currents), []
         for part in currents.split(self._chunk):
             spikes, v, s = self._lif(part, v, s, recurrent)
-            found.append(spikes)
-        return torch.cat(found) if len(found) > 1 else found[0]
+            parts.append(spikes)
+        return torch.cat(parts) if len(parts) > 1 else parts[0]
 
     def readout(self, currents: torch.Tensor) -> torch.Tensor:
         """Return the mean membrane [B, classes] of the leaky readout."""
@@ -112,7 +110,7 @@ class TorchEngine(ABC):
         return loss.detach()
 
     def _captured(self) -> Callable[[], torch.Tensor]:
-        """Return a whole training step as one CUDA graph (pytorch.org/docs, "CUDA graphs", whole-network capture)."""
+        """Return a function that replays a training step as one CUDA graph (pytorch.org/docs, "CUDA graphs", whole-network capture)."""
         if self._device != "cuda":
             raise NotImplementedError("CUDA graphs need a CUDA device")
         aside = torch.cuda.Stream()
@@ -191,11 +189,11 @@ def integrators(step: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> R
     """Return the readout whose membrane potential after a step is ``step(current, membrane potential before)``."""
 
     def li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        found = []
+        membranes = []
         for current in currents.unbind(0):
             m = step(current, m)
-            found.append(m)
-        return torch.stack(found).sum(0), m
+            membranes.append(m)
+        return torch.stack(membranes).sum(0), m
 
     return li
 
@@ -209,11 +207,11 @@ def spiking(step: Callable[..., tuple[torch.Tensor, torch.Tensor]], scale: float
     def lif(
         currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        found = []
+        spikes = []
         for current in currents.unbind(0):
             s, v = step(with_recurrence(current, s, recurrent, scale), v, s)
-            found.append(s)
-        return torch.stack(found), v, s
+            spikes.append(s)
+        return torch.stack(spikes), v, s
 
     return lif
 

@@ -113,7 +113,7 @@ class JaxEngine:
         self._gradients: Weights = {}
 
         def train(weights: Weights, moments: Any, count: jax.Array, x: jax.Array, y: jax.Array) -> Any:
-            loss, gradients = jax.value_and_grad(lambda *given: scale * self._loss(*given))(weights, x, y, workload)
+            loss, gradients = jax.value_and_grad(lambda *arguments: scale * self._loss(*arguments))(weights, x, y, workload)
             if scale != 1.0:
                 loss, gradients = jax.tree.map(lambda value: value / scale, (loss, gradients))
             changed, moments = _adam(weights, gradients, moments, count + 1)
@@ -147,8 +147,8 @@ class JaxEngine:
 
     def step(self) -> float:
         """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
-        found = self._train(self._weights, self._moments, self._count, self._x, self._y)
-        loss, self._gradients, self._weights, self._moments, self._count = jax.block_until_ready(found)
+        results = self._train(self._weights, self._moments, self._count, self._x, self._y)
+        loss, self._gradients, self._weights, self._moments, self._count = jax.block_until_ready(results)
         return float(loss)
 
     def gradients(self) -> dict[str, Array]:

@@ -43,8 +43,8 @@ _LI = LIBoxParameters(tau_mem_inv=_RATE, v_leak=0.0)
 
 
 def _li(current: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
-    found: torch.Tensor = li_box_feed_forward_step(current, LIBoxState(m), _LI, dt=1.0)[0]
-    return found
+    membrane: torch.Tensor = li_box_feed_forward_step(current, LIBoxState(m), _LI, dt=1.0)[0]
+    return membrane
 
 
 class NorseEngine(TorchEngine):

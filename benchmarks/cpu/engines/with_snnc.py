@@ -51,13 +51,13 @@ class SnncEngine:
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
-        found = self._session.engine.gradients()  # type: ignore[attr-defined]  # every engine that trains has this method
-        return {name: found[parameter] for name, parameter in self._parameters.items()}
+        gradients = self._session.engine.gradients()  # type: ignore[attr-defined]  # every engine that trains has this method
+        return {name: gradients[parameter] for name, parameter in self._parameters.items()}
 
     def weights(self) -> dict[str, Array]:
         """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
-        found = self._session.engine.get_parameters()
-        return {name: found[parameter] for name, parameter in self._parameters.items()}
+        parameters = self._session.engine.get_parameters()
+        return {name: parameters[parameter] for name, parameter in self._parameters.items()}
 
     def reset(self) -> None:
         """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""

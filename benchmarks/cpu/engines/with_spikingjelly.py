@@ -1,4 +1,4 @@
-"""SpikingJelly: LIFNode in multi-step mode without recurrence, else step by step.
+"""SpikingJelly: layers run in multi-step mode (LIFNode); recurrent layers, and all layers in compiled variants, run step by step.
 
 Its built-in surrogates run in its own operators; user-defined surrogates do not. SuperSpike is alpha / (1 + |x|)^2: with membrane
 potentials in units of 1/25 and alpha = 1/25 it is exactly the surrogate of the benchmark's neuron.
@@ -33,8 +33,8 @@ class SpikingJellyEngine(TorchEngine):
         leaky = NonSpikingLIFNode(tau=_TAU)
 
         def lif(current: torch.Tensor, v: torch.Tensor, _: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            found: tuple[torch.Tensor, torch.Tensor] = functional.lif_step(current, v, surrogate_function=surrogate_function, **options)
-            return found
+            s_and_v: tuple[torch.Tensor, torch.Tensor] = functional.lif_step(current, v, surrogate_function=surrogate_function, **options)
+            return s_and_v
 
         def li(current: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
             leaky.v = m

@@ -27,7 +27,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 def points(results: Results) -> tuple[Point, ...]:
     """Return the points of one line per program, machine and kind."""
-    found = []
+    points = []
     for chips in CHIPS:
         for dense, program in PROGRAMS.items():
             for activity in ACTIVITIES:
@@ -38,8 +38,8 @@ def points(results: Results) -> tuple[Point, ...]:
                     cycles = result.get(f"{kind}_cycles")
                     note = why_missing(result) or f"{result['target']}, fullest tile {result[f'{kind}_bytes']:,} bytes ({kind})"
                     series = f"{program}, {chips} chip{'s' * (chips > 1)} ({kind})"
-                    found.append(Point(series, kind, 100 * activity, cycles, note, {"chips": chips, "dense": dense}))
-    return tuple(found)
+                    points.append(Point(series, kind, 100 * activity, cycles, note, {"chips": chips, "dense": dense}))
+    return tuple(points)
 
 
 FIGURE: Final = Figure(

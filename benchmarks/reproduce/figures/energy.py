@@ -34,23 +34,23 @@ def points(results: Results) -> tuple[Point, ...]:
 
 
 def _upper(net: str, results: Results) -> list[Point]:
-    known, found = energies(), []
+    known, points = energies(), []
     result = results.get(matched_row(net).key)
     if result is not None:
         joules = 1e-3 * result["step_ms"] * known.watts["GC200"] if result.get("fits") else None
         note = why_missing(result) or f"{known.watts['GC200']:g} W for {result['step_ms']:.3g} ms (predicted). {known.sources['GC200']}"
         series = "IPU, snnc's program: its share of the machine's power (upper bound, predicted)"
-        found.append(Point(series, "predicted", net, joules, note))
+        points.append(Point(series, "predicted", net, joules, note))
     for step in (step for step in measured_steps() if step.net == net):
         x = net + (OTHER if problem_differs(step, results) else "")
         if "H100" in step.device:
             note = f"{known.watts['H100']:g} W for {step.ms:g} ms (measured {step.date}, {step.device}). {known.sources['H100']}"
             series = f"GPU, {step.program}: the module's limit (upper bound, predicted)"
-            found.append(Point(series, "predicted", x, 1e-3 * step.ms * known.watts["H100"], note))
+            points.append(Point(series, "predicted", x, 1e-3 * step.ms * known.watts["H100"], note))
         if step.joules is not None:
             note = f"NVML's counter of {step.origin}"
-            found.append(Point(f"GPU, {step.program} (measured)", "measured", x, step.joules, note))
-    return found
+            points.append(Point(f"GPU, {step.program} (measured)", "measured", x, step.joules, note))
+    return points
 
 
 def _counted(net: str, results: Results) -> list[Point]:
@@ -60,14 +60,14 @@ def _counted(net: str, results: Results) -> list[Point]:
         return []
     if why_missing(result):
         return [Point(PROCESSOR, "predicted", net, None, why_missing(result))]
-    found = []
+    points = []
     for events, words in PROGRAMS.items():
         note = f"{known.sources['addition']}; {known.sources['multiplication']}; {known.sources['access']}"
         joules = product_joules(counts_of(result, events=events), known, events=events)
-        found.append(Point(f"{words}, at energies of 45 nm (predicted)", "predicted", net, joules, note))
+        points.append(Point(f"{words}, at energies of 45 nm (predicted)", "predicted", net, joules, note))
     note = "; ".join((f"{result['moved_words']:,.0f} words of memory", *(known.sources[n] for n in ("cache", "instruction", "memory"))))
     joules = processor_joules(counts_of(result, events=True), result["moved_words"], known)
-    return [*found, Point(PROCESSOR, "predicted", net, joules, note)]
+    return [*points, Point(PROCESSOR, "predicted", net, joules, note)]
 
 
 FIGURE: Final = Figure(

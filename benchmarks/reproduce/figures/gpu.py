@@ -33,15 +33,15 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
 
     A measured step is in the column of the prediction only if both have the same weights and data, and similar activity.
     """
-    found = []
+    points = []
     for net in NETS:
         result = results.get(matched_row(net).key)
         if result is not None:
             ms = result["step_ms"] if result.get("fits") else None
             about = {"conditions": result["conditions"]} if result.get("conditions") else {}
-            found.append(Point(IPU, "predicted", net, ms, why_missing(result), {"net": net} | about))
-        found += gpu_points(results, net, net, rate=False)
-    found += [
+            points.append(Point(IPU, "predicted", net, ms, why_missing(result), {"net": net} | about))
+        points += gpu_points(results, net, net, rate=False)
+    points += [
         Point("IPU, the paper's program (published log)", "published", run.name, run.logged_ms, "its activity was not recorded")
         for run in logged_runs()
         if run.name in NETS
@@ -51,14 +51,14 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
         wrong = problem_differs(step, results)
         note = step.origin + (f"; not the problem of the IPU's column: {wrong}" if wrong else "")
         x = step.net + (OTHER if wrong else "")
-        found.append(Point(f"{step.processor}, {step.program} (measured)", "measured", x, step.ms, note, about))
-    return tuple(sorted(found, key=lambda point: (NETS.index(str(point.x).removesuffix(OTHER)), str(point.x).endswith(OTHER))))
+        points.append(Point(f"{step.processor}, {step.program} (measured)", "measured", x, step.ms, note, about))
+    return tuple(sorted(points, key=lambda point: (NETS.index(str(point.x).removesuffix(OTHER)), str(point.x).endswith(OTHER))))
 
 
 def problem_differs(step: MeasuredStep, results: Results) -> str:
-    """Return the difference between the conditions of a measured step (weights, data, activity) and of the prediction, as text.
+    """Return the first difference between the conditions of a measured step (weights, data, activity) and of the prediction; "" if none.
 
-    Without a prediction, they are compared with those of the network's first measurement.
+    Without a prediction, the conditions are compared with those of the network's first measurement.
     """
     result = results.get(matched_row(step.net).key, {})
     if "conditions" in result:

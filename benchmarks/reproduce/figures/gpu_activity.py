@@ -29,16 +29,16 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
 
     Steps that were measured with other weights, data or activity than those of the prediction have no number.
     """
-    found = []
+    points = []
     for net, percent in NETS.items():
         ipu = results.get(matched_row(net).key)
         if ipu is not None:
-            found.append(_predicted(IPU, net, _counted(ipu, percent), ipu))
-            found += gpu_points(results, net, _counted(ipu, percent), rate=True)
+            points.append(_predicted(IPU, net, _counted(ipu, percent), ipu))
+            points += gpu_points(results, net, _counted(ipu, percent), rate=True)
         for step in measured_steps() if measured is None else measured:
             if step.net == net and step.processor == "GPU":
-                found.append(_measured(step, ipu or {}))
-    return tuple(found)
+                points.append(_measured(step, ipu or {}))
+    return tuple(points)
 
 
 def _counted(result: Mapping[str, Any], percent: float) -> float:

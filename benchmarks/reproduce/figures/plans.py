@@ -30,12 +30,12 @@ def throughput(
     results: Results, places: Iterable[tuple[float | str, str]], strategy: str, series: str | None = None, chips: int | None = None
 ) -> list[Point]:
     """Return the samples/s of networks mapped by `strategy`; `places` lists each network's position on the x axis and its name."""
-    found = []
+    points = []
     for x, net in places:
         result = results.get(plan_row(net, strategy, chips).key)
         if result is not None:
-            found.append(plan_point(x, result, series or SERIES[strategy]))
-    return found
+            points.append(plan_point(x, result, series or SERIES[strategy]))
+    return points
 
 
 def plan_point(x: float | str, result: Any, series: str) -> Point:

@@ -17,7 +17,7 @@ def points(results: Results) -> tuple[Point, ...]:
     """Return each ratio with unchanged coefficients, and its smallest and largest value under the changes that were mapped."""
     del results
     stored = stored_results("sensitivity")
-    known, found = by_key(stored.rows), []
+    known, points = by_key(stored.rows), []
     cases = [(group, factor) for group in GROUPS for factor in FACTORS]
     for ratio in RATIOS:
         base = ratio_of(ratio, known, BASE, 1.0)
@@ -26,10 +26,10 @@ def points(results: Results) -> tuple[Point, ...]:
             continue
         least, most = min(moved, key=lambda case: moved[case]), max(moved, key=lambda case: moved[case])
         note = f"{ratio.title}; {len(moved)} of {len(cases)} changes; {stored.origin}"
-        found.append(Point(PREDICTED, "predicted", ratio.short, base, note))
+        points.append(Point(PREDICTED, "predicted", ratio.short, base, note))
         for series, (group, factor) in ((LEAST, least), (MOST, most)):
-            found.append(Point(series, "predicted", ratio.short, moved[group, factor], f"{ratio.title}; cost of {group} x {factor:g}"))
-    return tuple(found)
+            points.append(Point(series, "predicted", ratio.short, moved[group, factor], f"{ratio.title}; cost of {group} x {factor:g}"))
+    return tuple(points)
 
 
 FIGURE: Final = Figure(

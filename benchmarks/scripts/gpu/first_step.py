@@ -22,7 +22,7 @@ NETS: Final = ("warm", "w1", "digits")
 
 
 def timed(net: str) -> dict[str, float]:
-    """Compile a network and run one training step; return the seconds of the import, of both parts, and of both parts together."""
+    """Compile a network and run one training step; return the seconds of the import, the compilation, the step, and both of these."""
     begin = time.perf_counter()
     import numpy as np
 
@@ -55,8 +55,8 @@ def run_in_process(net: str, cache: Path) -> dict[str, Any]:
     )
     if done.returncode:
         return {"failed": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    seconds: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return seconds
 
 
 def main() -> int:

@@ -23,7 +23,7 @@ NETS: Final = ("w1-5", "w1-ff-5", "w2-5", "conv-3", "open-512-5", "open-4096-5",
 """One workload of each network: batch sizes and activities do not change the program, except that W3 is W1 with one sample."""
 
 
-def compiled(net: str, architecture: str) -> list[KernelResources]:
+def kernel_resources(net: str, architecture: str) -> list[KernelResources]:
     """Return the resources of the kernels of a network's program."""
     workload = next(w for w in CUDA_WORKLOADS if w.label == net)
     with tempfile.TemporaryDirectory() as folder:
@@ -41,15 +41,16 @@ def main(architectures: Sequence[str]) -> int:
         for net in NETS:
             begin = time.monotonic()
             try:
-                found = compiled(net, architecture)
+                kernels = kernel_resources(net, architecture)
             except SnncError as error:
                 print(f"| {net} | {architecture} | does not compile: {error} | | | |", flush=True)
                 failed = True
                 continue
-            spilling = [k for k in found if k.spill_stores or k.spill_loads]
+            spilling = [k for k in kernels if k.spill_stores or k.spill_loads]
             spilled |= {f"{architecture} {k.name}": k for k in spilling}
-            most = max((k.spill_stores for k in spilling), default=0)
-            print(f"| {net} | {architecture} | {len(found)} | {max(k.registers for k in found)} | {len(spilling)} | {most} |", flush=True)
+            registers = max(k.registers for k in kernels)
+            spilled_bytes = max((k.spill_stores for k in spilling), default=0)
+            print(f"| {net} | {architecture} | {len(kernels)} | {registers} | {len(spilling)} | {spilled_bytes} |", flush=True)
             print(f"{net} {architecture}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     for name, kernel in spilled.items():
         print(f"{name}: {kernel.registers} registers, {kernel.spill_stores} bytes stored, {kernel.spill_loads} loaded")

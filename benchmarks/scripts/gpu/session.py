@@ -60,8 +60,8 @@ def parts(out: Path, check: bool) -> tuple[Part, ...]:
         chosen = ("w1-5", few) if check else (nets, engines)
         command = ("-m", "snnc", "bench", "--suite", "cuda", "--nets", chosen[0], "--json", str(out / rows), "--resume")
         rounds = "1" if check else "3"
-        given = ("--engines", chosen[1], "--rounds", rounds, "--first-step", "30", *more)
-        return Part(name, (*python, *command, *given), seconds, rows)
+        settings = ("--engines", chosen[1], "--rounds", rounds, "--first-step", "30", *more)
+        return Part(name, (*python, *command, *settings), seconds, rows)
 
     device = "tests/backends/cuda/test_cuda_device.py"
     pytest = (*python, "-m", "pytest", device, "-q", "-p", "no:cacheprovider")
@@ -103,8 +103,8 @@ def run_part(part: Part, seconds: float, out: Path, environment: dict[str, str])
             outcome = f"stopped after {seconds:.0f} s"
     if outcome == "ok" and part.expected.encode() not in (out / LOG).read_bytes()[start:]:
         outcome = f"its output has no{part.expected}: see {LOG}"
-    found = {"part": part.name, "outcome": outcome, "seconds": round(time.monotonic() - begin, 1), "last": _last_line(out / LOG)}
-    return found | ({"rows": len(rows_of(out / part.rows))} if part.rows else {})
+    result = {"part": part.name, "outcome": outcome, "seconds": round(time.monotonic() - begin, 1), "last": _last_line(out / LOG)}
+    return result | ({"rows": len(rows_of(out / part.rows))} if part.rows else {})
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -120,15 +120,15 @@ def measured_toml(rows: Sequence[dict[str, Any]], device: str, date: str, commit
 
     A line has the median of a step; snnc's is that of its exact mode.
     """
-    found = [row for row in rows if row.get("times") == "measured" and row["mode"] == "exact"]
+    exact = [row for row in rows if row.get("times") == "measured" and row["mode"] == "exact"]
     lines = ["[[run]]", 'processor = "GPU"', f'device = "{device}"', f'date = "{date}"', f'commit = "{commit}"', "step = ["]
-    labels = [f"{row['workload'].lower()}-{100 * row['density']:g}" for row in found]
-    for row, label in zip(found, labels, strict=True):
+    labels = [f"{row['workload'].lower()}-{100 * row['density']:g}" for row in exact]
+    for row, label in zip(exact, labels, strict=True):
         joules = f", joules = {row['joules']:.3g}" if row.get("joules") is not None else ""
         program = NAMES.get(row["engine"], row["engine"])
         lines.append(f'    {{ net = "{label}", program = "{program}", ms = {row["ms_median"]:.4g}{joules} }},')
     lines.append("]")
-    for label, row in dict(zip(labels, found, strict=True)).items():
+    for label, row in dict(zip(labels, exact, strict=True)).items():
         about = row["conditions"]
         rates = ", ".join(f"{name} = {rate:.6g}" for name, rate in about["activity"].items())
         lines += ["", f'[problem."{label}"]', f'weights = "{about["weights"]}"', f'data = "{about["data"]}"', f"activity = {{ {rates} }}"]
@@ -167,14 +167,14 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only these parts, separated by commas")
     parser.add_argument("--commit", default="", help="commit of the sources, where git is missing")
     parser.add_argument("--check", action="store_true", help="try the script without a GPU, on the CPU")
-    given = parser.parse_args()
-    out: Path = given.out.resolve()
+    arguments = parser.parse_args()
+    out: Path = arguments.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    chosen, names = parts(out, given.check), [name for name in given.only.split(",") if name]
+    chosen, names = parts(out, arguments.check), [name for name in arguments.only.split(",") if name]
     if unknown := set(names) - {part.name for part in chosen}:
         parser.error(f"unknown part {', '.join(sorted(unknown))}; the parts are {', '.join(part.name for part in chosen)}")
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"} | ({"SNNC_CUDA_ON_HOST": "1"} if given.check else {})
-    end, commit = time.monotonic() + 60 * given.minutes, given.commit or _commit()
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"} | ({"SNNC_CUDA_ON_HOST": "1"} if arguments.check else {})
+    end, commit = time.monotonic() + 60 * arguments.minutes, arguments.commit or _commit()
     outcomes: list[dict[str, Any]] = []
     for part in chosen:
         if names and part.name not in names:

@@ -41,15 +41,15 @@ def changes(machine: Target, group: str, factor: float) -> dict[str, float]:
         return {}
     if group == VERTICES:
         return {key: value for other in SCALED for key, value in changes(machine, other, 1 / factor).items()}
-    found = {}
+    changed = {}
     for key in SCALED[group]:
         name = key.removeprefix("/")
         value: Any = machine
         for part in name.split("."):
             value = getattr(value, part, None)
         if value is not None:
-            found[name] = value / factor if key.startswith("/") else value * factor
-    return found
+            changed[name] = value / factor if key.startswith("/") else value * factor
+    return changed
 
 
 def time_factor(group: str, factor: float) -> float:
@@ -64,7 +64,7 @@ def machine_file(base: str, changed: Mapping[str, float]) -> str:
     return "\n".join([f'name = "{base}"', f'extends = "{base}"', *top, *tables, ""])
 
 
-def priced(net: str, strategy: str, group: str, factor: float) -> dict[str, Any]:
+def predicted_row(net: str, strategy: str, group: str, factor: float) -> dict[str, Any]:
     """Map `net` and return a row with its predicted milliseconds, None if it does not fit."""
     base = benchmark(net).target
     with tempfile.TemporaryDirectory() as folder:
@@ -88,10 +88,10 @@ def wanted(ranked: Sequence[str] = RANKED, ratios: Sequence[Ratio] = RATIOS) -> 
 
 def ranks(milliseconds: Mapping[str, float | None]) -> dict[str, int]:
     """Return the rank of each strategy that fits, the fastest first; tied strategies share the better rank."""
-    found = sorted((ms, name) for name, ms in milliseconds.items() if ms is not None)
+    by_time = sorted((ms, name) for name, ms in milliseconds.items() if ms is not None)
     placed: dict[str, int] = {}
-    for number, (ms, name) in enumerate(found, 1):
-        before = found[number - 2] if number > 1 else None
+    for number, (ms, name) in enumerate(by_time, 1):
+        before = by_time[number - 2] if number > 1 else None
         placed[name] = placed[before[1]] if before and ms <= before[0] * (1 + TIED) else number
     return placed
 
@@ -106,21 +106,21 @@ def rank_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
     for net in RANKED:
         times = {case: _times(results, net, *case) for case in [(BASE, 1.0), *((g, f) for g in GROUPS for f in FACTORS)]}
         base = times.pop((BASE, 1.0))
-        times = {case: found for case, found in times.items() if "snnc" in found and len(found) > 1}
-        shared = {name for name in base if all(name in found for found in times.values())}
+        times = {case: ms for case, ms in times.items() if "snnc" in ms and len(ms) > 1}
+        shared = {name for name in base if all(name in ms for ms in times.values())}
         if "snnc" not in shared or len(shared) < 2:
             continue
-        base, *moved = ({name: ms for name, ms in found.items() if name in shared} for found in (base, *times.values()))
-        times = dict(zip(times, moved, strict=True))
-        order, margins = ranks(base), [_margin(found) for found in times.values()]
+        base, *changed = ({name: ms for name, ms in of_case.items() if name in shared} for of_case in (base, *times.values()))
+        times = dict(zip(times, changed, strict=True))
+        order, margins = ranks(base), [_margin(of_case) for of_case in times.values()]
         text = ", ".join(f"{rank} {name}" for name, rank in sorted(order.items(), key=lambda item: (item[1], item[0])))
-        other = [f"{group} x {factor}" for (group, factor), found in times.items() if ranks(found) != order]
+        other = [f"{group} x {factor}" for (group, factor), of_case in times.items() if ranks(of_case) != order]
         yield f"| {net} | {text} | {_margin(base):.2f} | {min(margins):.2f} to {max(margins):.2f} | {', '.join(other) or 'nothing'} |"
 
 
 def _times(results: Mapping[Key, Mapping[str, Any]], net: str, group: str, factor: float) -> dict[str, float]:
-    found = {name: results.get((net, name, group, factor), {}).get("ms") for name in STRATEGIES}
-    return {name: ms for name, ms in found.items() if ms is not None}
+    times = {name: results.get((net, name, group, factor), {}).get("ms") for name in STRATEGIES}
+    return {name: ms for name, ms in times.items() if ms is not None}
 
 
 def _margin(milliseconds: Mapping[str, float]) -> float:
@@ -154,7 +154,7 @@ def main() -> None:
         skipped = (arguments.only and key[0] not in arguments.only) or key[1] not in arguments.strategies
         if arguments.tables or key in results or skipped:
             continue
-        results[key] = row = priced(*key)
+        results[key] = row = predicted_row(*key)
         with arguments.json.open("a") as file:
             file.write(json.dumps(row) + "\n")
     print("\n".join((*rank_table(results), "", *ratio_table(results))))

@@ -36,18 +36,18 @@ def drawn(seed: int, nets: int, first: int = 0) -> Iterator[tuple[str, dict[str,
     """
     for number in range(first, nets):
         kind, case_of = ("mixed", mixed_case) if number % 2 == 0 else ("random", random_case)
-        own = SPACING * seed + number
+        case_seed = SPACING * seed + number
         try:
-            yield f"{kind}:{own}", compare(case_of(own))
+            yield f"{kind}:{case_seed}", compare(case_of(case_seed))
         except SnncError as error:
-            print(f"{kind}:{own}: {error.text}", file=sys.stderr)
+            print(f"{kind}:{case_seed}: {error.text}", file=sys.stderr)
 
 
-def outside(found: dict[str, tuple[float, float]]) -> list[str]:
+def outside(numbers: dict[str, tuple[float, float]]) -> list[str]:
     """Return the deviations outside the limits, as text."""
     deviations = []
     for what, limit in (("cycles", CYCLES), ("peak bytes", BYTES)):
-        predicted, emulated = found[what]
+        predicted, emulated = numbers[what]
         if abs(predicted - emulated) > limit * emulated:
             deviations.append(f"{what}: predicted {predicted:,.0f}, emulated {emulated:,.0f}, {100 * (predicted / emulated - 1):+.1f} %")
     return deviations
@@ -60,13 +60,13 @@ def main() -> None:
     parser.add_argument("--nets", type=int, default=30)
     parser.add_argument("--first", type=int, default=0, help="skip the networks before this one")
     chosen = parser.parse_args()
-    found = {}
+    rows = {}
     for name, one in drawn(chosen.seed, chosen.nets, chosen.first):
-        found[name] = one
+        rows[name] = one
         print(f"{name}: {'; '.join(outside(one)) or 'as predicted'}", flush=True)
-    table(found)
-    failed = [name for name, one in found.items() if outside(one)]
-    within = f"{len(found) - len(failed)} of {len(found)} networks"
+    table(rows)
+    failed = [name for name, one in rows.items() if outside(one)]
+    within = f"{len(rows) - len(failed)} of {len(rows)} networks"
     print(f"{within} within {100 * CYCLES:g} % of cycles and {100 * BYTES:g} % of bytes; outside: {failed}")
     raise SystemExit(bool(failed))
 

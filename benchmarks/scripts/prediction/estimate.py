@@ -30,8 +30,8 @@ def main() -> None:
     """Print a line for each estimate, and for each point."""
     for _ in range(2):
         start = time.process_time()
-        found = snnc.estimate(network(), "gc200", steps=STEPS, batch=32, loss="ce_count", optimizer="adam")
-        print(f"estimate  {time.process_time() - start:6.2f} s   {found.plan.cycles:12,.0f} cycles per step", flush=True)
+        estimate = snnc.estimate(network(), "gc200", steps=STEPS, batch=32, loss="ce_count", optimizer="adam")
+        print(f"estimate  {time.process_time() - start:6.2f} s   {estimate.plan.cycles:12,.0f} cycles per step", flush=True)
     start = time.process_time()
     points = snnc.explore(
         network(), ["gc200", "bow"], batches=(16, 32), activities=(0.05, 0.1), steps=STEPS, loss="ce_count", optimizer="adam"

@@ -86,11 +86,9 @@ def main(names: list[str]) -> None:
             gain = "misfit" if without is None else f"{without:,.0f} {100 * (without / usual - 1):+.1f} %"
             ratios[name].append(1.0 if without is None else without / usual)
             print(f"{net:14} {name:24} {gain}", flush=True)
-    for name, found in ratios.items():
-        mean = exp(sum(map(log, found)) / len(ALL))
-        print(
-            f"{name:24} {100 * (mean - 1):+.1f} % in the geometric mean over {len(ALL)} networks, at most {100 * (max(found) - 1):+.1f} %"
-        )
+    for name, feature_ratios in ratios.items():
+        mean, largest = exp(sum(map(log, feature_ratios)) / len(ALL)), max(feature_ratios)
+        print(f"{name:24} {100 * (mean - 1):+.1f} % in the geometric mean over {len(ALL)} networks, at most {100 * (largest - 1):+.1f} %")
 
 
 if __name__ == "__main__":

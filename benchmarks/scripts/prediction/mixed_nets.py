@@ -101,7 +101,7 @@ def _layers(net: snnc.Network, random: np.random.Generator, last: Any, *, flatte
 
 def _sparse(random: np.random.Generator, targets: int, source: Any, gain: float) -> snnc.Sparse:
     sources = int(np.prod(source.shape))
-    kept = random.random((targets, sources)) < random.uniform(0.03, 0.3)
-    kept[np.arange(targets), random.integers(0, sources, targets)] = True
-    values = random.normal(0, gain / np.sqrt(max(kept.sum() / targets, 1)), (targets, sources))
-    return snnc.Sparse(np.where(kept, values, 0.0).astype(np.float32))
+    connected = random.random((targets, sources)) < random.uniform(0.03, 0.3)
+    connected[np.arange(targets), random.integers(0, sources, targets)] = True
+    values = random.normal(0, gain / np.sqrt(max(connected.sum() / targets, 1)), (targets, sources))
+    return snnc.Sparse(np.where(connected, values, 0.0).astype(np.float32))

@@ -27,21 +27,21 @@ from snnc.options.compile_options import CompileOptions, options
 
 def main() -> None:
     """Print the table of partitioners and, for each target, that of predicted times."""
-    reader = argparse.ArgumentParser(description="Sparse networks whole and in parts.")
-    reader.add_argument("--net", default="clusters-10k")
-    reader.add_argument("--targets", default="gc200,m2000")
-    reader.add_argument("--steps", type=int, default=25)
-    reader.add_argument("--parts", default="4,8")
-    reader.add_argument("--partitioners", default=",".join(p.name for p in partitioners()))
-    given = reader.parse_args()
-    numbers = [int(n) for n in given.parts.split(",")]
-    case = replace(benchmark(given.net), steps=given.steps)
+    parser = argparse.ArgumentParser(description="Sparse networks whole and in parts.")
+    parser.add_argument("--net", default="clusters-10k")
+    parser.add_argument("--targets", default="gc200,m2000")
+    parser.add_argument("--steps", type=int, default=25)
+    parser.add_argument("--parts", default="4,8")
+    parser.add_argument("--partitioners", default=",".join(p.name for p in partitioners()))
+    arguments = parser.parse_args()
+    numbers = [int(n) for n in arguments.parts.split(",")]
+    case = replace(benchmark(arguments.net), steps=arguments.steps)
     chosen = options("gc200", case.steps, case.batch, case.loss, case.optimizer, case.surrogate)
-    found = lower_graph(case.build().graph(), chosen)
-    activity = Activity(case.buffer_activity(found.program), {}, case.activity_source)
-    parter = parter_of(found.ready, found.program, chosen.own().for_plan(), activity)
-    cuts(parter, numbers, given.partitioners.split(","))
-    for target in given.targets.split(","):
+    lowered = lower_graph(case.build().graph(), chosen)
+    activity = Activity(case.buffer_activity(lowered.program), {}, case.activity_source)
+    parter = parter_of(lowered.ready, lowered.program, chosen.own().for_plan(), activity)
+    cuts(parter, numbers, arguments.partitioners.split(","))
+    for target in arguments.targets.split(","):
         times(parter, replace(chosen, target=target), numbers)
 
 
@@ -66,10 +66,10 @@ def times(parter: NetworkPartitioner, chosen: CompileOptions, numbers: list[int]
         program = parter.program if parts is None else parts.between.split
         activity = parter.activity if parts is None else activity_of(parts, parter.activity)
         try:
-            found = line(map_program(program, chosen.own().for_plan(), activity, machine=machine))
+            text = line(map_program(program, chosen.own().for_plan(), activity, machine=machine))
         except TooBigError as error:
-            found = f"does not fit: {error.text.split(': ', 1)[1].split('. ')[0]}"
-        print(f"{chosen.target:8} {number:3d} parts  {found}  ({time.perf_counter() - start:.0f} s)", flush=True)
+            text = f"does not fit: {error.text.split(': ', 1)[1].split('. ')[0]}"
+        print(f"{chosen.target:8} {number:3d} parts  {text}  ({time.perf_counter() - start:.0f} s)", flush=True)
 
 
 def line(plan: Plan) -> str:

@@ -40,8 +40,8 @@ MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 
 def compare(case: Case) -> dict[str, Any]:
     """Map, emit and emulate one network; return the row of :func:`row`."""
-    seen = measure_activity(case.dropping or case.program, case.inputs, "the same inputs")
-    measured = {"activity": seen.mean, **seen.measured}
+    counted = measure_activity(case.dropping or case.program, case.inputs, "the same inputs")
+    measured = {"activity": counted.mean, **counted.measured}
     plan = make_plan(case.program, case.target, steps=case.steps, batch=case.batch, **measured, **dict(case.options))
     labels = np.random.default_rng(0).integers(0, case.classes, case.batch)
     with tempfile.TemporaryDirectory() as folder:
@@ -81,24 +81,24 @@ def phases(plan: Plan, steps: list[dict[str, Any]]) -> dict[str, dict[str, dict[
     """Return, by phase, the predicted and emulated compute, sync and exchange cycles of all its runs in a step."""
     read = read_profile(plan, {"steps": steps})
     assert read is not None
-    starts, found = iter([step for step in steps if re.match(START, step["name"])]), {}
+    starts, compared = iter([step for step in steps if re.match(START, step["name"])]), {}
     for phase in plan.phases:
         start_step = next(starts, {}) if phase.name.endswith(": start") else {}
         counted = {kind: float(sum(start_step.get(name, 0) for name in names)) for kind, names in COUNTED.items()}
         predicted = {kind: phase.runs * float(getattr(phase, kind)) for kind in COUNTED}
-        found[phase.name] = {"predicted": predicted, "emulated": dict(read.phases.get(phase.name, counted))}
-    return found
+        compared[phase.name] = {"predicted": predicted, "emulated": dict(read.phases.get(phase.name, counted))}
+    return compared
 
 
-def show(name: str, found: Mapping[str, Any]) -> None:
+def show(name: str, row: Mapping[str, Any]) -> None:
     """Print the comparison of one network, phase by phase."""
-    print(f"\n{name}: {found['tiles']} tiles, replicas {found['replicas']}")
+    print(f"\n{name}: {row['tiles']} tiles, replicas {row['replicas']}")
     print(f"  {'':42s}{'predicted':>14s}{'emulated':>14s}{'error':>9s}")
-    _line("cycles", *found["cycles"])
-    for phase, both in found["phases"].items():
+    _line("cycles", *row["cycles"])
+    for phase, both in row["phases"].items():
         _line(f"  {phase}", sum(both["predicted"].values()), sum(both["emulated"].values()))
-    _line("bytes of the fullest tile", *found["peak bytes"])
-    for kind, both in found["memory"].items():
+    _line("bytes of the fullest tile", *row["peak bytes"])
+    for kind, both in row["memory"].items():
         _line(f"  {kind} (of the emulated fullest)", *both)
 
 
@@ -110,10 +110,10 @@ def _error(predicted: float, emulated: float) -> str:
     return f"{100 * (predicted / emulated - 1):+.1f} %" if emulated else "-"
 
 
-def table(found: Mapping[str, Mapping[str, Any]]) -> None:
+def table(rows: Mapping[str, Mapping[str, Any]]) -> None:
     """Print a line for each network."""
     print(f"\n{'net':24s}{'predicted':>14s}{'emulated':>14s}{'error':>9s}{'bytes':>12s}{'emulated':>12s}{'error':>9s}  worst phase")
-    for name, one in found.items():
+    for name, one in rows.items():
         cycles, peak = one["cycles"], one["peak bytes"]
         sums = {phase: [sum(both[kind].values()) for kind in ("predicted", "emulated")] for phase, both in one["phases"].items()}
         worst = max(sums, key=lambda phase: abs(sums[phase][0] - sums[phase][1]))
@@ -128,17 +128,17 @@ def main() -> None:
     parser.add_argument("nets", nargs="*", help=f"some of: {', '.join(all_names())}")
     parser.add_argument("--json", type=Path, help="write all numbers to this file")
     chosen = parser.parse_args()
-    found = {}
+    rows = {}
     for name in chosen.nets or all_names():
         try:
-            found[name] = compare(case_of(name))
+            rows[name] = compare(case_of(name))
         except SnncError as error:
             print(f"\n{name}: {error.text}")
             continue
-        show(name, found[name])
-    table(found)
+        show(name, rows[name])
+    table(rows)
     if chosen.json:
-        chosen.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        chosen.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -75,12 +75,12 @@ def adaptive(net: snnc.Network) -> None:
     net.connect(gain, readout, snnc.Dense(seed=2))
 
 
-def made(make: Make, target: Target, steps: int, batch: int, density: float = 0.05, classes: int = 10, **options: Any) -> Case:
-    """Return a case with independent random spikes of the given density."""
+def small_case(make: Make, target: Target, steps: int, batch: int, classes: int = 10, **options: Any) -> Case:
+    """Return a case whose inputs spike independently with probability 5 %."""
     net = snnc.Network("net")
     make(net)
     program = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=steps)
-    return Case(program, target, steps, batch, classes, spikes(program, steps, batch, density), options)
+    return Case(program, target, steps, batch, classes, spikes(program, steps, batch, 0.05), options)
 
 
 def digits() -> Case:
@@ -152,17 +152,17 @@ def random_case(seed: int) -> Case:
 
 SMALL: Final[Mapping[str, Callable[[], Case]]] = {
     "digits": digits,
-    "W1": lambda: made(recurrent(700, 256, 20), load_target("gc200"), 100, 64, classes=20),
-    "W1 drop 60": lambda: made(recurrent(700, 256, 20), load_target("gc200"), 100, 64, classes=20, mode="drop", capacity=60),
-    "W1 drop 30": lambda: made(recurrent(700, 256, 20), load_target("gc200"), 50, 64, classes=20, mode="drop", capacity=30),
-    "recurrent, 64 tiles": lambda: made(recurrent(300, 128, 10), small(64), 40, 16),
-    "recurrent, 2 chips": lambda: made(recurrent(300, 128, 10), small(40, 2), 40, 16),
-    "recurrent, 4 chips": lambda: made(recurrent(300, 128, 10), small(24, 4), 40, 16),
-    "further windows": lambda: made(recurrent(300, 128, 10), small(64), 40, 16, capacity=12),
-    "deep, spikes": lambda: made(deep("spikes", 256, 128, 96, 64, 10), small(100), 40, 16),
-    "deep, values": lambda: made(deep("values", 256, 128, 96, 64, 10), small(100), 40, 16),
-    "deep, one tile": lambda: made(deep("spikes", 60, 40, 30, 10), small(1), 20, 6),
-    "adaptive, one to one": lambda: made(adaptive, small(48), 40, 16),
+    "W1": lambda: small_case(recurrent(700, 256, 20), load_target("gc200"), 100, 64, classes=20),
+    "W1 drop 60": lambda: small_case(recurrent(700, 256, 20), load_target("gc200"), 100, 64, classes=20, mode="drop", capacity=60),
+    "W1 drop 30": lambda: small_case(recurrent(700, 256, 20), load_target("gc200"), 50, 64, classes=20, mode="drop", capacity=30),
+    "recurrent, 64 tiles": lambda: small_case(recurrent(300, 128, 10), small(64), 40, 16),
+    "recurrent, 2 chips": lambda: small_case(recurrent(300, 128, 10), small(40, 2), 40, 16),
+    "recurrent, 4 chips": lambda: small_case(recurrent(300, 128, 10), small(24, 4), 40, 16),
+    "further windows": lambda: small_case(recurrent(300, 128, 10), small(64), 40, 16, capacity=12),
+    "deep, spikes": lambda: small_case(deep("spikes", 256, 128, 96, 64, 10), small(100), 40, 16),
+    "deep, values": lambda: small_case(deep("values", 256, 128, 96, 64, 10), small(100), 40, 16),
+    "deep, one tile": lambda: small_case(deep("spikes", 60, 40, 30, 10), small(1), 20, 6),
+    "adaptive, one to one": lambda: small_case(adaptive, small(48), 40, 16),
 }
 """The digits example and small networks, by name."""
 BENCHMARKS: Final = (*names("logged"), "w1", "w1-ff", "dvs-conv", "nmnist-h3-a1", "shd-n4-b3-a5", "shd-n8-b2-a2.5")

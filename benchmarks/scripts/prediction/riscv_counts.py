@@ -217,9 +217,9 @@ def loops_of(program: StepProgram) -> dict[str, tuple[Loop, ...]]:
     }
 
 
-def cycles_of(match: Match, found: Mapping[str, tuple[Loop, ...]]) -> float:
+def cycles_of(match: Match, model_loops: Mapping[str, tuple[Loop, ...]]) -> float:
     """Return the cycles of the trips of `match` in the cost model; KeyError if it has no such loop."""
-    by_name = {loop.name: loop for loop in found[match.vertex]}
+    by_name = {loop.name: loop for loop in model_loops[match.vertex]}
 
     def cycles(amounts: Mapping[str, int]) -> float:
         return float(sum(trips * by_name[name].cycles.value(amounts) for name, trips in match.loops.items()))
@@ -239,8 +239,8 @@ def compile_codelets(folder: Path, program: StepProgram) -> tuple[str, dict[str,
     unit.write_text(text := with_callers((folder / "project" / "codelets.cpp").read_text(), (STAND_INS / "probes.cpp").read_text()))
     subprocess.run([f"{COMPILER}g++", *FLAGS, f"-I{STAND_INS}", "-c", unit, "-o", code], check=True)
     listing = [f"{COMPILER}objdump", "-dlC", "--no-show-raw-insn", "-M", "no-aliases", str(code)]
-    found = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
-    return text, parse(found, unit.name)
+    machine_code = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
+    return text, parse(machine_code, unit.name)
 
 
 def with_callers(codelets: str, probes: str) -> str:
@@ -253,14 +253,14 @@ def with_callers(codelets: str, probes: str) -> str:
     return "\n".join((codelets, probes, *callers, ""))
 
 
-def find(match: Match, source: str, code: Mapping[str, list[Instruction]]) -> CodeLoop | None:
+def find_loop(match: Match, source: str, code: Mapping[str, list[Instruction]]) -> CodeLoop | None:
     """Return the smallest loop with instructions of a line that has the text of `match`, if its trips can be counted."""
     lines = {number for number, line in enumerate(source.splitlines(), 1) if match.text in line}
     if not lines:
         raise ValueError(f"no line of the codelets has the text {match.text!r}")
     functions = [name for name in code if re.search(match.function, name.split("(")[0] if name.startswith("probe") else name)]
     fits = [loop for name in functions for loop in loops(name, code[name]) if loop.lines & lines and loop.countable]
-    return min(fits, key=lambda loop: sum(map(len, loop.own.values())), default=None)
+    return min(fits, key=lambda loop: sum(map(len, loop.blocks.values())), default=None)
 
 
 def weigher(paired: Paired) -> dict[str, float]:
@@ -282,22 +282,22 @@ def kind_of(instruction: Instruction) -> str:
     return "moved" if name in ("flw", "fsw") else "arithmetic" if name.startswith("f") and name != "fence" else "other"
 
 
-def row_of(match: Match, found: Mapping[str, tuple[Loop, ...]], source: str, code: Mapping[str, list[Instruction]]) -> Row | None:
+def row_of(match: Match, model_loops: Mapping[str, tuple[Loop, ...]], source: str, code: Mapping[str, list[Instruction]]) -> Row | None:
     """Return the line that compares `match`, or None if the code has no such loop."""
-    if (loop := find(match, source, code)) is None:
+    if (loop := find_loop(match, source, code)) is None:
         return None
     weights = weigher(match.paired)
     plain = loop.trip()
     paired = loop.trip(lambda i: weights[kind_of(i)])
     if match.way == "more pairs":
-        fewer = row_of(replace(match, function=match.function.replace("_4", "_2"), way="both"), found, source, code)
+        fewer = row_of(replace(match, function=match.function.replace("_4", "_2"), way="both"), model_loops, source, code)
         if fewer is None:
             return None
         each = (plain[0] - fewer.shortest) / 2
-        return Row(match, cycles_of(match, found), each, each, (paired[0] - fewer.paired) / 2, loop.calls)
+        return Row(match, cycles_of(match, model_loops), each, each, (paired[0] - fewer.paired) / 2, loop.calls)
     ends = {"both": plain, "shortest": (plain[0],) * 2, "longest": (plain[1],) * 2}[match.way]
     two = {"both": sum(paired) / 2, "shortest": paired[0], "longest": paired[1]}[match.way]
-    return Row(match, cycles_of(match, found), match.trips * ends[0], match.trips * ends[1], match.trips * two, loop.calls)
+    return Row(match, cycles_of(match, model_loops), match.trips * ends[0], match.trips * ends[1], match.trips * two, loop.calls)
 
 
 # ---- the table ---------------------------------------------------------------------------------------------------------------
@@ -330,12 +330,12 @@ def _mean(ratios: Sequence[float]) -> float:
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
-def without_match(found: Mapping[str, tuple[Loop, ...]], rows: Iterable[Row]) -> Iterator[str]:
+def without_match(model_loops: Mapping[str, tuple[Loop, ...]], rows: Iterable[Row]) -> Iterator[str]:
     """Yield a line for each loop of W1 that is not in the table, with the reason."""
-    seen = {(row.match.vertex, name) for row in rows for name in row.match.loops}
-    for vertex, all_loops in found.items():
+    compared = {(row.match.vertex, name) for row in rows for name in row.match.loops}
+    for vertex, all_loops in model_loops.items():
         for name in dict.fromkeys(loop.name for loop in all_loops):
-            if (vertex, name) not in seen and not vertex.endswith("of values"):
+            if (vertex, name) not in compared and not vertex.endswith("of values"):
                 yield f"- {vertex}: {name}: {UNMATCHED.get((vertex, name), 'not identified in the machine code')}"
 
 
@@ -344,15 +344,15 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the tables to docs/explanation/calibration.md")
     arguments = parser.parse_args()
     program = benchmark("w1").program()
-    found = loops_of(program)
+    model_loops = loops_of(program)
     with tempfile.TemporaryDirectory() as folder:
         source, code = compile_codelets(Path(folder), program)
     rows = []
     for match in MATCHES:
-        if (row := row_of(match, found, source, code)) is None:
+        if (row := row_of(match, model_loops, source, code)) is None:
             raise SystemExit(f"{match.vertex}, {', '.join(match.loops)}: no loop of {match.function} has instructions of {match.text!r}")
         rows.append(row)
-    reasons = ("Loops that were not compared, with the reasons:", "", *without_match(found, rows))
+    reasons = ("Loops that were not compared, with the reasons:", "", *without_match(model_loops, rows))
     text = "\n".join((*table(rows), "", summary(rows), "", *reasons))
     print(text)
     if arguments.write:

@@ -52,8 +52,8 @@ class Instruction:
     @property
     def target(self) -> int | None:
         """The target address of a branch or a direct jump."""
-        found = _TARGET.search(self.operands) if self.branches or self.jumps else None
-        return int(found.group(1), 16) if found else None
+        address = _TARGET.search(self.operands) if self.branches or self.jumps else None
+        return int(address.group(1), 16) if address else None
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class CodeLoop:
 
     function: str
     """The function that contains it, as the disassembler writes its name."""
-    own: Mapping[int, tuple[Instruction, ...]]
+    blocks: Mapping[int, tuple[Instruction, ...]]
     """Instructions that are in no inner loop, by the first address of their block."""
     edges: tuple[tuple[int, int], ...]
     """Edges between blocks of the loop; an inner loop is one block, without instructions, at the address where it begins."""
@@ -70,18 +70,16 @@ class CodeLoop:
     """The first block of a trip."""
     latches: tuple[int, ...]
     """Blocks with edges back to `head`."""
-    innermost: bool
-    """Whether it contains no other loop."""
 
     @property
     def lines(self) -> frozenset[int]:
-        """Source lines of its own instructions."""
-        return frozenset(i.line for block in self.own.values() for i in block)
+        """Source lines of :attr:`blocks`."""
+        return frozenset(i.line for block in self.blocks.values() for i in block)
 
     @property
     def calls(self) -> int:
-        """Number of calls among its own instructions."""
-        return sum(i.calls for block in self.own.values() for i in block)
+        """Number of calls in :attr:`blocks`."""
+        return sum(i.calls for block in self.blocks.values() for i in block)
 
     @property
     def countable(self) -> bool:
@@ -90,7 +88,7 @@ class CodeLoop:
 
     def trip(self, weigh: Callable[[Instruction], float] = lambda _: 1.0) -> tuple[float, float]:
         """Return the smallest and the largest weight of a path through a trip."""
-        weights = {block: sum(map(weigh, code)) for block, code in self.own.items()}
+        weights = {block: sum(map(weigh, code)) for block, code in self.blocks.items()}
         graph = nx.DiGraph(self.edges)
         graph.add_node(self.head)
         least, most = {self.head: weights[self.head]}, {self.head: weights[self.head]}
@@ -116,8 +114,8 @@ def parse(text: str, source: str = "") -> dict[str, list[Instruction]]:
             here, line = functions.setdefault(named.group(1), []), 0
         elif placed := _LINE.match(row):
             line = int(placed.group(2)) if placed.group(1).endswith(source) else 0
-        elif found := _INSTRUCTION.match(row):
-            here.append(Instruction(int(found.group(1), 16), found.group(2), found.group(3), line))
+        elif instruction := _INSTRUCTION.match(row):
+            here.append(Instruction(int(instruction.group(1), 16), instruction.group(2), instruction.group(3), line))
     return functions
 
 
@@ -157,7 +155,7 @@ def _blocks(code: Sequence[Instruction]) -> tuple[dict[int, tuple[Instruction, .
             graph.add_edge(block, last.target)
         if following is not None and not last.jumps:
             graph.add_edge(block, following)
-    return {block: tuple(found) for block, found in blocks.items()}, graph
+    return {block: tuple(instructions) for block, instructions in blocks.items()}, graph
 
 
 def _dominates(one: int, other: int, dominators: Mapping[int, int], start: int) -> bool:
@@ -168,13 +166,13 @@ def _dominates(one: int, other: int, dominators: Mapping[int, int], start: int) 
 
 def _body(graph: Graph, head: int, latch: int) -> set[int]:
     """Return all blocks from which `latch` can be reached without passing `head`."""
-    found, waiting = {head}, [latch]
+    body, waiting = {head}, [latch]
     while waiting:
         block = waiting.pop()
-        if block not in found:
-            found.add(block)
+        if block not in body:
+            body.add(block)
             waiting += graph.predecessors(block)
-    return found
+    return body
 
 
 def _loop(
@@ -186,10 +184,10 @@ def _loop(
     latches: Iterable[int],
     bodies: Mapping[int, set[int]],
 ) -> CodeLoop:
-    inner = {h: found for h, found in bodies.items() if h != head and h in body and found < set(body)}
-    outermost = {h: found for h, found in inner.items() if not any(h in other and h != o for o, other in inner.items())}
-    place = {block: next((h for h, found in outermost.items() if block in found), block) for block in body}
-    own = {p: () if p in outermost else blocks[p] for p in sorted(set(place.values()))}
+    inner = {h: inside for h, inside in bodies.items() if h != head and h in body and inside < set(body)}
+    outermost = {h: inside for h, inside in inner.items() if not any(h in other and h != o for o, other in inner.items())}
+    place = {block: next((h for h, inside in outermost.items() if block in inside), block) for block in body}
+    own_blocks = {p: () if p in outermost else blocks[p] for p in sorted(set(place.values()))}
     edges = {(place[a], place[b]) for a, b in graph.edges if a in body and b in body and b != head and place[a] != place[b]}
     ends = tuple(sorted({place[latch] for latch in latches}))
-    return CodeLoop(function, own, tuple(sorted(edges)), head, ends, not inner)
+    return CodeLoop(function, own_blocks, tuple(sorted(edges)), head, ends)

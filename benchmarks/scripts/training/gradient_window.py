@@ -46,8 +46,8 @@ def flat_gradient(lowered, weights, x, y) -> np.ndarray:
     engine = ReferenceEngine(lowered, np.float64)
     if weights is not None:
         engine.set_parameters(weights)
-    _, found = engine.loss_and_gradients({"x0": x.astype(np.float64)}, y)
-    return np.concatenate([found[name].ravel() for name in sorted(found)])
+    _, gradients = engine.loss_and_gradients({"x0": x.astype(np.float64)}, y)
+    return np.concatenate([gradients[name].ravel() for name in sorted(gradients)])
 
 
 def trained(lowered, data, epochs: int):
@@ -63,11 +63,11 @@ def trained(lowered, data, epochs: int):
     return engine.get_parameters(), float((record.sum(axis=0).argmax(axis=1) == data["test_y"]).mean())
 
 
-def compared(found: np.ndarray, expected: np.ndarray) -> str:
+def compared(gradient: np.ndarray, expected: np.ndarray) -> str:
     """Return the cosine and the relative error of a gradient as text."""
-    length = float(np.linalg.norm(found))
-    cosine = float(found @ expected) / (length * float(np.linalg.norm(expected))) if length else 0.0
-    return f"{cosine:.3f} / {np.linalg.norm(found - expected) / np.linalg.norm(expected):.2f}"
+    length = float(np.linalg.norm(gradient))
+    cosine = float(gradient @ expected) / (length * float(np.linalg.norm(expected))) if length else 0.0
+    return f"{cosine:.3f} / {np.linalg.norm(gradient - expected) / np.linalg.norm(expected):.2f}"
 
 
 def main() -> None:
@@ -85,8 +85,8 @@ def main() -> None:
     dense = [flat_gradient(program(net, chosen.surrogate, None, steps), w, x, y) for w in (None, weights)]
     for low in LOWS:
         lowered = program(net, chosen.surrogate, low, steps)
-        seen = measure_activity(lowered, {"x0": x.astype(np.float32)}, "digits")
-        share = f"{100 * np.mean(list(seen.support.values())):.0f} %" if seen.support else "all"
+        activity = measure_activity(lowered, {"x0": x.astype(np.float32)}, "digits")
+        share = f"{100 * np.mean(list(activity.support.values())):.0f} %" if activity.support else "all"
         errors = [compared(flat_gradient(lowered, w, x, y), d) for w, d in zip((None, weights), dense, strict=True)]
         _, accuracy = trained(lowered, data, chosen.epochs)
         print(f"| {'none' if low is None else f'> {low:g}'} | {share} | {' | '.join(errors)} | {100 * accuracy:.1f} % |", flush=True)

@@ -101,15 +101,15 @@ def trained(seed: int, steps: int, epochs: int, way: Way, data: Mapping[str, np.
     options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": way.optimizer, "steps": steps}
     engine = ReferenceEngine(lower(network(seed), **options, **way.options(trains=True)))
     x, test = binned(data["x"], steps), binned(data["test_x"], steps)
-    random, found = np.random.default_rng(seed), []
+    random, curve = np.random.default_rng(seed), []
     for _ in range(epochs):
         order, losses = random.permutation(x.shape[1]), []
         for first in range(0, len(order) - BATCH + 1, BATCH):
             chosen = order[first : first + BATCH]
             losses.append(engine.train_batch({"x0": x[:, chosen]}, data["y"][chosen], RATE))
         (record,) = engine.forward({"x0": test}, {}).values()
-        found.append((float(np.mean(losses)), float((record.mean(axis=0).argmax(axis=1) == data["test_y"]).mean())))
-    return found
+        curve.append((float(np.mean(losses)), float((record.mean(axis=0).argmax(axis=1) == data["test_y"]).mean())))
+    return curve
 
 
 def curves(steps: int, epochs: int, seeds: int, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -117,13 +117,13 @@ def curves(steps: int, epochs: int, seeds: int, data: Mapping[str, np.ndarray]) 
     return {name: np.array([trained(s, steps, epochs, way, data) for s in range(seeds)]) for name, way in WAYS.items()}
 
 
-def curve_table(found: Mapping[int, Mapping[str, np.ndarray]]) -> str:
+def curve_table(curves_by_steps: Mapping[int, Mapping[str, np.ndarray]]) -> str:
     """Return a table of the losses after some epochs and the accuracies after the last one: mean (smallest-largest) over seeds."""
-    epochs = next(iter(next(iter(found.values())).values())).shape[1]
+    epochs = next(iter(next(iter(curves_by_steps.values())).values())).shape[1]
     shown = sorted({0, 1, epochs // 2 - 1, epochs - 1})
     head = " | ".join(f"loss, epoch {e + 1}" for e in shown)
     lines = [f"| T | float16 | {head} | accuracy, % |", "|---|---|" + "---|" * (len(shown) + 1)]
-    for steps, ways in found.items():
+    for steps, ways in curves_by_steps.items():
         for name, values in ways.items():
             losses = [f"{values[:, e, 0].mean():.4f} ({values[:, e, 0].min():.4f}-{values[:, e, 0].max():.4f})" for e in shown]
             right = 100 * values[:, -1, 1]
@@ -135,8 +135,8 @@ def plan_of(steps: int, way: Way, x: np.ndarray, *, trains: bool, hidden: int, m
     """Return the plan for a batch on a machine."""
     options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": way.optimizer} if trains else {}
     program = lower(network(0, x.shape[2], hidden), steps=steps, **options, **way.options(trains=trains))
-    seen = measure_activity(program, {"x0": x}, "the data")
-    return make_plan(program, load_target(machine), steps=steps, batch=BATCH, activity=seen.mean, counts=seen.counts)
+    activity = measure_activity(program, {"x0": x}, "the data")
+    return make_plan(program, load_target(machine), steps=steps, batch=BATCH, activity=activity.mean, counts=activity.counts)
 
 
 def size_table(machine: str, inputs: int, hidden: int) -> str:
@@ -161,14 +161,14 @@ def size_table(machine: str, inputs: int, hidden: int) -> str:
     return "\n".join(lines)
 
 
-def drawn(found: Mapping[int, Mapping[str, np.ndarray]]) -> str:
+def draw_curves(curves_by_steps: Mapping[int, Mapping[str, np.ndarray]]) -> str:
     """Draw the losses over epochs as SVG, with a panel for each number of steps: means over seeds, on a logarithmic scale."""
     left, top, wide, high, between = 52, 26, 300, 220, 60
-    values = [ways[name][:, :, 0].mean(axis=0) for ways in found.values() for name in ways]
+    values = [ways[name][:, :, 0].mean(axis=0) for ways in curves_by_steps.values() for name in ways]
     low, large = np.log10(min(v.min() for v in values)), np.log10(max(v.max() for v in values))
-    width = left + len(found) * (wide + between) + 120
+    width = left + len(curves_by_steps) * (wide + between) + 120
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top + high + 44}" font-family="sans-serif" font-size="12">']
-    for panel, (steps, ways) in enumerate(found.items()):
+    for panel, (steps, ways) in enumerate(curves_by_steps.items()):
         x0 = left + panel * (wide + between)
         lines.append(f'<text x="{x0 + wide / 2}" y="16" text-anchor="middle">loss, T = {steps}</text>')
         for tick in (0.03, 0.1, 0.3, 1.0):
@@ -181,13 +181,13 @@ def drawn(found: Mapping[int, Mapping[str, np.ndarray]]) -> str:
             each = wide / max(1, len(means) - 1)
             points = " ".join(f"{x0 + each * e:.1f},{top + high * (large - m) / (large - low):.1f}" for e, m in enumerate(means))
             lines.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[number]}" stroke-width="1.6"/>')
-            if panel == len(found) - 1:
+            if panel == len(curves_by_steps) - 1:
                 lines.append(f'<text x="{x0 + wide + 12}" y="{top + 14 + 18 * number}" fill="{COLOURS[number]}">{name}</text>')
         lines.append(f'<text x="{x0 + wide / 2}" y="{top + high + 30}" text-anchor="middle">epochs</text>')
     return "\n".join([*lines, "</svg>", ""])
 
 
-def replaced(page: str, name: str, table: str) -> str:
+def with_table(page: str, name: str, table: str) -> str:
     """Return the page with a new table between the markers."""
     begin = BEGIN.format(name)
     before, _, rest = page.partition(begin)
@@ -207,17 +207,17 @@ def main() -> None:
     tables = {}
     if chosen.epochs:
         data = np.load(DIGITS)
-        found = {steps: curves(steps, chosen.epochs, chosen.seeds, data) for steps in (1, 4)}
-        tables["curves"] = curve_table(found)
+        curves_by_steps = {steps: curves(steps, chosen.epochs, chosen.seeds, data) for steps in (1, 4)}
+        tables["curves"] = curve_table(curves_by_steps)
         if chosen.plot is not None:
-            chosen.plot.write_text(drawn(found), encoding="utf-8")
+            chosen.plot.write_text(draw_curves(curves_by_steps), encoding="utf-8")
         print(tables["curves"], flush=True)
     tables["sizes"] = size_table(chosen.machine, chosen.inputs, chosen.hidden)
     print(tables["sizes"], flush=True)
     if chosen.page is not None:
         page = chosen.page.read_text(encoding="utf-8")
         for name, table in tables.items():
-            page = replaced(page, name, table)
+            page = with_table(page, name, table)
         chosen.page.write_text(page, encoding="utf-8")
 
 

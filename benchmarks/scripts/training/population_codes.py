@@ -24,10 +24,10 @@ def main() -> None:
     print("| steps | neurons per class | test accuracy, % | ms per update |\n|---|---|---|---|")
     for steps in (25, 5, 2, 1):
         for group in (1, 10, 50):
-            found = train_population_code(steps, group, chosen.seeds, chosen.samples, chosen.epochs)
-            right = 100 * np.array(found["accuracy"])
+            result = train_population_code(steps, group, chosen.seeds, chosen.samples, chosen.epochs)
+            right = 100 * np.array(result["accuracy"])
             spread = f"{right.mean():.1f} ({right.min():.1f}-{right.max():.1f})"
-            print(f"| {steps} | {group} | {spread} | {found['update_ms']:.2f} |", flush=True)
+            print(f"| {steps} | {group} | {spread} | {result['update_ms']:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Train with few spikes and a moving second threshold: ``python benchmarks/scripts/training/sparse_training.py --data strokes``.
 
-The script follows Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold
-that begins 99 below the threshold and moves half of the remaining way to 0.1 below it with each update. For comparison it also trains
-without a capacity, and in two settings with a second threshold of 0.1 below the threshold from the first update. With a capacity, a
-regulariser penalises rates of hidden neurons above it. The data are those of ``sparse_data.py``. The networks are trained on the CPU.
+The script follows arXiv 2311.04386: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold that
+begins 99 below the threshold and moves half of the remaining way to 0.1 below it with each update. For comparison it also trains without a
+capacity, and in two settings with a second threshold of 0.1 below the threshold from the first update. With a capacity, a regulariser
+penalises rates of hidden neurons above it. The data are generated from a seed: pen strokes in the pixel format of N-MNIST, or words in the
+file format of SHD. The networks are trained on the CPU.
 
 The script prints a Markdown table of the test accuracy after each epoch, mean and range over seeds. With ``--results`` each run is stored
 as a line of JSON with its setting. Stored runs are not repeated, so several processes can share the work (``--only``). ``--recipe words``
@@ -20,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sparse_data import KINDS, SECONDS, WORDS, strokes, write_words
 
 import snnc
+from snnc.benchmarks.strokes import KINDS, strokes
+from snnc.benchmarks.words import SECONDS, WORDS, write_words
 from snnc.initialising.incoming import incoming_weights, scale_weights
 
 STEPS, BATCH, TEST = 50, 48, 480
@@ -129,14 +131,14 @@ def data_of(name: str, samples: int, test_seed: int) -> Data:
     if name == "strokes":
         parts = [strokes(count, seed, STEPS, 4, 0.0005) for count, seed in ((samples, 1), (TEST, test_seed))]
         return Data(*parts[0], *parts[1], KINDS)
-    found: list[np.ndarray] = []
+    arrays: list[np.ndarray] = []
     with tempfile.TemporaryDirectory() as folder:
         for count, seed in ((samples, 1), (TEST, test_seed)):
             path = Path(folder) / f"{seed}.h5"
             write_words(path, count, seed)
             events, labels = next(iter(snnc.data.shd(path).map(snnc.data.Bin(steps=STEPS, duration=SECONDS)).batches(count)))
-            found += [np.ascontiguousarray(events.dense(np.uint8).swapaxes(0, 1)), labels]
-    return Data(*found, WORDS)
+            arrays += [np.ascontiguousarray(events.dense(np.uint8).swapaxes(0, 1)), labels]
+    return Data(*arrays, WORDS)
 
 
 def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> snnc.Network:
@@ -177,7 +179,7 @@ def firing(training: Training, seed: int, data: Data, setting: Setting) -> list[
     """Return the mean numbers of spikes that each hidden layer fires and sends in a step before training, for one batch."""
     graph, share = initial(data, seed, setting), training.share
     weights = [incoming_weights(graph)[layer][0].operation.weight for layer in HIDDEN]
-    capacity = [snnc.Share(100 * own).of(w) for own, w in zip(shares_of(share or 1.0, setting).values(), setting.widths, strict=True)]
+    capacity = [snnc.Share(100 * part).of(w) for part, w in zip(shares_of(share or 1.0, setting).values(), setting.widths, strict=True)]
     potential, fired = ([np.zeros((BATCH, width), np.float32) for width in setting.widths] for _ in range(2))
     sums = np.zeros((len(HIDDEN), 2))
     for step in range(data.x.shape[1]):
@@ -198,21 +200,21 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
     schedule = None
     if share is not None:
         shares = shares_of(share, setting)
-        capacity = {name: snnc.Share(100 * own) for name, own in shares.items()}
+        capacity = {name: snnc.Share(100 * part) for name, part in shares.items()}
         if setting.falling is not None:
             largest, epochs = setting.falling
-            schedule = {name: snnc.Share(snnc.Linear(largest, 100 * own, epochs=epochs)) for name, own in shares.items()}
+            schedule = {name: snnc.Share(snnc.Linear(largest, 100 * part, epochs=epochs)) for name, part in shares.items()}
             capacity = {name: snnc.Share(largest) for name in shares}
         limits = {"mode": "drop", "capacity": capacity, "gradient_window": WIDE}
-        for (name, own), pressure in zip(shares.items(), pressures_of(setting), strict=True):
-            loss = loss + (pressure / own) * snnc.losses.Upper(own, name)
+        for (name, part), pressure in zip(shares.items(), pressures_of(setting), strict=True):
+            loss = loss + (pressure / part) * snnc.losses.Upper(part, name)
     chosen = {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
-    found: list[float] = []
+    accuracies: list[float] = []
     weights: list[dict[str, np.ndarray]] = []
     with snnc.compile(net, "cpu", **chosen) as session:
 
-        def measured(_: object) -> None:
-            found.append(session.evaluate(data.test_x, data.test_y))
+        def measure(_: object) -> None:
+            accuracies.append(session.evaluate(data.test_x, data.test_y))
             weights[:] = [*weights, session.state_dict()][-setting.average :] if setting.average else []
 
         window = None if share is None else snnc.schedules.Exponential(WIDE, NARROW) if training.schedule else NARROW
@@ -225,13 +227,13 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
             gradient_window=window,
             capacity=schedule,
             learning_rate=setting.rate,
-            on_epoch=measured,
+            on_epoch=measure,
         )
         dropped = session.counters()["dropped_spikes"] / (setting.epochs * (len(data.y) + len(data.test_y)) * STEPS)
         if not weights:
-            return {"accuracy": found, "dropped": dropped}
+            return {"accuracy": accuracies, "dropped": dropped}
         session.load_state_dict({name: np.mean([one[name] for one in weights], axis=0) for name in weights[0]})
-        return {"accuracy": found, "dropped": dropped, "averaged": session.evaluate(data.test_x, data.test_y)}
+        return {"accuracy": accuracies, "dropped": dropped, "averaged": session.evaluate(data.test_x, data.test_y)}
 
 
 Run = tuple[str, str, int, Setting]
@@ -241,8 +243,8 @@ Run = tuple[str, str, int, Setting]
 def runs(path: Path | None) -> dict[Run, dict[str, Any]]:
     """Return the runs stored in a file; a run without a setting has the default one."""
     lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
-    found = map(json.loads, lines)
-    return {(run["data"], run["training"], run["seed"], setting_of(run.get("setting", {}))): run for run in found}
+    stored = map(json.loads, lines)
+    return {(run["data"], run["training"], run["seed"], setting_of(run.get("setting", {}))): run for run in stored}
 
 
 def setting_of(stored: dict[str, Any]) -> Setting:
@@ -257,9 +259,9 @@ def setting_of(stored: dict[str, Any]) -> Setting:
     )
 
 
-def drawn(curves: dict[str, np.ndarray]) -> str:
+def draw_curves(curves: dict[str, np.ndarray]) -> str:
     """Return the curves [seeds, epochs] as SVG: the mean of each, and the range of its seeds."""
-    epochs = max(found.shape[1] for found in curves.values())
+    epochs = max(accuracies.shape[1] for accuracies in curves.values())
     left, top, wide, high = 52, 14, 420, 230
 
     def place(epoch: float, accuracy: float) -> str:
@@ -270,11 +272,12 @@ def drawn(curves: dict[str, np.ndarray]) -> str:
         y = top + high * (1 - tick)
         lines.append(f'<path d="M{left} {y:.1f}h{wide}" stroke="#dddddd"/>')
         lines.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{100 * tick:.0f} %</text>')
-    for number, (name, found) in enumerate(curves.items()):
-        colour, own = COLOURS[number], range(found.shape[1])
-        ends = [place(e, found[:, e].max()) for e in own] + [place(e, found[:, e].min()) for e in reversed(own)]
+    for number, (name, accuracies) in enumerate(curves.items()):
+        colour, trained_epochs = COLOURS[number], range(accuracies.shape[1])
+        ends = [place(e, accuracies[:, e].max()) for e in trained_epochs]
+        ends += [place(e, accuracies[:, e].min()) for e in reversed(trained_epochs)]
         lines.append(f'<polygon points="{" ".join(ends)}" fill="{colour}" opacity="0.15"/>')
-        means = " ".join(place(e, found[:, e].mean()) for e in own)
+        means = " ".join(place(e, accuracies[:, e].mean()) for e in trained_epochs)
         lines.append(f'<polyline points="{means}" fill="none" stroke="{colour}" stroke-width="2"/>')
         lines.append(f'<text x="{left + wide + 14}" y="{top + 16 + 20 * number}" fill="{colour}">{name}</text>')
     lines.append(f'<text x="{left + wide / 2}" y="{top + high + 34}" text-anchor="middle">epoch</text>')
@@ -329,9 +332,9 @@ def chosen_setting(parser: argparse.ArgumentParser, chosen: argparse.Namespace) 
     )
 
 
-def trained(kind: str, settings: dict[str, Setting], seeds: list[int], results: Path | None) -> dict[str, dict[int, dict[str, Any]]]:
+def train_missing(kind: str, settings: dict[str, Setting], seeds: list[int], results: Path | None) -> dict[str, dict[int, dict[str, Any]]]:
     """Return the runs of each training by seed; those that `results` lacks are run and added to it."""
-    found: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in settings}
+    results_by_seed: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in settings}
     data: Data | None = None
     for seed in seeds:
         for name, setting in settings.items():
@@ -343,8 +346,8 @@ def trained(kind: str, settings: dict[str, Setting], seeds: list[int], results: 
                 if results is not None:
                     with results.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(done) + "\n")
-            found[name][seed] = done
-    return found
+            results_by_seed[name][seed] = done
+    return results_by_seed
 
 
 def below(sparse: dict[int, dict[str, Any]], dense: dict[int, dict[str, Any]]) -> str:
@@ -359,14 +362,14 @@ def below(sparse: dict[int, dict[str, Any]], dense: dict[int, dict[str, Any]]) -
     return f"{of_end} points below dense training at the last epoch, {of_last} in the mean of the last three, {len(points)} seeds"
 
 
-def printed(name: str, found: list[dict[str, Any]], average: int, epochs: int) -> None:
+def print_row(name: str, results: list[dict[str, Any]], average: int, epochs: int) -> None:
     """Print a row of a table of `epochs` epochs, after the accuracies with mean weights, if any."""
-    cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * np.array([run["accuracy"] for run in found]).T]
+    cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * np.array([run["accuracy"] for run in results]).T]
     cells += [""] * (epochs - len(cells))
     if average:
-        means = 100 * np.array([run["averaged"] for run in found])
+        means = 100 * np.array([run["averaged"] for run in results])
         print(f"{name}: {means.mean():.1f} ({means.min():.1f}-{means.max():.1f}) with the mean weights of {average} epochs")
-    print(f"| {name} | {len(found)} | {' | '.join(cells)} | {np.mean([run['dropped'] for run in found]):.1f} |", flush=True)
+    print(f"| {name} | {len(results)} | {' | '.join(cells)} | {np.mean([run['dropped'] for run in results]):.1f} |", flush=True)
 
 
 def main() -> None:
@@ -384,18 +387,18 @@ def main() -> None:
             spikes = firing(TRAININGS[name], chosen.seeds[0], data, of)
             print(f"{name}: fired / sent", *(f"{fired:.2f} / {sent:.2f}" for fired, sent in spikes))
         return
-    found = trained(kind, settings, chosen.seeds, chosen.results)
+    results = train_missing(kind, settings, chosen.seeds, chosen.results)
     most = max(of.epochs for of in settings.values())
     epochs = " | ".join(f"epoch {e + 1}" for e in range(most))
     print(f"| training | seeds | test accuracy after {epochs} | dropped spikes per sample and step |")
     print("|---|" + "---|" * (most + 2))
-    for name, by_seed in found.items():
-        printed(name, list(by_seed.values()), setting.average, most)
+    for name, by_seed in results.items():
+        print_row(name, list(by_seed.values()), setting.average, most)
     if chosen.recipe is not None:
-        print(f"{recipe.training}: {below(found[recipe.training], found['dense'])}")
+        print(f"{recipe.training}: {below(results[recipe.training], results['dense'])}")
     if chosen.plot is not None:
-        curves = {name: np.array([run["accuracy"] for run in by_seed.values()]) for name, by_seed in found.items()}
-        chosen.plot.write_text(drawn(curves), encoding="utf-8")
+        curves = {name: np.array([run["accuracy"] for run in by_seed.values()]) for name, by_seed in results.items()}
+        chosen.plot.write_text(draw_curves(curves), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from cuda_projects import program_of, stacked
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.network import launches_of
 from snnc.backends.cuda.schedule.cores import core_seconds
-from snnc.backends.cuda.schedule.launches import Launch, filled, read_launches
+from snnc.backends.cuda.schedule.launches import Launch, read_launches, rounded_up
 from snnc.backends.cuda.schedule.prediction import H100, predict, predicted_step, seconds_of
 from snnc.backends.cuda.schedule.teams import TeamWork, team_seconds
 from snnc.cli import main as cli
@@ -29,11 +29,11 @@ def convolution(way, channels, size, outputs, kernel):
     across = size - kernel + 1 if kernel == 5 else size
     bits, numbers = 4 * -(-channels * size**2 // 32), 4 * outputs * across**2
     if way == "backward":
-        row, depth, width, positions = 4 * channels * size**2 + numbers, outputs * kernel**2, filled(channels, 16), size**2
+        row, depth, width, positions = 4 * channels * size**2 + numbers, outputs * kernel**2, rounded_up(channels, 16), size**2
     else:
-        row, depth, width, positions = bits + numbers, channels * kernel**2, filled(outputs, 32), across**2
+        row, depth, width, positions = bits + numbers, channels * kernel**2, rounded_up(outputs, 32), across**2
     parts = 3 if way == "backward" else 2
-    return Launch("convolution", way, "", row, 0, filled(depth, 16), width, positions, parts)
+    return Launch("convolution", way, "", row, 0, rounded_up(depth, 16), width, positions, parts)
 
 
 @pytest.mark.parametrize("name", CONVOLUTIONS)

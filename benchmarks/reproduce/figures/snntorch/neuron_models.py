@@ -33,15 +33,15 @@ def _rows(quick: bool) -> tuple[Row, ...]:
 def _points(results: Results) -> tuple[Point, ...]:
     """Return the points of one line per model, and the published point."""
     note = "about 60,000 samples/s, from the public repository's history"
-    found = [Point("Leaky, snnTorch for IPUs (published)", "published", 128.0, QUOTED, note)]
+    points = [Point("Leaky, snnTorch for IPUs (published)", "published", 128.0, QUOTED, note)]
     for model in MODELS:
         for batch in BATCHES:
             result = results.get(neuron_row(model, batch).key)
             if result is None:
                 continue
             note = why_missing(result) or f"{model}, batch {batch}: {result['step_ms']:.3g} ms per step"
-            found.append(Point(f"{model} (predicted)", "predicted", float(batch), result.get("samples_per_s"), note, {"model": model}))
-    return tuple(found)
+            points.append(Point(f"{model} (predicted)", "predicted", float(batch), result.get("samples_per_s"), note, {"model": model}))
+    return tuple(points)
 
 
 def _precision_rows(quick: bool) -> tuple[Row, ...]:
@@ -51,7 +51,7 @@ def _precision_rows(quick: bool) -> tuple[Row, ...]:
 
 def _precision_points(results: Results, key: str, unit: float) -> tuple[Point, ...]:
     """Return the points of one series per precision: `key` of the results, divided by `unit`."""
-    found = []
+    points = []
     for model in MODELS:
         for precision in PRECISIONS:
             result = results.get(neuron_row(model, PRECISION_BATCH, precision).key)
@@ -59,8 +59,8 @@ def _precision_points(results: Results, key: str, unit: float) -> tuple[Point, .
                 half = f"; float16: {result['half']}" if "half" in result else ""
                 note = why_missing(result) or f"{result['step_ms']:.3g} ms per step{half}"
                 number = result[key] / unit if key in result else None
-                found.append(Point(f"{precision} (predicted)", "predicted", model, number, note, {"model": model}))
-    return tuple(found)
+                points.append(Point(f"{precision} (predicted)", "predicted", model, number, note, {"model": model}))
+    return tuple(points)
 
 
 THROUGHPUT: Final = Figure(

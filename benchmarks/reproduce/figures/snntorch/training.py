@@ -36,7 +36,7 @@ def _code_rows(quick: bool) -> tuple[Row, ...]:
 
 def _code_points(results: Results, number: Callable[[Mapping[str, Any]], float]) -> tuple[Point, ...]:
     """Return the points of one line per number of neurons per class; `number` reads y from a result."""
-    found = []
+    points = []
     for group in GROUPS:
         for steps in sorted({*STEPS, *QUICK_STEPS}):
             if known := first_result(results, partial(code_row, steps, group), (SEEDS, QUICK_SEEDS)):
@@ -44,8 +44,8 @@ def _code_points(results: Results, number: Callable[[Mapping[str, Any]], float])
                 missing = why_missing(result)
                 note = missing or f"accuracy {spread_note(result['accuracy'], seeds)}"
                 series = f"{group} neuron{'s' * (group > 1)} per class (measured)"
-                found.append(Point(series, "measured", float(steps), None if missing else number(result), note))
-    return tuple(found)
+                points.append(Point(series, "measured", float(steps), None if missing else number(result), note))
+    return tuple(points)
 
 
 def _curve_row(model: str, seeds: int) -> Row:
@@ -58,7 +58,7 @@ def _curve_rows(quick: bool) -> tuple[Row, ...]:
 
 def _curve_points(results: Results) -> tuple[Point, ...]:
     """Return the points of one line per neuron model: test accuracy after each epoch, mean over seeds."""
-    found: list[Point] = []
+    points: list[Point] = []
     for model in MODELS:
         known = first_result(results, partial(_curve_row, model), (CURVE_SEEDS, QUICK_SEEDS))
         if known is None:
@@ -66,10 +66,10 @@ def _curve_points(results: Results) -> tuple[Point, ...]:
         seeds, result = known
         series = f"{model} (measured)"
         if "accuracy" not in result:
-            found.append(Point(series, "measured", 1.0, None, why_missing(result)))
+            points.append(Point(series, "measured", 1.0, None, why_missing(result)))
         for epoch, accuracy in enumerate(zip(*result.get("accuracy", ()), strict=True), 1):
-            found.append(Point(series, "measured", float(epoch), 100 * fmean(accuracy), spread_note(accuracy, seeds)))
-    return tuple(found)
+            points.append(Point(series, "measured", float(epoch), 100 * fmean(accuracy), spread_note(accuracy, seeds)))
+    return tuple(points)
 
 
 CODE_ACCURACY: Final = Figure(

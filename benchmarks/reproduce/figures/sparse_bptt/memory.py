@@ -18,12 +18,12 @@ def _memory_rows(quick: bool) -> tuple[Row, ...]:
 
 
 def _memory_points(results: Results) -> tuple[Point, ...]:
-    found = []
+    points = []
     for net in NETS:
         result = results.get(plan_row(net).key, {})
         for kind, size in result.get("memory_bytes", {}).items():
-            found.append(Point(f"{kind} (predicted)", "predicted", net, size / 2**20, f"{net}: {size:,} bytes of {kind}", {"net": net}))
-    return tuple(found)
+            points.append(Point(f"{kind} (predicted)", "predicted", net, size / 2**20, f"{net}: {size:,} bytes of {kind}", {"net": net}))
+    return tuple(points)
 
 
 def _tile_points(results: Results) -> tuple[Point, ...]:
@@ -33,14 +33,14 @@ def _tile_points(results: Results) -> tuple[Point, ...]:
         return ()
     if "layers" not in result:
         return (Point("tiles (predicted)", "predicted", MAPPED, None, why_missing(result)),)
-    found = []
+    points = []
     for layer in result["layers"]:
         note = (
             f"{layer['neurons']:,} neurons on {layer['tiles']:,} tiles; {layer['mean_bytes'] / 2**10:,.0f} KiB per tile on average, "
             f"{layer['largest_bytes'] / 2**10:,.0f} KiB on the fullest"
         )
-        found.append(Point("tiles (predicted)", "predicted", layer["layer"], float(layer["tiles"]), note))
-    return tuple(found)
+        points.append(Point("tiles (predicted)", "predicted", layer["layer"], float(layer["tiles"]), note))
+    return tuple(points)
 
 
 def _drawing(results: Results) -> str:

@@ -31,12 +31,12 @@ def _weak_rows(quick: bool) -> tuple[Row, ...]:
 
 
 def _weak_points(results: Results) -> tuple[Point, ...]:
-    found: list[Point] = []
+    points: list[Point] = []
     for n in SIZES:
         places = [(float(x), NET.format(x, n)) for x in (*IPUS, *PODS)]
         for strategy, (program, note) in PROGRAMS.items():
-            found += throughput(results, places, strategy, f"{program}, {n} neurons per tile {note}")
-    return tuple(found)
+            points += throughput(results, places, strategy, f"{program}, {n} neurons per tile {note}")
+    return tuple(points)
 
 
 def strong_row(net: str, ipus: int) -> Row:
@@ -50,19 +50,19 @@ def _strong_rows(quick: bool) -> tuple[Row, ...]:
 
 def _strong_points(results: Results) -> tuple[Point, ...]:
     """Return the points of one line per network, and of a line of perfect scaling from its first point."""
-    found: list[Point] = []
+    points: list[Point] = []
     for net, ipus in FIXED.items():
-        own: list[Point] = []
+        line: list[Point] = []
         for x in ipus:
-            own += throughput(results, [(float(x), net)], SNNC, f"snnc's program, {_named(net)} (predicted)", None if x == ipus[0] else x)
-        found += own
-        if len(own) > 1 and own[0].y is not None and own[0].x == float(ipus[0]):
-            perfect = f"perfect scaling from the first point of {_named(net).removesuffix(' of about 980')} (predicted)"
-            found += [Point(perfect, "predicted", float(x), own[0].y * x / ipus[0]) for x in (ipus[0], ipus[-1])]
-    return tuple(found)
+            line += throughput(results, [(float(x), net)], SNNC, f"snnc's program, {_label(net)} (predicted)", None if x == ipus[0] else x)
+        points += line
+        if len(line) > 1 and line[0].y is not None and line[0].x == float(ipus[0]):
+            perfect = f"perfect scaling from the first point of {_label(net).removesuffix(' of about 980')} (predicted)"
+            points += [Point(perfect, "predicted", float(x), line[0].y * x / ipus[0]) for x in (ipus[0], ipus[-1])]
+    return tuple(points)
 
 
-def _named(net: str) -> str:
+def _label(net: str) -> str:
     return f"{48 if '-x4-' in net else 12} hidden layers of about 980"
 
 
@@ -71,15 +71,15 @@ def _efficiency_rows(quick: bool) -> tuple[Row, ...]:
 
 
 def _efficiency_points(results: Results) -> tuple[Point, ...]:
-    found: list[Point] = []
+    points: list[Point] = []
     for n in SIZES:
         for strategy, who in ((SNNC, "snnc's program"), (PUBLISHED, "the paper's program, by a model of it")):
             steps = ((x, results.get(plan_row(NET.format(x, n), strategy).key)) for x in (*IPUS, *PODS))
-            found += _efficiencies(f"weak, {n} neurons per tile, {who} (predicted)", steps, strong=False)
+            points += _efficiencies(f"weak, {n} neurons per tile, {who} (predicted)", steps, strong=False)
     for net, ipus in FIXED.items():
         steps = ((x, results.get(strong_row(net, x).key)) for x in ipus)
-        found += _efficiencies(f"strong, snnc's program, {_named(net)} (predicted)", steps, strong=True)
-    return tuple(found)
+        points += _efficiencies(f"strong, snnc's program, {_label(net)} (predicted)", steps, strong=True)
+    return tuple(points)
 
 
 def _efficiencies(series: str, steps: Iterable[tuple[int, object]], *, strong: bool) -> list[Point]:
@@ -87,9 +87,9 @@ def _efficiencies(series: str, steps: Iterable[tuple[int, object]], *, strong: b
     known = [(x, float(step["step_ms"])) for x, step in steps if isinstance(step, dict) and step.get("fits")]
     if len(known) < 2:
         return []
-    first, ms = known[0]
-    percents = [100 * ms / own * (first / x if strong else 1.0) for x, own in known]
-    return [Point(series, "predicted", float(x), y, f"{own:.3g} ms per step") for (x, own), y in zip(known, percents, strict=True)]
+    first, first_ms = known[0]
+    percents = [100 * first_ms / ms * (first / x if strong else 1.0) for x, ms in known]
+    return [Point(series, "predicted", float(x), y, f"{ms:.3g} ms per step") for (x, ms), y in zip(known, percents, strict=True)]
 
 
 WEAK: Final = Figure(

@@ -54,11 +54,11 @@ def _batch_rows(quick: bool) -> tuple[Row, ...]:
 
 
 def _batch_points(results: Results) -> tuple[Point, ...]:
-    found: list[Point] = []
+    points: list[Point] = []
     for x in IPUS:
         label = f"{x} IPU{'s' if x > 1 else ''}, snnc's program (predicted)"
-        found += throughput(results, [(float(b), OF_BATCH.format(x, b)) for b in BATCHES], SNNC, label)
-    return tuple(found)
+        points += throughput(results, [(float(b), OF_BATCH.format(x, b)) for b in BATCHES], SNNC, label)
+    return tuple(points)
 
 
 def _layer_rows(quick: bool) -> tuple[Row, ...]:

@@ -58,15 +58,15 @@ def _epoch_points(results: Results, data: str, names: Mapping[str, str]) -> tupl
 
 def _accuracy_points(results: Results) -> tuple[Point, ...]:
     del results
-    found = []
+    points = []
     for data, label in DATA.items():
         runs = sparse_runs(data)
         for training, share in SHARES.items():
             if training in runs:
-                own = runs[training]
-                note = f"{own.spread[-1]}; {own.dropped:.3g} dropped spikes per sample and step; {own.origin}"
-                found.append(Point(f"{label} (measured)", "measured", share, own.mean[-1], note, {"data": data, "training": training}))
-    return tuple(found)
+                run = runs[training]
+                note = f"{run.spread[-1]}; {run.dropped:.3g} dropped spikes per sample and step; {run.origin}"
+                points.append(Point(f"{label} (measured)", "measured", share, run.mean[-1], note, {"data": data, "training": training}))
+    return tuple(points)
 
 
 def _depth_row(layers: int, percent: float | None, seeds: int) -> Row:
@@ -79,7 +79,7 @@ def _depth_rows(quick: bool) -> tuple[Row, ...]:
 
 
 def _depth_points(results: Results) -> tuple[Point, ...]:
-    found = []
+    points = []
     for percent in PERCENTS:
         series = "dense (measured)" if percent is None else f"at most {percent:g} % of a layer (measured)"
         for layers in LAYERS:
@@ -87,8 +87,8 @@ def _depth_points(results: Results) -> tuple[Point, ...]:
                 seeds, result = known
                 missing = why_missing(result)
                 y = None if missing else 100 * fmean(result["accuracy"])
-                found.append(Point(series, "measured", float(layers), y, missing or spread_note(result["accuracy"], seeds)))
-    return tuple(found)
+                points.append(Point(series, "measured", float(layers), y, missing or spread_note(result["accuracy"], seeds)))
+    return tuple(points)
 
 
 def _capacity_row(bound: float | None, epochs: int) -> Row:
@@ -101,7 +101,7 @@ def _capacity_rows(quick: bool) -> tuple[Row, ...]:
 
 def _capacity_points(results: Results) -> tuple[Point, ...]:
     """Return the points of two lines per training run and layer: the largest and the mean number of spikes."""
-    found: list[Point] = []
+    points: list[Point] = []
     for bound in BOUNDS:
         known = first_result(results, partial(_capacity_row, bound), (EPOCHS, QUICK_EPOCHS))
         if known is None:
@@ -111,13 +111,13 @@ def _capacity_points(results: Results) -> tuple[Point, ...]:
         for what in ("largest", "mean"):
             for layer, percents in result.get(what, {}).items():
                 series = f"{layer}, {limit}: {what} (measured)"
-                found += [
+                points += [
                     Point(series, "measured", float(epoch), percent, f"test accuracy {100 * accuracy:.1f} %")
                     for epoch, (percent, accuracy) in enumerate(zip(percents, result["accuracy"], strict=True))
                 ]
         if why_missing(result):
-            found.append(Point(f"{limit} (measured)", "measured", 0.0, None, why_missing(result)))
-    return tuple(found)
+            points.append(Point(f"{limit} (measured)", "measured", 0.0, None, why_missing(result)))
+    return tuple(points)
 
 
 def _figure(data: str) -> Figure:
