@@ -1,6 +1,6 @@
-"""Replace instructions in codelets that only an IPU has: inline assembly, and compiler builtins that the emulator lacks.
+"""Replace instructions that only an IPU has, in the sources of codelets: inline assembly, and compiler builtins that the emulator lacks.
 
-Each such instruction becomes a call that ends the run with an error, so that the other vertices of the file can be used.
+Each of these instructions becomes a call that ends the run with an error, so that the other vertices of the file can be used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ TEMPLATE = re.compile(r'\s*(?:R"([^(\s]*)\((.*?)\)\1"|"((?:\\.|[^"\\\n])*)")', r
 DECLARED = re.compile(r"(\w+)\s*$")
 """A name before ``asm``: a variable in a register, or one of :data:`STATEMENTS`."""
 STATEMENTS = ("else", "do")
+LONGEST_NAME = 200
+"""Number of characters before ``asm`` that are searched for a name."""
 LONGEST_QUOTE = 60
+"""Number of characters of an instruction that a message quotes."""
 
 DECLARATIONS = """# 1 "refused" 1 3
 extern "C" [[noreturn]] void snnc_refuse(const char *instruction);
@@ -44,7 +47,7 @@ struct snnc_refused {
 
 
 @dataclass
-class _Reader:
+class _Rewriter:
     """A position in a preprocessed source, and the changed text so far.
 
     `made` contains the changed text up to position `copied`. At position `line_at` begins line `line` of the author's `file`, or of a
@@ -77,8 +80,8 @@ class _Reader:
 def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     """Return a preprocessed source in which instructions of an IPU are calls of ``snnc_refuse``, which ends the run.
 
-    These are the compiler's unknown `builtins`, and assembly, except in system headers and except empty assembly, which is a barrier for
-    the compiler. Names of registers in declarations of variables (``register int *x asm("$m2")``) are removed.
+    Instructions of an IPU are the compiler's unknown `builtins`, and assembly. System headers stay unchanged, and so does empty assembly,
+    which is a barrier for the compiler. Names of registers in declarations of variables (``register int *x asm("$m2")``) are removed.
 
     Examples
     --------
@@ -88,7 +91,7 @@ def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     void f() { snnc_refuse("a.cpp:7: assembly of an IPU (trap 0)"); asm("" ::: "memory"); }
     <BLANKLINE>
     """
-    reader, at = _Reader(preprocessed), 0
+    reader, at = _Rewriter(preprocessed), 0
     while (match := TOKEN.search(preprocessed, at)) is not None:
         at = match.end()
         if match.group().startswith("# "):
@@ -101,7 +104,7 @@ def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     return DECLARATIONS + "".join([*reader.made, preprocessed[reader.copied :]])
 
 
-def _replace_assembly(reader: _Reader, match: re.Match[str]) -> int:
+def _replace_assembly(reader: _Rewriter, match: re.Match[str]) -> int:
     """Replace an assembly statement, unless it is empty; return the position after it."""
     opening = QUALIFIERS.match(reader.text, match.end())
     if opening is None:
@@ -112,7 +115,7 @@ def _replace_assembly(reader: _Reader, match: re.Match[str]) -> int:
     instructions = [line.strip() for line in lines if line.strip(" \t{};")]
     if not instructions:
         return end
-    before = DECLARED.search(reader.text, max(0, match.start() - 200), match.start())
+    before = DECLARED.search(reader.text, max(0, match.start() - LONGEST_NAME), match.start())
     if before is not None and before.group(1) not in STATEMENTS:
         reader.replace(match.start(), end, "")  # register int *x asm("$m2");
     else:

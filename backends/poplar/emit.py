@@ -36,7 +36,7 @@ from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
 from snnc.backends.poplar.vertices.losses import RATES, add_loss, loss_sets
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
-from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
+from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, uses_join
 from snnc.backends.poplar.vertices.statistics import MOMENTS, MOMENTS_TITLE, moments_codelets, moments_of_outputs
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
 from snnc.compiler.ir.plan import Plan, PopulationPlan
@@ -264,9 +264,9 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
     A title begins with F (forward pass), B (backward pass), L (loss), U (update), M (streaming memory) or N (batch normalisation);
     that of the compute set before the first step does not.
     """
-    first = {} if net.fused else {"relay_forward": "F1 relay"}
-    both = "F2 neurons and relays" if net.fused else "F2 neurons"
-    names = {**first, **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": both}
+    names = {} if net.fused else {"relay_forward": "F1 relay"}
+    names |= {JOIN: "F1b windows"} if uses_join(net) else {}
+    names |= {"forward_neurons": "F2 neurons and relays" if net.fused else "F2 neurons"}
     if net.further.forward:
         names |= {**window_test_sets(net, "forward"), "forward_gather": "FG gather", "forward_next": "FN next window"}
         names["zero_currents"] = "zero currents"

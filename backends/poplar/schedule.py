@@ -16,7 +16,7 @@ from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
 from snnc.backends.poplar.vertices.losses import RATES, loads_targets_late, loss_sets
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
 from snnc.backends.poplar.vertices.relay_segments import counters
-from snnc.backends.poplar.vertices.relays import JOIN, joins
+from snnc.backends.poplar.vertices.relays import JOIN, uses_join
 from snnc.backends.poplar.vertices.statistics import MOMENTS
 from snnc.backends.poplar.vertices.window_tests import window_test_sets
 
@@ -49,7 +49,7 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
         "further": net.further,
         "forgotten": {part: names for part, names in assembly.forgotten.items() if names},
         "weight_rows": [*([PACKED_ROWS] if net.packed_rows else []), *([WEIGHT_ROWS] if net.copied_rows else [])],
-        "relays": [*([] if net.fused else ["relay_forward"]), *([JOIN] if joins(net) else [])],
+        "relays": [*([] if net.fused else ["relay_forward"]), *([JOIN] if uses_join(net) else [])],
         "tests": {"forward": list(window_test_sets(net, "forward")), "backward": list(window_test_sets(net, "backward"))},
         "fused": fused if net.fused else None,
         "loads": net.plan.streamed != "off",
