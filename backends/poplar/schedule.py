@@ -21,8 +21,8 @@ from snnc.backends.poplar.vertices.statistics import MOMENTS
 from snnc.backends.poplar.vertices.window_tests import window_test_sets
 
 Kind: TypeAlias = Literal["training", "passes", "external", "operation"]
-"""What updates the parameters: the training step; after several passes, a program of its own; the caller, which also sends the adjoint of
-the output; or PyTorch, in which the program is an operation of PopART."""
+"""What updates the parameters: ``training``: the training step; ``passes``: a program of its own, after several passes; ``external``: the
+caller, which also sends the adjoint of the output; ``operation``: PyTorch, in which the program is an operation of PopART."""
 
 
 def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
@@ -74,7 +74,8 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
 def _sums(net: PoplarNetwork, kind: Kind) -> list[str]:
     """Return, as C++, the Poplar programs that sum the private gradients and, in a training step, update the parameters."""
     replicated = any(p.replicas > 1 for p in net.plan.populations)
-    found = ["Execute(sum_private_gradients)"] * (replicated or net.sums_pieces) + [SHARED_SUMS] * net.sums_pieces
+    sums = ["Execute(sum_private_gradients)"] if replicated or net.sums_pieces else []
+    sums += [SHARED_SUMS] if net.sums_pieces else []
     if kind != "training":
-        return [*found, f"Execute({SUM})"]
-    return [*found, *(f"Execute({name})" for name in norm_sets(net)), "Execute(update_parameters)"]
+        return [*sums, f"Execute({SUM})"]
+    return [*sums, *(f"Execute({name})" for name in norm_sets(net)), "Execute(update_parameters)"]

@@ -67,7 +67,7 @@ def sources_in(folder: Path, names: Sequence[str]) -> list[str]:
 
 
 def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
-    """Run compilations in parallel, at most eight at a time and at most one per processor; return their results."""
+    """Run compilations in parallel, at most eight at a time and at most one per processor; return their results in the order of `calls`."""
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         return list(pool.map(lambda call: call(), calls))
 

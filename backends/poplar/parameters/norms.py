@@ -12,7 +12,7 @@ from typing import Final
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.updates import printed_rule
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parameters.updates import FACTOR, accumulates, clips, scaled, sum_before_updates, width
+from snnc.backends.poplar.parameters.updates import FACTOR, accumulates, clips, rates_per_group, scaled, sum_before_updates
 from snnc.backends.poplar.parts import ONCE, Assembly, Body, VertexLoop, class_name, connected
 from snnc.compiler.losses.update_rules import NORM_EPSILON
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
@@ -88,4 +88,4 @@ def norm_codelets(net: PoplarNetwork) -> list[Body]:
     rule = printed_rule(optimizer, gradient="gradient[i]")
     numbers: Body = {"norm": limit, "epsilon": c_literal(NORM_EPSILON), "scaled": rule.loss_scale}
     numbers |= {"judge": judge_update(net.costs, accumulates=accumulates(net))} if scaled(net) else {}
-    return [{"template": "norms", "rule": rule, "accumulates": accumulates(net), "width": width(net), **vertices, **numbers}]
+    return [{"template": "norms", "rule": rule, "accumulates": accumulates(net), "width": rates_per_group(net), **vertices, **numbers}]

@@ -13,7 +13,7 @@ from typing import Final
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, Values
-from snnc.backends.poplar.vertices.gradient_windows import shown_body, support_values, window_variables
+from snnc.backends.poplar.vertices.gradient_windows import first_window_body, support_values, window_variables
 from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, host_ring, in_segments, keep_count, slot, slots, stored_parts
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.lowering.spike_limits import LOWEST
@@ -282,7 +282,7 @@ def _write_windows(
     body: Body = {
         "join": [join] if joins else [],
         "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(buses) if index not in support],
-        "support_buses": [{**shown_body(net, index, buses[index]), "slot": slot(net, store, "t")} for index in support],
+        "support_buses": [{**first_window_body(net, index, buses[index]), "slot": slot(net, store, "t")} for index in support],
     }
     title = "Stores the values or spikes that the source sent, and writes a step's windows." if joins else "Writes a step's windows."
     _add(net, assembly, store, compute_set, vertex, title, values | fields, body)
