@@ -43,14 +43,14 @@ def _table(rows: Sequence[Sequence[int]] | Array) -> Iterator[Chunk]:
 
 def initial_values(net: PoplarNetwork) -> dict[str, Array]:
     """Return parameters, values before the first step for the whole batch, learning rate, and spike limits, by the host's names."""
-    found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in net.program.parameters.items()}
+    values: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in net.program.parameters.items()}
     for population in net.program.populations:
         shape = (net.plan.batch, net.neurons[population.id])
         for buffer, value in zip(net.step(population.id).states, population.initial, strict=True):
-            found[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
+            values[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
         for buffer in sorted(net.initial_outputs & population.before.keys()):
-            found[f"{buffer}_initial"] = np.broadcast_to(population.before[buffer].reshape(-1), shape)
+            values[f"{buffer}_initial"] = np.broadcast_to(population.before[buffer].reshape(-1), shape)
     if net.training and net.program.optimizer is not None:
-        found["lr"] = np.array([net.program.optimizer.lr], dtype=np.float32)
+        values["lr"] = np.array([net.program.optimizer.lr], dtype=np.float32)
     limited = {name: net.limits[name] for name, store in net.stores.items() if store.limited and name in net.limits}
-    return found | {f"{name}_limit": np.array(values, dtype=np.float32) for name, values in limited.items()}
+    return values | {f"{name}_limit": np.array(limit, dtype=np.float32) for name, limit in limited.items()}

@@ -38,7 +38,7 @@ class PopTorchEngine:
         self._values = {name: np.array(value, dtype=np.float32) for name, value in self._operation.values.items()}
         load_operation(library)
         description: dict[str, Any] = json.loads((folder / "network.json").read_text(encoding="utf-8"))
-        shapes = [given.shape for given in self._operation.given]
+        shapes = [i.shape for i in self._operation.operation_inputs]
         target = plan.target
         self._running = open_operation(
             description["domain"],
@@ -71,11 +71,12 @@ class PopTorchEngine:
         sent_inputs = {i.id: self._sent(i.id, inputs[i.id]) for i in operation.inputs}
         # The operation's axes are [samples, steps, …], those of engines [steps, samples, …].
         values = {i.id: sent_inputs[i.id][0] if i.static else np.swapaxes(sent_inputs[i.id], 0, 1) for i in operation.inputs} | self._values
-        results = self._running.run([values[g.name] for g in operation.given])
+        results = self._running.run([values[i.name] for i in operation.operation_inputs])
         records = {o.id: np.swapaxes(result, 0, 1) for o, result in zip(operation.outputs, results, strict=False)}
         # The results after the outputs are counts of dropped spikes: 32-bit integers in tensors of type float.
         self._dropped += sum(int(counts.view(np.uint32).sum()) for counts in results[len(operation.outputs) :])
-        return {o.id: records[o.id] if o.id in records else self._delayed(inputs, o.source.buffer, o.source.delay) for o in operation.shown}
+        outputs = operation.visible_outputs
+        return {o.id: records[o.id] if o.id in records else self._delayed(inputs, o.source.buffer, o.source.delay) for o in outputs}
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """Raise an error, because PyTorch trains the package."""
