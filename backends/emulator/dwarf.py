@@ -90,15 +90,15 @@ def vertex_types(library: Path) -> list[VertexType]:
     with library.open("rb") as file:
         elf = ELFFile(file)
         symbols = _symbols(elf)
-        found: dict[str, VertexType] = {}
+        by_name: dict[str, VertexType] = {}
         for unit in elf.get_dwarf_info().iter_CUs():
             reader = _DwarfReader()
             reader.walk(unit.get_top_DIE(), "")
             for die in reader.classes:
                 vertex = reader.vertex(die, symbols)
                 if vertex is not None:
-                    found.setdefault(vertex.name, vertex)
-    return [found[name] for name in sorted(found)]
+                    by_name.setdefault(vertex.name, vertex)
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def _symbols(elf: ELFFile) -> dict[str, tuple[int, int]]:
@@ -187,9 +187,9 @@ class _DwarfReader:
             if child.tag == "DW_TAG_inheritance":
                 yield from self.fields(self.resolved(child), start + _number(child, "DW_AT_data_member_location"))
             elif child.tag == "DW_TAG_member" and not static:
-                found = self.field(child, start + _number(child, "DW_AT_data_member_location"))
-                if found is not None:
-                    yield found
+                vertex_field = self.field(child, start + _number(child, "DW_AT_data_member_location"))
+                if vertex_field is not None:
+                    yield vertex_field
 
     def field(self, member: DIE, offset: int) -> VertexField | None:
         """Return the field of a member; None if its type is none that Poplar knows, such as a pointer."""

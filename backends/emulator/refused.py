@@ -50,12 +50,12 @@ struct snnc_refused {
 class _Rewriter:
     """A position in a preprocessed source, and the changed text so far.
 
-    `made` contains the changed text up to position `copied`. At position `line_at` begins line `line` of the author's `file`, or of a
+    `changed` contains the changed text up to position `copied`. At position `line_at` begins line `line` of the author's `file`, or of a
     `system` header.
     """
 
     text: str
-    made: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
     copied: int = 0
     file: str = ""
     line: int = 1
@@ -63,14 +63,17 @@ class _Rewriter:
     system: bool = True
 
     def place(self, at: int) -> str:
+        """Return the author's file and line at a position, for messages."""
         line = self.line + self.text.count("\n", self.line_at, at)
         return f"{self.file.rpartition('/')[2]}:{line}"
 
     def replace(self, begin: int, end: int, by: str) -> None:
-        self.made += [self.text[self.copied : begin], by, "\n" * self.text.count("\n", begin, end)]
+        """Replace the text from `begin` to `end`; its line breaks stay."""
+        self.changed += [self.text[self.copied : begin], by, "\n" * self.text.count("\n", begin, end)]
         self.copied = end
 
     def mark(self, match: re.Match[str]) -> None:
+        """Read the file and line of the text after a line marker."""
         marker = LINE_MARKER.match(match.group())
         if marker is not None:
             self.line, self.line_at = int(marker.group(1)), match.end() + 1
@@ -91,36 +94,36 @@ def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     void f() { snnc_refuse("a.cpp:7: assembly of an IPU (trap 0)"); asm("" ::: "memory"); }
     <BLANKLINE>
     """
-    reader, at = _Rewriter(preprocessed), 0
+    rewriter, at = _Rewriter(preprocessed), 0
     while (match := TOKEN.search(preprocessed, at)) is not None:
         at = match.end()
         if match.group().startswith("# "):
-            reader.mark(match)
-        elif not reader.system and match.group() in builtins:
-            what = f"{reader.place(match.start())}: {match.group()}, which only an IPU has"
-            reader.replace(match.start(), match.end(), f"snnc_refused{{{_quoted(what)}}}")
-        elif not reader.system and match.group() in ("asm", "__asm__", "__asm"):
-            at = _replace_assembly(reader, match)
-    return DECLARATIONS + "".join([*reader.made, preprocessed[reader.copied :]])
+            rewriter.mark(match)
+        elif not rewriter.system and match.group() in builtins:
+            what = f"{rewriter.place(match.start())}: {match.group()}, which only an IPU has"
+            rewriter.replace(match.start(), match.end(), f"snnc_refused{{{_quoted(what)}}}")
+        elif not rewriter.system and match.group() in ("asm", "__asm__", "__asm"):
+            at = _replace_assembly(rewriter, match)
+    return DECLARATIONS + "".join([*rewriter.changed, preprocessed[rewriter.copied :]])
 
 
-def _replace_assembly(reader: _Rewriter, match: re.Match[str]) -> int:
+def _replace_assembly(rewriter: _Rewriter, match: re.Match[str]) -> int:
     """Replace an assembly statement, unless it is empty; return the position after it."""
-    opening = QUALIFIERS.match(reader.text, match.end())
+    opening = QUALIFIERS.match(rewriter.text, match.end())
     if opening is None:
         return match.end()
-    end = _closing(reader.text, opening.end())
-    first = TEMPLATE.match(reader.text, opening.end())
+    end = _closing(rewriter.text, opening.end())
+    first = TEMPLATE.match(rewriter.text, opening.end())
     lines = [] if first is None else (first.group(2) or first.group(3) or "").replace("\\n", "\n").replace("\\t", " ").splitlines()
     instructions = [line.strip() for line in lines if line.strip(" \t{};")]
     if not instructions:
         return end
-    before = DECLARED.search(reader.text, max(0, match.start() - LONGEST_NAME), match.start())
+    before = DECLARED.search(rewriter.text, max(0, match.start() - LONGEST_NAME), match.start())
     if before is not None and before.group(1) not in STATEMENTS:
-        reader.replace(match.start(), end, "")  # register int *x asm("$m2");
+        rewriter.replace(match.start(), end, "")  # register int *x asm("$m2");
     else:
-        what = f"{reader.place(match.start())}: assembly of an IPU ({instructions[0][:LONGEST_QUOTE]})"
-        reader.replace(match.start(), end, f"snnc_refuse({_quoted(what)})")
+        what = f"{rewriter.place(match.start())}: assembly of an IPU ({instructions[0][:LONGEST_QUOTE]})"
+        rewriter.replace(match.start(), end, f"snnc_refuse({_quoted(what)})")
     return end
 
 

@@ -41,14 +41,15 @@ def portable(text: str) -> str:
     'using f2 = snnc_vector<float, 2>;'
     """
     text = EXT_VECTOR.sub(_as_class, TARGET_ATTRIBUTE.sub(_blank, text))
-    made, at = [], 0
+    parts, at = [], 0
     for match in TEXT.finditer(text):
-        made += [_shorten(text[at : match.start()]), match.group()]
+        parts += [_shorten(text[at : match.start()]), match.group()]
         at = match.end()
-    return "".join([*made, _shorten(text[at:])])
+    return "".join([*parts, _shorten(text[at:])])
 
 
 def _blank(match: re.Match[str]) -> str:
+    """Return the line breaks of a match, so that line numbers do not change."""
     return "\n" * match.group().count("\n")
 
 
@@ -58,6 +59,7 @@ def _as_class(match: re.Match[str]) -> str:
 
 
 def _shorten(code: str) -> str:
+    """Return code, without strings and comments, in which ``long`` is ``int``; ``long long`` and ``long double`` stay."""
     return LONG.sub(lambda match: match.group() if match.group(1) else "int" + "\n" * match.group().count("\n"), code)
 
 
@@ -109,17 +111,17 @@ def without_capture_defaults(preprocessed: str, errors: str) -> str:
     >>> without_capture_defaults('# 7 "a.hpp"\\nauto f = [=](int x) { return x; };\\nauto g = [=] {};\\n', errors)
     '# 7 "a.hpp"\\nauto f = [](int x) { return x; };\\nauto g = [=] {};\\n'
     """
-    named = {(file, int(line)) for file, line in NOT_LOCAL.findall(errors)}
-    file, line, made = "", 0, []
+    refused = {(file, int(line)) for file, line in NOT_LOCAL.findall(errors)}
+    file, line, lines = "", 0, []
     for text in preprocessed.splitlines(keepends=True):
         marker = LINE_MARKER.match(text)
         if marker:
             file, line = marker.group(2), int(marker.group(1))
         else:
-            text = CAPTURE_DEFAULT.sub("[", text, count=1) if (file, line) in named else text  # noqa: PLW2901
+            text = CAPTURE_DEFAULT.sub("[", text, count=1) if (file, line) in refused else text  # noqa: PLW2901
             line += 1
-        made.append(text)
-    return "".join(made)
+        lines.append(text)
+    return "".join(lines)
 
 
 def in_declared_order(source: Path, folder: Path, errors: str) -> Path | None:

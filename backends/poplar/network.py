@@ -45,8 +45,9 @@ class Store:
     """The memory in which the relays of a source store its values."""
 
     buffer: str
+    """Name of the source's buffer."""
     owner: str
-    """Buffer of the source, and id of its population or input."""
+    """Id of the source's population or input."""
     width: int
     """Number of neurons of the source."""
     kind: str

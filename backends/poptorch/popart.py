@@ -174,17 +174,17 @@ def load_operation(library: Path) -> None:
 
 def _runtime() -> ctypes.CDLL:
     """Load the substitute with global symbols, because operations register themselves in it."""
-    found = ctypes.CDLL(str(popart_library()), mode=ctypes.RTLD_GLOBAL)
+    runtime = ctypes.CDLL(str(popart_library()), mode=ctypes.RTLD_GLOBAL)
     pointer = ctypes.c_void_p
-    found.snnc_popart_error.restype = found.snnc_popart_profile.restype = ctypes.c_char_p
-    found.snnc_popart_open.restype = found.snnc_popart_open_gradient.restype = pointer
+    runtime.snnc_popart_error.restype = runtime.snnc_popart_profile.restype = ctypes.c_char_p
+    runtime.snnc_popart_open.restype = runtime.snnc_popart_open_gradient.restype = pointer
     for name in ("open_gradient", "close", "inputs", "outputs", "profile"):
-        getattr(found, f"snnc_popart_{name}").argtypes = [pointer]
-    found.snnc_popart_output_shape.argtypes = [pointer, ctypes.c_int, pointer]
-    found.snnc_popart_gradient_input.argtypes = [pointer, ctypes.c_int, pointer]
-    found.snnc_popart_gradient_output.argtypes = [pointer, ctypes.c_int]
-    found.snnc_popart_run.argtypes = [pointer, pointer, pointer]
-    return found
+        getattr(runtime, f"snnc_popart_{name}").argtypes = [pointer]
+    runtime.snnc_popart_output_shape.argtypes = [pointer, ctypes.c_int, pointer]
+    runtime.snnc_popart_gradient_input.argtypes = [pointer, ctypes.c_int, pointer]
+    runtime.snnc_popart_gradient_output.argtypes = [pointer, ctypes.c_int]
+    runtime.snnc_popart_run.argtypes = [pointer, pointer, pointer]
+    return runtime
 
 
 def _message(runtime: ctypes.CDLL) -> str:

@@ -26,13 +26,13 @@ def headers_of(folder: Path) -> dict[str, bytes]:
 
 def included(source: bytes, headers: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return those of the project's headers that a source includes directly or indirectly."""
-    waiting, found = [source], {}
+    waiting, reached = [source], {}
     while waiting:
         for name in (included_name.decode(errors="replace") for included_name in _INCLUDE.findall(waiting.pop())):
-            if name in headers and name not in found:
-                found[name] = headers[name]
+            if name in headers and name not in reached:
+                reached[name] = headers[name]
                 waiting.append(headers[name])
-    return found
+    return reached
 
 
 def source_key(source: Path, headers: Mapping[str, bytes], identity: Sequence[str]) -> str:
