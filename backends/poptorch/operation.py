@@ -13,6 +13,7 @@ from snnc.backends.poplar.emit import add_network, gradient_codelets, network_co
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.schedule import program_values
+from snnc.backends.poplar.tables import parameters_and_states
 from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, population_of, sum_for_update
 from snnc.backends.poplar.vertices.losses import RATES
 from snnc.backends.poplar.vertices.relays import counter_name
@@ -128,13 +129,7 @@ class PopartOperation:
 
         States have one value for each neuron, which all samples share, except masks of dropout layers, which are [batch, neurons].
         """
-        values: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in self.program.parameters.items()}
-        for population in self.program.populations:
-            shape = (self.net.neurons[population.id],)
-            for buffer, value in zip(self.net.step(population.id).states, population.initial, strict=True):
-                values[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
-            for buffer in sorted(self.net.initial_outputs & population.before.keys()):
-                values[f"{buffer}_initial"] = np.broadcast_to(population.before[buffer].reshape(-1), shape)
+        values = parameters_and_states(self.net)
         for mask in self.masks:
             values[mask.name] = np.broadcast_to(values[mask.name], (self.plan.batch, mask.layer.neurons))
         return values | {f"{name}_limit": np.array(self.limits[name], dtype=np.float32) for name in self.limited}
