@@ -30,7 +30,7 @@ class CppConstant:
 
 
 def file_names(tables: str) -> tuple[CppConstant, ...]:
-    """Return the names of the files that an emitted program reads; `tables` is that of its tables of numbers."""
+    """Return the names of the files that an emitted program reads; `tables` is the name of the file with its tables of numbers."""
     return (
         CppConstant("const char *", "WEIGHTS_FILE", WEIGHTS, "Parameters and initial states, in the program's folder."),
         CppConstant("const char *", "TABLES_FILE", tables, "Tables of numbers that the program reads when it is opened."),

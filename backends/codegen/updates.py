@@ -58,18 +58,18 @@ def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradie
     places = {"gradient": gradient} | {name: f"{holder}{name}[i]" for name in rule.changed_arrays}
     places |= {"value": value} if value else {}
     return PrintedRule(
-        optimizer.name,
-        rule.moments,
-        rule.rate_names,
-        {name: repr(float(beta)) for name, beta in rule.shares.items()},
-        rule.settings,
-        c_assignments(needed_rates(rule), "double"),
-        c_assignments(rule.clipped),
-        rule.measured,
-        c_assignments(rule.step, names=places, stores=rule.changed_arrays),
-        None if rule.clip_norm is None else repr(float(rule.clip_norm)),
-        repr(NORM_EPSILON),
-        None if rule.loss_scale is None else _scale_literals(rule.loss_scale),
+        title=optimizer.name,
+        moments=rule.moments,
+        rates=rule.rate_names,
+        shares={name: repr(float(beta)) for name, beta in rule.shares.items()},
+        settings=rule.settings,
+        prepared=c_assignments(needed_rates(rule), "double"),
+        clipped=c_assignments(rule.clipped),
+        measured=rule.measured,
+        step=c_assignments(rule.step, names=places, stores=rule.changed_arrays),
+        clip_norm=None if rule.clip_norm is None else repr(float(rule.clip_norm)),
+        norm_epsilon=repr(NORM_EPSILON),
+        loss_scale=None if rule.loss_scale is None else _scale_literals(rule.loss_scale),
     )
 
 

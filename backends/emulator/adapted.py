@@ -66,7 +66,7 @@ def compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Seq
             if changed is None:
                 raise original or error from None
             if changed.refused is not None:
-                original = original or error
+                original = original or error  # errors of copies without instructions of an IPU would confuse the user
             attempt = changed
     raise BuildError(f"{name} does not compile after {MAX_ATTEMPTS} adaptations")
 
@@ -99,6 +99,7 @@ def _changed(attempt: Attempt, scratch: Path, errors: str, clang: bool) -> Attem
 
 
 def _other_flags(flags: list[str], errors: str, clang: bool) -> list[str] | None:
+    """Return the flags to try after these errors; None if no change of flags is known to help."""
     if HALF_CLASSES in flags:
         return [f for f in flags if f != HALF_CLASSES]
     for reported, flag in ((NAMED_ELEMENTS, ALL_CLASSES), (OWN_CONSTANT, OWN_CONSTANTS)):

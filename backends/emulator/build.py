@@ -94,6 +94,7 @@ def prefix() -> Path:
 
 @lru_cache(maxsize=8)
 def _prefix(command: tuple[str, ...], chosen: tuple[str, ...], _cache: str) -> Path:
+    """Return :func:`prefix` for a compiler, flags and cache folder, checked once per process for each combination of these."""
     flags = [*common_flags(command), *chosen]
     key = digest(
         [*_contents("include", "src", "cmake"), *command, compiler_version(command), *flags, machine_id(), sys.executable, str(EMULATOR)]
@@ -165,7 +166,7 @@ def _build(folder: Path, command: Sequence[str], flags: Sequence[str]) -> None:
 
 
 def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Sequence[str]) -> list[Path]:
-    """Compile the sources of a folder in two halves, so that the compiler reads the headers only twice; return the objects."""
+    """Compile the sources of a folder as two files, so that the compiler reads the headers only twice; return the two object files."""
     objects.mkdir()
     (objects.parent / "lib").mkdir(exist_ok=True)
 
@@ -181,6 +182,7 @@ def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Se
 
 
 def _halves(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Return sources in two lists of about the same total size."""
     halves: tuple[list[Path], list[Path]] = ([], [])
     sizes = [0, 0]
     for source in sorted(sources, key=lambda path: (-path.stat().st_size, path.name)):
@@ -223,6 +225,6 @@ def compile_program(
         The program does not compile; the message contains the compiler's first errors.
     """
     command = compiler()
-    every = [*command, *common_flags(command), *flags, *(["-shared"] if shared else []), "-isystem", str(include_dir())]
+    base = [*command, *common_flags(command), *flags, *(["-shared"] if shared else []), "-isystem", str(include_dir())]
     files = [*(["-idirafter", str(FALLBACK)] if complete else []), *map(str, sources), "-o", str(output)]
-    run_compiler([*every, *files, *link_flags(complete), *libraries], ", ".join(Path(source).name for source in sources))
+    run_compiler([*base, *files, *link_flags(complete), *libraries], ", ".join(Path(source).name for source in sources))

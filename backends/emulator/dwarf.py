@@ -17,7 +17,7 @@ DIRECTIONS = {"poplar::Input": "input", "poplar::Output": "output", "poplar::InO
 CODE_BYTES = "code_bytes"
 """Static constant in which a class states the bytes of its code; those of functions that classes share are in ``code_bytes_NAME``."""
 BASES = {"poplar::Vertex": "vertex", "poplar::MultiVertex": "multi", "poplar::SupervisorVertex": "supervisor"}
-# By DWARF's encoding and size; `char` is recognised by its name.
+# Poplar's names of base types, by DWARF's encoding and the size in bytes; `char` is recognised by its name.
 SCALARS = {
     (2, 1): "bool", (4, 2): "half", (4, 4): "float", (6, 1): "signed char", (8, 1): "unsigned char",
     (5, 2): "short", (7, 2): "unsigned short", (5, 4): "int", (7, 4): "unsigned int",
@@ -40,12 +40,12 @@ COMPILER_NAME = re.compile(r"\b(?:" + "|".join(COMPILER_NAMES) + r")\b")
 COMPILER_VECTOR = re.compile(r"__vector\((\d+)\) ([\w ]+)")
 
 
-def spelled(arguments: str) -> str:
+def poplar_spelling(arguments: str) -> str:
     """Rewrite template arguments from the compiler's spelling to Poplar's; enumerators stay numbers.
 
     Examples
     --------
-    >>> spelled("<__vector(4) _Float16, Pair<short unsigned int, float const*>, (Kind)1>")
+    >>> poplar_spelling("<__vector(4) _Float16, Pair<short unsigned int, float const*>, (Kind)1>")
     '<half4,Pair<unsigned short,float*>,1>'
     """
     text = COMPILER_NAME.sub(lambda match: COMPILER_NAMES[match.group()], arguments)
@@ -90,15 +90,15 @@ def vertex_types(library: Path) -> list[VertexType]:
     with library.open("rb") as file:
         elf = ELFFile(file)
         symbols = _symbols(elf)
-        found: dict[str, VertexType] = {}
+        by_name: dict[str, VertexType] = {}
         for unit in elf.get_dwarf_info().iter_CUs():
             reader = _DwarfReader()
             reader.walk(unit.get_top_DIE(), "")
             for die in reader.classes:
                 vertex = reader.vertex(die, symbols)
                 if vertex is not None:
-                    found.setdefault(vertex.name, vertex)
-    return [found[name] for name in sorted(found)]
+                    by_name.setdefault(vertex.name, vertex)
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def _symbols(elf: ELFFile) -> dict[str, tuple[int, int]]:
@@ -126,6 +126,7 @@ class _DwarfReader:
         self.scopes: dict[int, str] = {}
 
     def walk(self, parent: DIE, scope: str) -> None:
+        """Collect the classes in `parent`, a namespace or class whose name is `scope`; those of the C++ library are left out."""
         for die in parent.iter_children():
             name = _text(die, "DW_AT_name")
             if die.tag == "DW_TAG_namespace":
@@ -180,16 +181,18 @@ class _DwarfReader:
         return next(filter(None, map(self.compute_name, self.bases(die))), "")
 
     def fields(self, die: DIE, start: int) -> Iterator[VertexField]:
+        """Yield the fields of a class and of its bases; the class begins at byte `start` of the vertex."""
         for child in die.iter_children():
             static = "DW_AT_external" in child.attributes or "DW_AT_declaration" in child.attributes
             if child.tag == "DW_TAG_inheritance":
                 yield from self.fields(self.resolved(child), start + _number(child, "DW_AT_data_member_location"))
             elif child.tag == "DW_TAG_member" and not static:
-                made = self.field(child, start + _number(child, "DW_AT_data_member_location"))
-                if made is not None:
-                    yield made
+                vertex_field = self.field(child, start + _number(child, "DW_AT_data_member_location"))
+                if vertex_field is not None:
+                    yield vertex_field
 
     def field(self, member: DIE, offset: int) -> VertexField | None:
+        """Return the field of a member; None if its type is none that Poplar knows, such as a pointer."""
         name = _text(member, "DW_AT_name")
         outer = self.resolved(member)
         if not self.is_class(outer):
@@ -264,7 +267,7 @@ class _DwarfReader:
         arguments = [self.argument(a) for a in self.arguments(die)]
         plain = self.plain_name(die)
         if not arguments and "<" in (text := _text(die, "DW_AT_name")):
-            return plain + spelled(text[text.index("<") :])  # DWARF lists arguments only for classes that the file defines
+            return plain + poplar_spelling(text[text.index("<") :])  # DWARF lists arguments only for classes that the file defines
         return f"{plain}<{','.join(arguments)}>" if arguments else plain
 
     def arguments(self, die: DIE) -> Iterator[DIE]:

@@ -86,18 +86,18 @@ def build_program(
             raise BuildError(f"{source}: no such file")
     codelets = [s for s in sources[1:] if s.suffix == ".gp" or is_codelet(s.read_text(errors="replace"))]
     host = [sources[0], *(s for s in sources[1:] if s not in codelets)]
-    both = [f"-I{folder.resolve()}" for folder in include] + [f"-D{macro}" for macro in define]
-    both += [f"-fsanitize={sanitize}", "-g"] if sanitize else []
+    common = [f"-I{folder.resolve()}" for folder in include] + [f"-D{macro}" for macro in define]
+    common += [f"-fsanitize={sanitize}", "-g"] if sanitize else []
     for codelet in codelets:
         if codelet.suffix != ".gp":
-            compile_codelets(codelet, library().resolve(), both)  # so that its errors are reported before anything runs
+            compile_codelets(codelet, library().resolve(), common)  # so that its errors are reported before anything runs
     environment = {
         "SNNC_CODELETS": ":".join(str(c.resolve()) for c in codelets),
         "SNNC_CODELET_PATH": str(host[0].resolve().parent),
-        "SNNC_CODELET_EXTRA_FLAGS": shlex.join(both),
+        "SNNC_CODELET_EXTRA_FLAGS": shlex.join(common),
     }
     libraries = [f for f in flags if f.startswith("-l") and not _is_in_headers(f)]
-    return BuiltProgram(_built(host, [*both, *(f for f in flags if not f.startswith("-l"))], libraries), environment)
+    return BuiltProgram(_build_host(host, [*common, *(f for f in flags if not f.startswith("-l"))], libraries), environment)
 
 
 def _is_in_headers(flag: str) -> bool:
@@ -105,11 +105,12 @@ def _is_in_headers(flag: str) -> bool:
     name = f"lib{flag[2:]}.so"
     if flag[2:] not in FALLBACK_LIBRARIES:
         return False
-    found = subprocess.run([*compiler(), f"-print-file-name={name}"], capture_output=True, text=True, check=False).stdout.strip()
-    return found in ("", name)
+    path = subprocess.run([*compiler(), f"-print-file-name={name}"], capture_output=True, text=True, check=False).stdout.strip()
+    return path in ("", name)  # compilers print the name alone if they do not find the file
 
 
-def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[str]) -> Path:
+def _build_host(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[str]) -> Path:
+    """Return the executable of a host program, built unless it is in the cache."""
     command = compiler()
     options = [*common_flags(command), *flags, "-isystem", str(include_dir()), "-idirafter", str(FALLBACK)]
     texts = [run_compiler([*command, *options, "-E", str(s.resolve())], s.name) for s in sources]

@@ -15,6 +15,7 @@ from types import ModuleType
 
 SOURCES = (".cpp", ".cc", ".cxx", ".c++", ".C")
 OUTPUTS = ("-o", "-MF", "-MT", "-MQ")
+"""Options followed by a name: output, dependency file, and targets in the dependency file."""
 
 
 def load_sources() -> ModuleType:
@@ -28,7 +29,7 @@ def load_sources() -> ModuleType:
 
 
 def without_outputs(command: Sequence[str]) -> list[str]:
-    """Return a compiler's command without the options for its output files.
+    """Return a compiler's command without ``-c`` and without the options for its output files.
 
     Examples
     --------
@@ -45,15 +46,15 @@ def without_outputs(command: Sequence[str]) -> list[str]:
 
 def main(command: Sequence[str]) -> int:
     """Run a compiler's command, with a corrected, preprocessed copy of each source whose lambdas it rejects; return its exit code."""
-    named = [word for word in command if word.endswith(SOURCES)]
-    plain, sources = [word for word in without_outputs(command) if word not in named], load_sources()
+    names = [word for word in command if word.endswith(SOURCES)]
+    options, sources = [word for word in without_outputs(command) if word not in names], load_sources()
     with tempfile.TemporaryDirectory(prefix="snnc-launcher-") as folder:
         changed: dict[str, str] = {}
-        for source in named:
-            errors = subprocess.run([*plain, "-w", "-fsyntax-only", source], capture_output=True, text=True, check=False).stderr
+        for source in names:
+            errors = subprocess.run([*options, "-w", "-fsyntax-only", source], capture_output=True, text=True, check=False).stderr
             if not sources.NOT_LOCAL.search(errors):
                 continue
-            text = subprocess.run([*plain, "-E", source], capture_output=True, text=True, check=False).stdout
+            text = subprocess.run([*options, "-E", source], capture_output=True, text=True, check=False).stdout
             copy = Path(folder) / str(len(changed)) / f"{Path(source).stem}.ii"
             copy.parent.mkdir()
             copy.write_text(sources.without_capture_defaults(text, errors))

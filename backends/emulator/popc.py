@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 # Products and sums are rounded separately, like the instructions of the cost model, even if the host could fuse them.
 DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"
 PRELUDE = ("-D__POPC__", "-include", str(EMULATOR / "include/poplar/core/Codelets.hpp"), KEEP_COMPUTE)
+"""Flags of every codelet: popc's macro, what popc declares without an include, and code for ``compute``."""
 
 AS_HARDWARE = ("-D__IPU__", "-include", "math.h")
 """Flags that imitate compilation for an IPU: ``__IPU__`` is defined, and `sin(x)` of a float is a float, whichever header declares it."""
@@ -52,10 +53,12 @@ HARMLESS = ("-D", "-O", "-W", "-f", "-m", "-g", "-std=")
 """Prefixes of flags that do not affect the search for headers."""
 CLANG_VERSION = re.compile(r"clang version (\d+)")
 FIRST_CLANG_WITH_HALVES = 16
+"""First version that accepts the flag of :func:`half_flags`."""
 TARGETS = ("cpu", "ipu1", "ipu2", "ipu21")
 """Names that ``--list-targets`` prints; whichever is chosen, popc compiles for this machine."""
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
 FIRST_GCC_WITH_EXCESS_PRECISION = 13
+"""First version whose C++ compiler accepts the flag of :func:`half_flags`."""
 # Names of vertices in a source, in a table and in an assembly file.
 DECLARED_VERTEX = re.compile(r"\b(?:class|struct)\s+(\w+)\s*:\s*[^{;]*?\b(?:Multi|Supervisor)?Vertex\b")
 LISTED_VERTEX = re.compile(r"^vertex\t(?:\w+::)*(\w+)", re.M)
@@ -116,15 +119,15 @@ def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = 
     BuildError
         A file does not compile, or another program wrote a table.
     """
-    found = (_object(file, library, flags) for file in inputs)
+    objects = (_object(file, library, flags) for file in inputs)
     # Build files compile a source once for each target; here the objects are equal.
-    return _joined(list({made.read_bytes(): made for made in found}.values()), library)
+    return _joined(list({path.read_bytes(): path for path in objects}.values()), library)
 
 
 def _joined(objects: Sequence[Path], library: Path, flags: Sequence[str] = (), *, may_fail: bool = False) -> Path:
     """Link objects and return the path of their joint table; of vertices with the same name, the first is used."""
     command, chosen = compiler(), [*_chosen_flags(), *flags]
-    key = digest([*(made.read_bytes() for made in objects), *command, compiler_version(command), *chosen, str(library), _text_of_file()])
+    key = digest([*(path.read_bytes() for path in objects), *command, compiler_version(command), *chosen, str(library), _text_of_file()])
 
     def build(folder: Path) -> None:
         _link(objects, folder / LIBRARY, [*command, *common_flags(command), *chosen], library)
@@ -150,12 +153,13 @@ def _cached_table(key: str, build: Callable[[Path], None], *, may_fail: bool) ->
 
 
 def _object(file: Path, library: Path, flags: Sequence[str]) -> Path:
+    """Return the object file of a source, which is compiled unless the cache contains it, or of a table."""
     if not _is_table(file):
         return _compiled(file, library, flags).with_name(OBJECT)
-    made = file.with_name(file.name + ".o")
-    if not made.is_file():
-        raise BuildError(f"{file}: {made.name} is missing next to it; popc links tables that it wrote itself, not Graphcore's tables")
-    return made
+    path = file.with_name(file.name + ".o")
+    if not path.is_file():
+        raise BuildError(f"{file}: {path.name} is missing next to it; popc links tables that it wrote itself, not Graphcore's tables")
+    return path
 
 
 def _is_table(file: Path) -> bool:
@@ -186,31 +190,31 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
             for command in commands:
                 try:
                     always = [*chosen, *half_flags(command), *_flags_of_c(source, command)]
-                    made = _compile(source, copy, library, command, always, [*flags, *extra])
-                    if not has_variants or (extra and _has_vertices(made)):
-                        return made
-                    if _has_vertices(made):
+                    table = _compile(source, copy, library, command, always, [*flags, *extra])
+                    if not has_variants or (extra and _has_vertices(table)):
+                        return table
+                    if _has_vertices(table):
                         again = partial(_compile, source, copy, library, command, always, [*flags, *AS_HARDWARE], may_fail=True)
-                        return _with_hardware_vertices(source, made, again, library)
-                    empty = empty or made
+                        return _with_hardware_vertices(source, table, again, library)
+                    empty = empty or table
                     break
                 except BuildError as error:
                     failures.append(error)
     if empty is not None:
         return empty
-    raise failures[len(commands) - 1]
+    raise failures[len(commands) - 1]  # the last one without AS_HARDWARE
 
 
-def _with_hardware_vertices(source: Path, made: Path, compile_as_hardware: Callable[[], Path], library: Path) -> Path:
-    """Return `made` or, if further vertices compile with ``__IPU__`` defined, a table with these too."""
-    missing = set(DECLARED_VERTEX.findall(source.read_text(errors="replace"))) - _names(made)
-    with suppress(BuildError):  # a header may be missing; perhaps the program needs only the vertices of `made`
+def _with_hardware_vertices(source: Path, table: Path, compile_as_hardware: Callable[[], Path], library: Path) -> Path:
+    """Return `table` or, if further vertices compile with ``__IPU__`` defined, a table with these too."""
+    missing = set(DECLARED_VERTEX.findall(source.read_text(errors="replace"))) - _names(table)
+    with suppress(BuildError):  # a header may be missing; perhaps the program needs only the vertices of `table`
         if missing and missing & _names(other := compile_as_hardware()):
             # Functions that both variants define are those of the first, except where the compiler inlined them in the second.
-            objects, flags = [made.with_name(OBJECT), other.with_name(OBJECT)], ["-Wl,--allow-multiple-definition"]
+            objects, flags = [table.with_name(OBJECT), other.with_name(OBJECT)], ["-Wl,--allow-multiple-definition"]
             joined = _joined(objects, library, flags, may_fail=True)
-            return joined if _has_vertices(joined) else made
-    return made
+            return joined if _has_vertices(joined) else table
+    return table
 
 
 def _names(table: Path) -> set[str]:
@@ -247,6 +251,7 @@ def half_flags(command: Sequence[str]) -> list[str]:
 def _compile(
     source: Path, copy: Path, library: Path, command: Sequence[str], chosen: Sequence[str], flags: Sequence[str], *, may_fail: bool = False
 ) -> Path:
+    """Return the table of `copy`, the adapted text of `source`, compiled by `command` with the `chosen` and further flags."""
     key_flags = [*common_flags(command), *chosen, *PRELUDE, *flags]
     options = _options(source, command, chosen, flags)
     text = _text_without_preprocessing(source, copy, [*chosen, *flags], library)
@@ -279,32 +284,33 @@ def _text_of_file() -> bytes:
 
 
 def _build(source: Path, folder: Path, command: Sequence[str], library: Path, clang: bool) -> None:
-    output, made = folder / LIBRARY, folder / OBJECT
+    """Write the object file, the library and the table of a source to `folder`."""
+    output, object_file = folder / LIBRARY, folder / OBJECT
     debug = ["-gdwarf-4", "-fno-eliminate-unused-debug-types", "-fno-semantic-interposition"]
     debug += ["-fstandalone-debug"] if clang else ["-fno-var-tracking"]  # only types are read from the debug information
-    rest = [*debug, "-c", "-o", str(made)]
+    rest = [*debug, "-c", "-o", str(object_file)]
     flags = list(command)
     if not clang and HALF_VECTORS.search(source.read_text(errors="replace")):
         flags.append(HALF_CLASSES)
     with temporary_folder("snnc-codelets-") as scratch:
-        made_by = compile_adapted(source, Path(scratch), flags, rest, clang)
-        _link([made], output, command, library)
+        attempt = compile_adapted(source, Path(scratch), flags, rest, clang)
+        _link([object_file], output, command, library)
         types = _types(output)
-        if HALF_CLASSES in made_by.flags and any("snnc_vector" in vertex.name for vertex in types):
+        if HALF_CLASSES in attempt.flags and any("snnc_vector" in vertex.name for vertex in types):
             # If the name of a vertex contains a vector type, it must be the name of the compiler's vectors, not of the classes.
-            without = [flag for flag in made_by.flags if flag != HALF_CLASSES]
-            made_by = compile_adapted(source, Path(scratch), without, rest, clang)
-            _link([made], output, command, library)
+            without = [flag for flag in attempt.flags if flag != HALF_CLASSES]
+            attempt = compile_adapted(source, Path(scratch), without, rest, clang)
+            _link([object_file], output, command, library)
             types = _types(output)
-    if made_by.refused is not None:
-        others = f" and {', '.join(sorted(made_by.refused))}" if made_by.refused else ""
+    if attempt.refused is not None:
+        others = f" and {', '.join(sorted(attempt.refused))}" if attempt.refused else ""
         print(f"popc: {source.name} contains assembly of an IPU{others}; a vertex that reaches it stops the run", file=sys.stderr)
     _write_table(folder, types)
 
 
 def _link(objects: Sequence[Path], output: Path, command: Sequence[str], library: Path) -> None:
     rest = ["-shared", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(output)]
-    run_compiler([*command, *map(str, objects), *rest], ", ".join(made.name for made in objects))
+    run_compiler([*command, *map(str, objects), *rest], ", ".join(path.name for path in objects))
 
 
 def _types(output: Path) -> list[VertexType]:
@@ -330,11 +336,11 @@ def _copy_out(table: Path, output: Path) -> Path:
     if output.is_dir() or not output.suffix:
         output = output / TABLE
     output.parent.mkdir(parents=True, exist_ok=True)
-    compiled, made = (output.with_name(output.name + end) for end in (".so", ".o"))
-    shutil.copy(table.with_name(LIBRARY), compiled)
+    library, object_file = (output.with_name(output.name + end) for end in (".so", ".o"))
+    shutil.copy(table.with_name(LIBRARY), library)
     if table.with_name(OBJECT).is_file():
-        shutil.copy(table.with_name(OBJECT), made)
-    output.write_text(table.read_text().replace(f"library\t{LIBRARY}", f"library\t{compiled.name}\t{compiled.resolve()}", 1))
+        shutil.copy(table.with_name(OBJECT), object_file)
+    output.write_text(table.read_text().replace(f"library\t{LIBRARY}", f"library\t{library.name}\t{library.resolve()}", 1))
     return output
 
 
@@ -371,24 +377,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # The emulator chooses the level of optimisation: results must not depend on it.
     flags += [flag for flag in others if not flag.startswith(("-O", "-g", "-m"))]
     try:
-        made = _run(options, flags)
+        written = _run(options, flags)
     except SnncError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    print(f"table: {made.resolve()}")
+    print(f"table: {written.resolve()}")
     return 0
 
 
 def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
+    """Compile and link as the options say; return the path of the table or, with ``-S``, of the assembly."""
     inputs, output = _codelets(options.sources, options.output is not None), options.output
     if options.assembly:
-        made = inputs[0].with_suffix(".s") if output is None else output
+        assembly = inputs[0].with_suffix(".s") if output is None else output
         command = compiler()
         with temporary_folder("snnc-codelets-") as folder:
             copy = portable_copy(inputs[0], Path(folder))
             every = [*command, *_options(inputs[0], command, _chosen_flags(), flags)]
-            run_compiler([*every, "-S", str(copy), "-o", str(made)], inputs[0].name)
-        return made
+            run_compiler([*every, "-S", str(copy), "-o", str(assembly)], inputs[0].name)
+        return assembly
     if options.library is None:
         from snnc.backends.emulator.build import library as built  # takes time
 
@@ -418,10 +425,10 @@ def _codelets(sources: Sequence[Path], may_be_empty: bool) -> list[Path]:
             vertices = ", ".join(dict.fromkeys(ASSEMBLED_VERTEX.findall(source.read_text(errors="replace"))))
             which = f"; if the program uses {vertices}, the C++ version runs, which may be empty" if vertices else ""
             print(f"popc: {source.name} is IPU assembly and is skipped{which}", file=sys.stderr)
-    found = [source for source in sources if source.suffix.lower() != ".s"]
-    if not found and not may_be_empty:
+    inputs = [source for source in sources if source.suffix.lower() != ".s"]
+    if not inputs and not may_be_empty:
         raise BuildError("assembly of an IPU cannot run on the emulator; give the C++ version of the codelets")
-    return found
+    return inputs
 
 
 def _forget_own_headers() -> None:

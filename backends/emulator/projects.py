@@ -24,7 +24,7 @@ class Sources:
     own: str
     """The source that differs between projects."""
     header: str
-    """A header of this source that is the same in every project, with all headers that it includes; it has an include guard."""
+    """A header that this source includes; it has an include guard. It and the headers that it includes are the same in every project."""
     fixed: tuple[str, ...]
     """Sources that are the same in every project and are compiled once."""
 
@@ -56,22 +56,23 @@ def build_project(
         This machine has no C++ compiler, or the project does not compile.
     """
     command = compiler()
-    every = [*command, *common_flags(command), LEAN_HEADERS, "-isystem", str(include_dir())]
+    base = [*command, *common_flags(command), LEAN_HEADERS, "-isystem", str(include_dir())]
     linking = [*linker_flags(command), *link]
-    identity = [*every, compiler_version(command), machine_id(), str(prefix())]
+    identity = [*base, compiler_version(command), machine_id(), str(prefix())]
     headers = headers_of(folder)
-    chosen = [*flags, level]
+    own_flags = [*flags, level]
     keys = {
-        name: source_key(folder / name, headers, [*identity, *(chosen if name == sources.own else [FIXED_LEVEL])]) for name in sources.all
+        name: source_key(folder / name, headers, [*identity, *(own_flags if name == sources.own else [FIXED_LEVEL])])
+        for name in sources.all
     }
 
-    def own() -> Path:
-        header_flags = precompiled(folder, [sources.header], [*identity, *chosen], [*every, *chosen])
-        return compiled(folder / sources.own, keys[sources.own], [*every, *chosen, *header_flags])
+    def compile_own() -> Path:
+        header_flags = precompiled(folder, [sources.header], [*identity, *own_flags], [*base, *own_flags])
+        return compiled(folder / sources.own, keys[sources.own], [*base, *own_flags, *header_flags])
 
     def build(to: Path) -> None:
-        fixed = [partial(compiled, folder / name, keys[name], [*every, FIXED_LEVEL]) for name in sources.fixed]
-        objects = map(str, all_of([own, *fixed]))
+        compile_fixed = [partial(compiled, folder / name, keys[name], [*base, FIXED_LEVEL]) for name in sources.fixed]
+        objects = map(str, all_of([compile_own, *compile_fixed]))
         run_compiler([*command, *common_flags(command), "-shared", *objects, "-o", str(to / library), *linking, *link_flags()], library)
 
     return cached_file(f"project-{digest([*identity, *keys.values(), library, *linking])}", library, build)

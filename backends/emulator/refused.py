@@ -1,6 +1,6 @@
-"""Replace instructions in codelets that only an IPU has: inline assembly, and compiler builtins that the emulator lacks.
+"""Replace instructions that only an IPU has, in the sources of codelets: inline assembly, and compiler builtins that the emulator lacks.
 
-Each such instruction becomes a call that ends the run with an error, so that the other vertices of the file can be used.
+Each of these instructions becomes a call that ends the run with an error, so that the other vertices of the file can be used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ TEMPLATE = re.compile(r'\s*(?:R"([^(\s]*)\((.*?)\)\1"|"((?:\\.|[^"\\\n])*)")', r
 DECLARED = re.compile(r"(\w+)\s*$")
 """A name before ``asm``: a variable in a register, or one of :data:`STATEMENTS`."""
 STATEMENTS = ("else", "do")
+LONGEST_NAME = 200
+"""Number of characters before ``asm`` that are searched for a name."""
 LONGEST_QUOTE = 60
+"""Number of characters of an instruction that a message quotes."""
 
 DECLARATIONS = """# 1 "refused" 1 3
 extern "C" [[noreturn]] void snnc_refuse(const char *instruction);
@@ -44,15 +47,15 @@ struct snnc_refused {
 
 
 @dataclass
-class _Reader:
+class _Rewriter:
     """A position in a preprocessed source, and the changed text so far.
 
-    `made` contains the changed text up to position `copied`. At position `line_at` begins line `line` of the author's `file`, or of a
+    `changed` contains the changed text up to position `copied`. At position `line_at` begins line `line` of the author's `file`, or of a
     `system` header.
     """
 
     text: str
-    made: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
     copied: int = 0
     file: str = ""
     line: int = 1
@@ -60,14 +63,17 @@ class _Reader:
     system: bool = True
 
     def place(self, at: int) -> str:
+        """Return the author's file and line at a position, for messages."""
         line = self.line + self.text.count("\n", self.line_at, at)
         return f"{self.file.rpartition('/')[2]}:{line}"
 
     def replace(self, begin: int, end: int, by: str) -> None:
-        self.made += [self.text[self.copied : begin], by, "\n" * self.text.count("\n", begin, end)]
+        """Replace the text from `begin` to `end`; its line breaks stay."""
+        self.changed += [self.text[self.copied : begin], by, "\n" * self.text.count("\n", begin, end)]
         self.copied = end
 
     def mark(self, match: re.Match[str]) -> None:
+        """Read the file and line of the text after a line marker."""
         marker = LINE_MARKER.match(match.group())
         if marker is not None:
             self.line, self.line_at = int(marker.group(1)), match.end() + 1
@@ -77,8 +83,8 @@ class _Reader:
 def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     """Return a preprocessed source in which instructions of an IPU are calls of ``snnc_refuse``, which ends the run.
 
-    These are the compiler's unknown `builtins`, and assembly, except in system headers and except empty assembly, which is a barrier for
-    the compiler. Names of registers in declarations of variables (``register int *x asm("$m2")``) are removed.
+    Instructions of an IPU are the compiler's unknown `builtins`, and assembly. System headers stay unchanged, and so does empty assembly,
+    which is a barrier for the compiler. Names of registers in declarations of variables (``register int *x asm("$m2")``) are removed.
 
     Examples
     --------
@@ -88,36 +94,36 @@ def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     void f() { snnc_refuse("a.cpp:7: assembly of an IPU (trap 0)"); asm("" ::: "memory"); }
     <BLANKLINE>
     """
-    reader, at = _Reader(preprocessed), 0
+    rewriter, at = _Rewriter(preprocessed), 0
     while (match := TOKEN.search(preprocessed, at)) is not None:
         at = match.end()
         if match.group().startswith("# "):
-            reader.mark(match)
-        elif not reader.system and match.group() in builtins:
-            what = f"{reader.place(match.start())}: {match.group()}, which only an IPU has"
-            reader.replace(match.start(), match.end(), f"snnc_refused{{{_quoted(what)}}}")
-        elif not reader.system and match.group() in ("asm", "__asm__", "__asm"):
-            at = _replace_assembly(reader, match)
-    return DECLARATIONS + "".join([*reader.made, preprocessed[reader.copied :]])
+            rewriter.mark(match)
+        elif not rewriter.system and match.group() in builtins:
+            what = f"{rewriter.place(match.start())}: {match.group()}, which only an IPU has"
+            rewriter.replace(match.start(), match.end(), f"snnc_refused{{{_quoted(what)}}}")
+        elif not rewriter.system and match.group() in ("asm", "__asm__", "__asm"):
+            at = _replace_assembly(rewriter, match)
+    return DECLARATIONS + "".join([*rewriter.changed, preprocessed[rewriter.copied :]])
 
 
-def _replace_assembly(reader: _Reader, match: re.Match[str]) -> int:
+def _replace_assembly(rewriter: _Rewriter, match: re.Match[str]) -> int:
     """Replace an assembly statement, unless it is empty; return the position after it."""
-    opening = QUALIFIERS.match(reader.text, match.end())
+    opening = QUALIFIERS.match(rewriter.text, match.end())
     if opening is None:
         return match.end()
-    end = _closing(reader.text, opening.end())
-    first = TEMPLATE.match(reader.text, opening.end())
+    end = _closing(rewriter.text, opening.end())
+    first = TEMPLATE.match(rewriter.text, opening.end())
     lines = [] if first is None else (first.group(2) or first.group(3) or "").replace("\\n", "\n").replace("\\t", " ").splitlines()
     instructions = [line.strip() for line in lines if line.strip(" \t{};")]
     if not instructions:
         return end
-    before = DECLARED.search(reader.text, max(0, match.start() - 200), match.start())
+    before = DECLARED.search(rewriter.text, max(0, match.start() - LONGEST_NAME), match.start())
     if before is not None and before.group(1) not in STATEMENTS:
-        reader.replace(match.start(), end, "")  # register int *x asm("$m2");
+        rewriter.replace(match.start(), end, "")  # register int *x asm("$m2");
     else:
-        what = f"{reader.place(match.start())}: assembly of an IPU ({instructions[0][:LONGEST_QUOTE]})"
-        reader.replace(match.start(), end, f"snnc_refuse({_quoted(what)})")
+        what = f"{rewriter.place(match.start())}: assembly of an IPU ({instructions[0][:LONGEST_QUOTE]})"
+        rewriter.replace(match.start(), end, f"snnc_refuse({_quoted(what)})")
     return end
 
 

@@ -1,4 +1,4 @@
-"""Change the text of C++ sources so that this machine's compiler accepts them."""
+"""Change the text of C++ sources so that this machine's compiler accepts them, and recognise codelets and sources that compile alike."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 EMULATOR = Path(__file__).resolve().parent
 """Folder of the emulator: its headers, sources and scripts."""
-SUPERVISOR = re.compile(r"__attribute__\s*\(\(\s*target\s*\(\s*\"(?:supervisor|worker)\"\s*\)\s*\)\)")
+TARGET_ATTRIBUTE = re.compile(r"__attribute__\s*\(\(\s*target\s*\(\s*\"(?:supervisor|worker)\"\s*\)\s*\)\)")
 EXT_VECTOR = re.compile(
     r"typedef\s+([\w ]+?)\s+(\w+)\s+__attribute__\s*\(\(\s*(?:__)?ext_vector_type(?:__)?\s*\(\s*(\w+)\s*\)\s*\)\)\s*;"
     r"|using\s+(\w+)\s*=\s*([\w ]+?)\s+__attribute__\s*\(\(\s*(?:__)?ext_vector_type(?:__)?\s*\(\s*(\w+)\s*\)\s*\)\)\s*;"
@@ -40,15 +40,16 @@ def portable(text: str) -> str:
     >>> portable("typedef float f2 __attribute__((ext_vector_type(2)));")
     'using f2 = snnc_vector<float, 2>;'
     """
-    text = EXT_VECTOR.sub(_as_class, SUPERVISOR.sub(_blank, text))
-    made, at = [], 0
+    text = EXT_VECTOR.sub(_as_class, TARGET_ATTRIBUTE.sub(_blank, text))
+    parts, at = [], 0
     for match in TEXT.finditer(text):
-        made += [_shorten(text[at : match.start()]), match.group()]
+        parts += [_shorten(text[at : match.start()]), match.group()]
         at = match.end()
-    return "".join([*made, _shorten(text[at:])])
+    return "".join([*parts, _shorten(text[at:])])
 
 
 def _blank(match: re.Match[str]) -> str:
+    """Return the line breaks of a match, so that line numbers do not change."""
     return "\n" * match.group().count("\n")
 
 
@@ -58,6 +59,7 @@ def _as_class(match: re.Match[str]) -> str:
 
 
 def _shorten(code: str) -> str:
+    """Return code, without strings and comments, in which ``long`` is ``int``; ``long long`` and ``long double`` stay."""
     return LONG.sub(lambda match: match.group() if match.group(1) else "int" + "\n" * match.group().count("\n"), code)
 
 
@@ -73,11 +75,11 @@ def portable_copy(source: Path, folder: Path) -> Path:
     return copy
 
 
-def without_comments(text: str, headers: Path, own: Path) -> str | None:
+def without_comments(text: str, headers: Path, folder: Path) -> str | None:
     """Return the text of codelets without comments and empty lines; sources with equal results compile to equal code.
 
     The result is None if the source includes headers other than those of C++ and of the emulator (in the folder `headers`), or if it
-    contains :data:`NEEDS_PREPROCESSOR`. A header in `own`, the source's folder, replaces one of the same name.
+    contains :data:`NEEDS_PREPROCESSOR`. A header in the source's `folder` would be included instead of one of the same name.
 
     Examples
     --------
@@ -89,13 +91,13 @@ def without_comments(text: str, headers: Path, own: Path) -> str | None:
     """
     code = TEXT.sub(lambda match: " " if match.group().startswith("/") else match.group(), text.replace("\\\n", ""))
     names = INCLUDE.findall(code)
-    if NEEDS_PREPROCESSOR.search(code) or not all(_is_known(name, headers, own) for name in names):
+    if NEEDS_PREPROCESSOR.search(code) or not all(_is_known(name, headers, folder) for name in names):
         return None
     return "\n".join(line.rstrip() for line in code.splitlines() if line.strip() and not line.startswith("#line "))
 
 
-def _is_known(name: str, headers: Path, own: Path) -> bool:
-    return bool(name) and not (own / name).exists() and (re.fullmatch(r"[a-z_]+", name) is not None or (headers / name).is_file())
+def _is_known(name: str, headers: Path, folder: Path) -> bool:
+    return bool(name) and not (folder / name).exists() and (re.fullmatch(r"[a-z_]+", name) is not None or (headers / name).is_file())
 
 
 def without_capture_defaults(preprocessed: str, errors: str) -> str:
@@ -109,24 +111,24 @@ def without_capture_defaults(preprocessed: str, errors: str) -> str:
     >>> without_capture_defaults('# 7 "a.hpp"\\nauto f = [=](int x) { return x; };\\nauto g = [=] {};\\n', errors)
     '# 7 "a.hpp"\\nauto f = [](int x) { return x; };\\nauto g = [=] {};\\n'
     """
-    named = {(file, int(line)) for file, line in NOT_LOCAL.findall(errors)}
-    file, line, made = "", 0, []
+    refused = {(file, int(line)) for file, line in NOT_LOCAL.findall(errors)}
+    file, line, lines = "", 0, []
     for text in preprocessed.splitlines(keepends=True):
         marker = LINE_MARKER.match(text)
         if marker:
             file, line = marker.group(2), int(marker.group(1))
         else:
-            text = CAPTURE_DEFAULT.sub("[", text, count=1) if (file, line) in named else text  # noqa: PLW2901
+            text = CAPTURE_DEFAULT.sub("[", text, count=1) if (file, line) in refused else text  # noqa: PLW2901
             line += 1
-        made.append(text)
-    return "".join(made)
+        lines.append(text)
+    return "".join(lines)
 
 
 def in_declared_order(source: Path, folder: Path, errors: str) -> Path | None:
     """Return a copy, in `folder`, of a source in which each designated initialiser that GCC refuses is moved to the front.
 
-    `errors` contains the compiler's messages, each with a field and the place where its braces close; None if none is about this source.
-    Repeated calls with the next messages bring all initialisers into the declared order. Clang accepts any order.
+    `errors` contains the compiler's messages, each with a field and the place where its braces close. The result is None if no message is
+    about this source. Repeated calls with the next messages bring all initialisers into the declared order. Clang accepts any order.
     """
     text = source.read_text(errors="surrogateescape")
     line_directive = re.match(r'#line 1 "((?:\\.|[^"\\])*)"\n', text)

@@ -1,4 +1,4 @@
-"""Locks on folders of projects and on files; the kernel releases a lock when its process ends in any way."""
+"""Locks on folders of projects and on files; the operating system releases a lock when its process ends, even if it crashes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class FolderInUseError(SnncError, code="SNNC-E417"):
 
 @contextmanager
 def locked(place: Path, doing: str) -> Iterator[None]:
-    """Hold the lock of a project's folder or of a file while the block runs.
+    """Hold the lock of a project's folder or of a file while the block runs; on file systems without locks, warn instead.
 
-    The file need not exist; its lock is ``.NAME.lock`` next to it. `doing` says what the block does, for the error message of other
-    processes: ``"trains"``.
+    A file need not exist; its lock is ``.NAME.lock`` next to it. `doing` says what the block does, such as ``"trains"``, for the error
+    messages of other processes.
 
     Raises
     ------

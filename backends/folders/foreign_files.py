@@ -26,7 +26,7 @@ class RetainedFiles:
     """Whether trained weights were deleted."""
 
 
-def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> RetainedFiles:
+def retain_foreign_files(old: Path, new: Path, written: Mapping[str, str | None], keep_trained: bool) -> RetainedFiles:
     """Copy to `new` the files of `old` that the user added or changed, and the trained weights; `old` does not change.
 
     A file that snnc did not write keeps its path if that is free. All others go to ``before-1/`` (or ``before-2/`` …). Files become hard
@@ -36,7 +36,7 @@ def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], ke
     ----------
     old, new
         The replaced folder, and its replacement.
-    own
+    written
         The result of :func:`snnc.backends.folders.manifest.written_files` for `old`.
     keep_trained
         Whether to copy trained weights.
@@ -57,9 +57,9 @@ def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], ke
                 trained.append(_put(path, aside / name))
         elif path.is_dir() and not path.is_symlink() and (new / name).is_dir():
             continue  # an empty folder that also exists in the new one
-        elif name not in own:
+        elif name not in written:
             _put(path, new / name if _is_free(new, name) else aside / name)
-        elif not _is_as_written(path, own[name]):
+        elif not _is_as_written(path, written[name]):
             edited.append(_put(path, aside / name))
     return RetainedFiles(tuple(trained), tuple(edited), dropped)
 

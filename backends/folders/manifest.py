@@ -1,4 +1,4 @@
-"""Names of the files in folders that snnc writes, and their manifest ``snnc.json``, which contains a format and a digest of each file."""
+"""Names of the files in folders that snnc writes, and the manifest ``snnc.json`` of a folder: its format, and a digest of each file."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART, TRAINED_LOCK, BE
 _MODEL: Final = ("model/graph.json", "model/arrays.npz", "model/options.json", "model/orders.json", "model/parts.npz")
 """Model files of a project without a manifest."""
 _MAX_BYTES: Final = 1 << 24
+"""Size of the largest JSON file that is read, so that a wrong file does not fill the memory: 16 MiB."""
 _NUMBERED: Final = re.compile(r"snnc folder (\d{1,6})")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -49,10 +50,11 @@ def digest_of(path: Path) -> str:
 
 def write_manifest(folder: Path) -> None:
     """Write the manifest of all files in the newly written `folder`."""
-    own = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
-    files = {path.relative_to(folder).as_posix(): digest_of(path) for path in own if path != folder / MANIFEST}
-    (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n", encoding="utf-8")
-    (folder / MANIFEST).chmod((folder / MANIFEST).stat().st_mode & 0o755)
+    manifest = folder / MANIFEST
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    files = {path.relative_to(folder).as_posix(): digest_of(path) for path in paths if path != manifest}
+    manifest.write_text(json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n", encoding="utf-8")
+    manifest.chmod(manifest.stat().st_mode & 0o755)
 
 
 def read_manifest(folder: Path) -> dict[str, str] | None:
@@ -63,27 +65,27 @@ def read_manifest(folder: Path) -> dict[str, str] | None:
 def newer_format(folder: Path) -> str | None:
     """Return the format of a folder that a newer version of snnc wrote; None for any other folder."""
     data = _json(folder / MANIFEST)
-    found = data.get("format") if isinstance(data, dict) else None
-    number = _NUMBERED.fullmatch(found) if isinstance(found, str) else None
-    return found if number and int(number[1]) > int(FORMAT.rpartition(" ")[2]) else None
+    format = data.get("format") if isinstance(data, dict) else None
+    number = _NUMBERED.fullmatch(format) if isinstance(format, str) else None
+    return format if number and int(number[1]) > int(FORMAT.rpartition(" ")[2]) else None
 
 
 def written_files(folder: Path) -> dict[str, str | None] | None:
-    """Return the files in `folder` that belong to snnc: path -> digest (None: any content); None if snnc did not write the folder.
+    """Return the digests of the files that snnc may have written to `folder`, by relative path; None if snnc did not write the folder.
 
-    A project without a manifest is recognised by ``project.json`` or by the files of its model.
+    A digest of None stands for any content. A project without a manifest is recognised by ``project.json`` or by the files of its model.
     """
-    found: dict[str, str | None] = dict.fromkeys(BY_PRODUCTS)
-    left = (*abandoned_files(folder), *abandoned_files(folder / "model"))
-    found |= {path.relative_to(folder).as_posix(): None for path in left}
+    files: dict[str, str | None] = dict.fromkeys(BY_PRODUCTS)
+    abandoned = (*abandoned_files(folder), *abandoned_files(folder / "model"))
+    files |= {path.relative_to(folder).as_posix(): None for path in abandoned}
     listed = read_manifest(folder)
     if listed is not None:
-        return found | listed
+        return files | listed
     emitted = _files(_json(folder / "project.json"), PROJECT_FORMAT)
     model = _is_model(folder)
     if emitted is None and not model:
         return None
-    return found | ({"project.json": None, **emitted} if emitted is not None else {}) | (dict.fromkeys(_MODEL) if model else {})
+    return files | ({"project.json": None, **emitted} if emitted is not None else {}) | (dict.fromkeys(_MODEL) if model else {})
 
 
 def _is_model(folder: Path) -> bool:

@@ -36,21 +36,21 @@ class ForeignFolderError(OutputFolderError, code="SNNC-E414"):
 
 def write_file(path: Path, chunks: Iterable[Chunk]) -> str:
     """Write a file chunk by chunk, and return its SHA-256 in hexadecimal."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as stream:
         for chunk in chunks:
             stream.write(chunk)
-            found.update(chunk)
-    return found.hexdigest()
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 @contextmanager
 def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     """Yield an empty folder to fill; if the block ends without an error, rename it to `folder` with a manifest of its files.
 
-    It replaces an older project. Of this, files that snnc did not write stay in place; changed files and, with `keep_trained`, trained
-    weights are moved, with a warning (:func:`snnc.backends.folders.foreign_files.retain_foreign_files`).
+    It replaces an older project. Files of the older project that snnc did not write stay in place. Those that a user changed and, with
+    `keep_trained`, the trained weights are moved, with a warning (:func:`snnc.backends.folders.foreign_files.retain_foreign_files`).
 
     Raises
     ------
@@ -62,12 +62,12 @@ def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
         The files cannot be written; an older project is unchanged.
     """
     check_replaceable(folder)
-    held: TemporaryFolder | None = None
+    holder: TemporaryFolder | None = None
     try:
         folder = folder.resolve()  # the target of a link may be on a different disk
         folder.parent.mkdir(parents=True, exist_ok=True)
-        held = TemporaryFolder(folder.parent, f".{folder.name}.")
-        temporary = held.path / "project"
+        holder = TemporaryFolder(folder.parent, f".{folder.name}.")
+        temporary = holder.path / "project"
         temporary.mkdir()
         yield temporary
         _close_to_others(temporary)
@@ -76,9 +76,9 @@ def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     except OSError as error:
         raise _explain(folder, error) from None
     finally:
-        if held is not None:
-            remove(held.path)
-            held.close()
+        if holder is not None:
+            remove(holder.path)
+            holder.close()
 
 
 def _close_to_others(folder: Path) -> None:
@@ -121,26 +121,26 @@ def _put_in_place(temporary: Path, target: Path, keep_trained: bool) -> None:
         temporary.rename(target)
         return
     with locked(target, "compiles"):
-        own = written_files(target)
-        if own is None:
+        written = written_files(target)
+        if written is None:
             raise ForeignFolderError(f"the folder {str(target)!r} is no longer a project of snnc; nothing was written.")
-        carried = retain_foreign_files(target, temporary, own, keep_trained)
+        retained = retain_foreign_files(target, temporary, written, keep_trained)
         exchange(temporary, target)
-    _warn_about(carried, temporary, target)
+    _warn_about(retained, temporary, target)
 
 
-def _warn_about(carried: RetainedFiles, temporary: Path, target: Path) -> None:
+def _warn_about(retained: RetainedFiles, temporary: Path, target: Path) -> None:
     def place(path: Path) -> str:
         return str(target / path.relative_to(temporary))
 
-    if carried.trained:
-        text = f"the trained weights of the older project are now in {' and '.join(map(place, carried.trained))}; to continue from"
+    if retained.trained:
+        text = f"the trained weights of the older project are now in {' and '.join(map(place, retained.trained))}; to continue from"
         warnings.warn(f"{text} one of them, copy it to {target / TRAINED} (if the network is the same).", UserWarning, stacklevel=2)
-    if carried.dropped:
+    if retained.dropped:
         warnings.warn(f"the trained weights of the project that was in {target} are deleted.", UserWarning, stacklevel=2)
-    if carried.edited:
-        files = ", ".join(map(place, carried.edited[:5])) + (" …" if len(carried.edited) > 5 else "")
-        warnings.warn(f"{len(carried.edited)} changed files of the older project were moved: {files}", UserWarning, stacklevel=2)
+    if retained.edited:
+        files = ", ".join(map(place, retained.edited[:5])) + (" …" if len(retained.edited) > 5 else "")
+        warnings.warn(f"{len(retained.edited)} changed files of the older project were moved: {files}", UserWarning, stacklevel=2)
 
 
 def umask() -> int:

@@ -59,6 +59,12 @@ def target_form(loss: Composed) -> str:
     return f"{{{loss.columns}, {loss.width(0) if of_classes else 0}, {each_step}, {lengths}}}"
 
 
+def length_divisor(term: Term) -> str:
+    """Return the C++ (and Python) that divides a term by the sequence's length, or by its square, if :meth:`Term.scale` does so."""
+    # The scale of two steps is 1, 1/2 or 1/4.
+    return {1: "", 2: " / length", 4: " / (length * length)"}[round(1 / term.scale(2.0))]
+
+
 def _term(loss: Composed, term: Term, first: int, stop: int) -> dict[str, Any]:
     """Return the template data of a term of the loss for outputs `first` … `stop` - 1."""
     compares, numbers = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
@@ -81,7 +87,7 @@ def _term(loss: Composed, term: Term, first: int, stop: int) -> dict[str, Any]:
         "step": _STEPS.get(term.statistic, ("",))[0],
         "score": "1 / (x + 1)" if inverse else "-x" if term.softmax else "x",
         "spread": "of.scores[c] / ((at + 1.0) * (at + 1.0))" if inverse else f"{'' if term.softmax else '-'}of.scores[c]",
-        "scale": {1: "1.0", 2: "1.0 / length", 4: "1.0 / (length * length)"}[round(1 / term.scale(2.0))],
+        "scale": f"1.0{length_divisor(term)}",
         "compares": compares,
         "masked": compares and (numbers or loss.targets == "step_classes"),
         "wanted": "of.wanted(0, c)" if numbers else f"c == of.label(0) ? {on} : {off}",

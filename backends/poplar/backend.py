@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.ordering import Common
 
 FILLED: Final = 0.5
-"""Density at which a sparse weight, with 8 bytes per entry, needs as much memory as a dense one."""
+"""Density at which a sparse weight, with 8 bytes per entry, needs as much memory as a dense one, with 4 bytes per element."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +116,16 @@ class TileBackend(Backend[Own]):
         from snnc.compiler.machines import load_target
         from snnc.compiler.tiles.planning.placing import map_graph
 
-        machine = load_target(self.machine(options.target))
-        more: dict[str, Any] = {"machine": machine, "strategy": options.strategy, "common": options.common}
-        found = map_graph(graph, without_limits(program), options.for_plan(), options.calibrate, **more)
-        return PlacedProgram(program, found.plan, found.parts)
+        mapped = map_graph(
+            graph,
+            without_limits(program),
+            options.for_plan(),
+            options.calibrate,
+            machine=load_target(self.machine(options.target)),
+            strategy=options.strategy,
+            common=options.common,
+        )
+        return PlacedProgram(program, mapped.plan, mapped.parts)
 
 
 class PoplarBackend(TileBackend[PoplarOptions]):
@@ -131,7 +137,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         return True
 
     def limit(self, options: PoplarOptions) -> SpikeLimit | None:
-        """Return the limit on the spikes that a source sends."""
+        """Return the limit on the spikes that a source sends; None if there is none."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
         return limit_of(options.mode, options.capacity, options.drop, options.seed)
@@ -165,10 +171,10 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         if placed.parts is None:
             engine.drop_by(masks)
             return engine
-        between, whole = placed.parts.between, EngineOfParts(engine, placed.parts.between)
+        between, of_parts = placed.parts.between, EngineOfParts(engine, placed.parts.between)
         if masks.layers:
-            engine.draw_masks = lambda *of: between.initial_of_parts(masks.of(whole.get_parameters().__getitem__, *of))
-        return whole
+            engine.draw_masks = lambda *of: between.initial_of_parts(masks.of(of_parts.get_parameters().__getitem__, *of))
+        return of_parts
 
 
 POPLAR: Final = PoplarBackend("machine", "", PoplarOptions, "machines (gc200, pod4, …)", has_tiles=True, adjoint=True)

@@ -36,7 +36,7 @@ from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
 from snnc.backends.poplar.vertices.losses import RATES, add_loss, loss_sets
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
-from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
+from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, uses_join
 from snnc.backends.poplar.vertices.statistics import MOMENTS, MOMENTS_TITLE, moments_codelets, moments_of_outputs
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
 from snnc.compiler.ir.plan import Plan, PopulationPlan
@@ -78,7 +78,7 @@ CONSTANTS: Final = (
         "std::size_t", "ROW_BYTES", ROW_BYTES, "Maximum bytes of a row of a remote buffer; longer data is split into several rows."
     ),
 )
-"""Constants shared by the program and the planner, printed into ``constants.hpp``."""
+"""Constants shared by the program and snnc, printed into ``constants.hpp``."""
 # docs/decisions/0001-poplar-program.md describes the supersteps F1, F2, B1, …
 GROUPS: Final = {
     "clocks": ("add_clocks", "Iteration counters, and the test for further windows."),
@@ -114,9 +114,9 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
     texts = {name: text.encode() for name, text in render(net).items()} | {"plan.json": plan_to_json(plan).encode()}
     files: dict[str, Iterable[Chunk]] = {name: (text,) for name, text in texts.items()}
     files |= {TABLES: plan_tables(net), WEIGHTS: safetensors(initial_values(net))}
-    with atomic_folder(folder) as beside:
-        digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
-        write_file(beside / "project.json", (json.dumps(_description(net, digests), indent=1).encode(),))
+    with atomic_folder(folder) as temporary:
+        digests = {name: write_file(temporary / name, chunks) for name, chunks in sorted(files.items())}
+        write_file(temporary / "project.json", (json.dumps(_description(net, digests), indent=1).encode(),))
     return folder
 
 
@@ -142,10 +142,10 @@ def _templates(instruction_bytes: int) -> Environment:
     return environment
 
 
-def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
-    """Return the constants (name, value) in which a codelet states the bytes of its code, of `each` bytes per instruction."""
-    loops = [(f"code_bytes_{name}", each * number) for name, number in cost.loops]
-    return [("code_bytes", each * cost.instructions), *loops]
+def code_bytes(instruction_bytes: int, cost: CodeletCost) -> list[tuple[str, int]]:
+    """Return the constants (name, value) in which a codelet states the bytes of its code."""
+    loops = [(f"code_bytes_{name}", instruction_bytes * number) for name, number in cost.loops]
+    return [("code_bytes", instruction_bytes * cost.instructions), *loops]
 
 
 def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
@@ -158,8 +158,8 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
     elif net.training:
         loss = add_loss(net, assembly)
         shape = loss_shape(net.program)
-        each, scores = sample_loss(net.costs, shape, scaled=scaled(net)), loss_scores(net.costs, shape)
-        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": each, "scores": scores, "scaled": scaled(net)})
+        vertex, scores = sample_loss(net.costs, shape, scaled=scaled(net)), loss_scores(net.costs, shape)
+        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": vertex, "scores": scores, "scaled": scaled(net)})
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)
         extras.append(update_code(net))
@@ -203,8 +203,8 @@ def gradient_codelets(net: PoplarNetwork) -> list[Body]:
     """Return the template data of the codelets that sum gradients and copy weights to the sources of connections."""
     used = [sum_private(net.costs)]
     if net.copied_rows:
-        kept = {net.program.parameters[c.weight].half for c in net.copied_rows if c.weight is not None}
-        used += [weight_rows(net.costs, half=half) for half in sorted(kept)]
+        precisions = {net.program.parameters[c.weight].half for c in net.copied_rows if c.weight is not None}
+        used += [weight_rows(net.costs, half=half) for half in sorted(precisions)]
     if net.packed_rows:
         used.append(pack_rows(net.costs))
     if net.sums_pieces:
@@ -254,8 +254,8 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
 
 
 def _population(placed: PopulationPlan, table: int) -> Body:
-    shown = {name: getattr(placed, name) for name in ("id", "label", "neurons", "stage", "replicas")}
-    return shown | {"first_tile": placed.starts[0], "last_tile": placed.starts[-1] + placed.width - 1, "table": table}
+    fields = {name: getattr(placed, name) for name in ("id", "label", "neurons", "stage", "replicas")}
+    return fields | {"first_tile": placed.starts[0], "last_tile": placed.starts[-1] + placed.width - 1, "table": table}
 
 
 def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
@@ -264,9 +264,9 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
     A title begins with F (forward pass), B (backward pass), L (loss), U (update), M (streaming memory) or N (batch normalisation);
     that of the compute set before the first step does not.
     """
-    first = {} if net.fused else {"relay_forward": "F1 relay"}
-    both = "F2 neurons and relays" if net.fused else "F2 neurons"
-    names = {**first, **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": both}
+    names = {} if net.fused else {"relay_forward": "F1 relay"}
+    names |= {JOIN: "F1b windows"} if uses_join(net) else {}
+    names |= {"forward_neurons": "F2 neurons and relays" if net.fused else "F2 neurons"}
     if net.further.forward:
         names |= {**window_test_sets(net, "forward"), "forward_gather": "FG gather", "forward_next": "FN next window"}
         names["zero_currents"] = "zero currents"
@@ -329,7 +329,7 @@ def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
                 "input": next((i.id for i in program.inputs if o.source.buffer.startswith(f"{i.id}_")), None),
             }
             for o in program.outputs
-            if o.id not in {found["id"] for found in moments}
+            if o.id not in {about["id"] for about in moments}
         ],
         **({"moments": moments} if moments else {}),
         "parameters": [

@@ -31,8 +31,8 @@ _KEPT: Final = "_kept"
 class PoplarEngine(NativeEngine):
     """Runs the shared library of a project; see :class:`snnc.backends.runtime.engine.Engine`.
 
-    `limits` contains the compiled capacity and random key of each source with a spike limit, by buffer. The engine itself drops spikes of
-    inputs before it sends them, except where the program does (:meth:`_sent`).
+    `limits` contains the compiled capacity and random key of each source with a spike limit, by buffer. If the program cannot apply the
+    limit of an input, the engine drops the spikes beyond it before it sends them (:meth:`_sent`).
     """
 
     def __init__(self, library: Path, folder: Path, limits: Mapping[str, tuple[float, float]] | None = None) -> None:
@@ -46,11 +46,11 @@ class PoplarEngine(NativeEngine):
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        changed = {b: (float(values.get(f"{b}_capacity", k)), float(values.get(f"{b}_choice", c))) for b, (k, c) in self._limits.items()}
-        for buffer, limit in changed.items():
-            if limit != self._limits[buffer] and f"{buffer}_limit" in self.session.tensors:
+        for buffer, (capacity, key) in self._limits.items():
+            limit = float(values.get(f"{buffer}_capacity", capacity)), float(values.get(f"{buffer}_choice", key))
+            if limit != (capacity, key) and f"{buffer}_limit" in self.session.tensors:
                 self.session.set(f"{buffer}_limit", np.array(limit, dtype=np.float32))
-        self._limits = changed
+            self._limits[buffer] = limit
         super().set_parameters({name: value for name, value in values.items() if not is_limit_value(name)})
 
     @property
@@ -75,21 +75,20 @@ class PoplarEngine(NativeEngine):
         measured = self.description.get("moments", ())
         if not measured:
             return self.forward(inputs, initial), {}
-        found: dict[str, Array] = {}
-        self._gathered(Gather.MEASURES, lambda: found.update(self.forward(inputs, initial)))
-        return found, {about["id"]: self._moments(about) for about in measured}
+        outputs = self._gathered(Gather.MEASURES, lambda: self.forward(inputs, initial))
+        return outputs, {about["id"]: self._moments(about) for about in measured}
 
     def _moments(self, about: Mapping[str, Any]) -> Moments:
         """Merge the moments that blocks computed from different samples (Chan et al. 1983, DOI 10.2307/2683386)."""
         neurons, begin, parts = math.prod(about["shape"]), 0, self.session.get(about["tensor"]).astype(np.float64)
         mean, squares, count = (np.zeros(neurons) for _ in range(3))
         for first, width, samples in about["blocks"]:
-            part, more = parts[begin : begin + 2 * width].reshape(2, width), self.steps * samples
-            begin, here = begin + 2 * width, slice(first, first + width)
-            whole, distance = count[here] + more, part[0] - mean[here]
-            squares[here] += part[1] + np.square(distance) * count[here] * more / whole
-            mean[here] += distance * more / whole
-            count[here] = whole
+            (block_mean, block_squares), block_count = parts[begin : begin + 2 * width].reshape(2, width), self.steps * samples
+            begin, block = begin + 2 * width, slice(first, first + width)
+            total, distance = count[block] + block_count, block_mean - mean[block]
+            squares[block] += block_squares + np.square(distance) * count[block] * block_count / total
+            mean[block] += distance * block_count / total
+            count[block] = total
         return Moments(mean.reshape(about["shape"]), squares.reshape(about["shape"]), self.steps * self.batch)
 
     def run_backward(self, adjoint: Array) -> None:
@@ -104,12 +103,12 @@ class PoplarEngine(NativeEngine):
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.GatheringEngine`; each part is a batch of the compiled size."""
-        whole, stored = 0.0, 0
+        loss, stored = 0.0, 0
         try:
             for inputs, target in parts:
                 last = (stored + 1) * self.batch == samples
                 self._set(_BATCHES, stored if last else _KEEP)
-                whole += self.train_batch(inputs, target, learning_rate)
+                loss += self.train_batch(inputs, target, learning_rate)
                 self._first_sample += len(target)
                 stored = 0 if last else stored + 1
         finally:
@@ -117,7 +116,7 @@ class PoplarEngine(NativeEngine):
             self._set(_BATCHES, 0)
             if stored:
                 self._forget_gradients()
-        return whole * self.batch / samples
+        return loss * self.batch / samples
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`; there is one part, a batch of the compiled size."""
@@ -142,9 +141,9 @@ class PoplarEngine(NativeEngine):
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         if self._stored:
             self._forget_gradients()
-            self._expect(0)
+            self._set_stored(0)
 
-    def _expect(self, stored: int) -> None:
+    def _set_stored(self, stored: int) -> None:
         """Set the number of batches whose gradients are stored for the next update."""
         self._stored = stored
         if self.accumulates:
@@ -161,11 +160,11 @@ class PoplarEngine(NativeEngine):
     def change_parameters(self, learning_rate: float) -> None:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         self.session.set("lr", np.array([learning_rate], dtype=np.float32))
-        self._expect(self._stored)
+        self._set_stored(self._stored)
         try:
             self._gathered(Gather.CHANGES, self.session.train_step)
         finally:
-            self._expect(0)
+            self._set_stored(0)
 
     def _gathered(self, step: Gather, run: Callable[[], _Result]) -> _Result:
         """Return the result of `run`, during which the program runs only the part `step` of an update."""
@@ -189,14 +188,15 @@ class PoplarEngine(NativeEngine):
 
         ``b0_dropped`` counts the spikes that bus b0 dropped, ``b0_further`` those that it sent in further windows.
         """
-        found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}
+        counts = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}
         sources = {about["tensor"]: about["source"] for about in self.description["counters"].values()}
         dropped: dict[str, int] = {}
-        for name, number in found.items():
+        for name, number in counts.items():
             if name.endswith("_dropped"):
                 source = sources.get(name, name)
+                # Several buses may drop the same spike of a source.
                 dropped[source] = max(dropped.get(source, 0), number)
-        return {"dropped_spikes": sum(dropped.values()) + self._dropped, **found}
+        return {"dropped_spikes": sum(dropped.values()) + self._dropped, **counts}
 
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None:
         for info in self.description["inputs"]:
@@ -207,7 +207,7 @@ class PoplarEngine(NativeEngine):
     def _sent(self, info: Mapping[str, Any], array: Array) -> Array:
         """Return an input without the spikes beyond its limit, unless the program itself drops them.
 
-        It does if the limit is the compiled capacity and keeps the lowest ids.
+        The program drops them if the limit is the compiled capacity and the lowest ids are kept.
         """
         buffer = f"{info['tensor']}_in"
         if buffer not in self._limits:
@@ -216,14 +216,14 @@ class PoplarEngine(NativeEngine):
         if (capacity, key) == (self._compiled[buffer][0], LOWEST):
             return array
         rows = np.asarray(array).reshape(self.steps, self.batch, -1)
-        if info["static"] and key >= 0:
+        if info["static"] and key != LOWEST:
             raise SpikeLimitError(
                 f"the input {info['label']!r} is the same at all steps, so it is sent only once, but a random choice of spikes "
                 "differs from step to step. Use drop='lowest', or compile with drop='random' (--drop random)."
             )
-        found = np.stack([sent(row, int(capacity), key, t) for t, row in enumerate(rows)])
-        self._dropped += int(np.count_nonzero(rows) - np.count_nonzero(found))
-        return found.reshape(np.shape(array))
+        kept = np.stack([sent(row, int(capacity), key, t) for t, row in enumerate(rows)])
+        self._dropped += int(np.count_nonzero(rows) - np.count_nonzero(kept))
+        return kept.reshape(np.shape(array))
 
     def _record(self, output: Mapping[str, Any], inputs: Mapping[str, Array], initial: Initial) -> Array:
         """Return an output at all steps, with initial values for the steps before its delay has passed."""

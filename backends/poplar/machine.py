@@ -8,16 +8,16 @@ from snnc.backends.codegen.names import c_string
 from snnc.compiler.machines.target import Streaming, Target
 
 CONTROL_CYCLES: Final = 30.0
-"""Part of the fixed cycles of a superstep that the emulator counts even without an exchange."""
+"""Part of the fixed cycles of a superstep that the emulator counts even without an exchange: its ``controlCycles``."""
 CONTROL_CODE: Final = 700
-"""Part of the fixed bytes of a tile that the emulator counts as control code instead of stack."""
+"""Part of the fixed bytes of a tile that the emulator counts as control code instead of stack: its ``controlCodeBytes``."""
 VERSION: Final = "ipu2"
 """Model of the emulator for machines other than IPUs; all of its numbers are replaced."""
 
 
 def machine_context(target: Target) -> dict[str, Any]:
     """Return ``numbers`` (value and meaning, in the order of the C++ struct ``Machine``) and ``wires`` (from, to, bytes per second)."""
-    far = target.streaming or Streaming(0, 0.0)
+    streaming = target.streaming or Streaming(0, 0.0)
     control = min(CONTROL_CYCLES, target.superstep_cycles)
     control_code = min(CONTROL_CODE, target.fixed_tile_bytes)
     numbers: list[tuple[str, str]] = [
@@ -38,8 +38,8 @@ def machine_context(target: Target) -> dict[str, Any]:
         (repr(float(control)), "cycles to control a superstep"),
         (repr(float(target.host.bytes_per_second if target.host else 0.0)), "bytes per second to the host; 0: unknown"),
         (repr(float(target.vertex_start_cycles)), "worker cycles to start a vertex"),
-        (repr(float(far.bytes_per_second)), "bytes per second from or to streaming memory of an IPU; 0: none"),
-        (str(far.bytes_per_chip), "bytes of streaming memory of an IPU"),
+        (repr(float(streaming.bytes_per_second)), "bytes per second from or to streaming memory of an IPU; 0: none"),
+        (str(streaming.bytes_per_chip), "bytes of streaming memory of an IPU"),
     ]
     links = target.links
     wires = [(a, b, repr(float(n * links.bytes_per_second))) for a, b, n in links.wires(target.chips)] if links and target.chips > 1 else []

@@ -45,8 +45,9 @@ class Store:
     """The memory in which the relays of a source store its values."""
 
     buffer: str
+    """Name of the source's buffer."""
     owner: str
-    """Buffer of the source, and id of its population or input."""
+    """Id of the source's population or input."""
     width: int
     """Number of neurons of the source."""
     kind: str
@@ -164,10 +165,10 @@ class PoplarNetwork:
             return self.stages
         names = [p.id for p in self.plan.populations]
         arcs = [Arc(bus.source, c.target, c.delay) for c in self.plan.connections if (bus := self.buses[c.id]).source in names]
-        found = stages_of(names, arcs, self.plan.interval, self.plan.latency)
-        if found is None:
+        stages = stages_of(names, arcs, self.plan.interval, self.plan.latency)
+        if stages is None:
             raise PlanMismatchError(f"the plan's latency of {self.plan.latency} does not match this program; map the program again.")
-        return {**self.stages, **found}
+        return {**self.stages, **stages}
 
     @cached_property
     def buses(self) -> Mapping[str, BusPlan]:
@@ -189,7 +190,7 @@ class PoplarNetwork:
         return next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == population)
 
     def adjoint(self, population: str) -> NeuronAdjoint | None:
-        """Return the backward operation of a population."""
+        """Return the backward operation of a population; None if it has none, or without training."""
         if not self.training:
             return None
         return next((op for op in self.program.backward if isinstance(op, NeuronAdjoint) and op.population == population), None)
@@ -281,7 +282,7 @@ class PoplarNetwork:
 
     @cached_property
     def window_test(self) -> WindowTest | None:
-        """The test for further windows."""
+        """The test for further windows; None if no window can be too small."""
         direction = self.further.requested_in
         if direction is None:
             return None
@@ -320,7 +321,7 @@ class PoplarNetwork:
             raise PlanMismatchError(f"the buses {', '.join(b.id for b in buses)} of one source differ in kind or relays.")
         first = buses[0]
         most = max(b.width if b.mode == "exact" else max(b.capacity, b.gradient.capacity if b.gradient else 0) for b in buses)
-        given = next((i for i in self.program.inputs if i.id == first.source), None)
+        network_input = next((i for i in self.program.inputs if i.id == first.source), None)
         return Store(
             buffer=buffer,
             owner=first.source,
@@ -329,20 +330,20 @@ class PoplarNetwork:
             buses=buses,
             stored=whole_words(most, first.width),
             before=buffer in self.initial_outputs,
-            static=given is not None and given.repeated,
-            external=given is not None,
+            static=network_input is not None and network_input.repeated,
+            external=network_input is not None,
         )
 
     @cached_property
     def initial_outputs(self) -> frozenset[str]:
         """Output buffers that delayed connections read, and whose value before step 0 the host can set."""
         delayed = {c.source_buffer for c in self.program.connections if c.delay > 0}
-        found = set()
+        settable = set()
         for info in self.program.populations:
             names = {info.kernel.labels[s] for s in info.kernel.states}
             names |= {ref.name for ref in self.program.state_inputs.values() if ref.node == info.id}
-            found |= {buffer for label, buffer in info.output_buffers.items() if label in names}
-        return frozenset(found & delayed)
+            settable |= {buffer for label, buffer in info.output_buffers.items() if label in names}
+        return frozenset(settable & delayed)
 
     def population(self, name: str) -> PopulationInfo:
         """Return a population by id."""
@@ -390,6 +391,7 @@ class PoplarNetwork:
 
 def _check_blocks(placed: PopulationPlan, batch: int) -> None:
     """Check that replicas cover the batch, column groups the neurons of each replica, and blocks the samples of each group, in order."""
+    # The next neuron of the replica, the replica's samples (from `begin` to `end`), and the next sample of the group.
     neuron, begin, end, reached = 0, 0, 0, batch
     group: Block | None = None
     for block in placed.blocks:

@@ -172,7 +172,11 @@ class Assembly:
         return self.variable("Parts", name, f'layout.half_cells({population}, "{name}", {slots})', comment)
 
     def tensor(self, role: str, name: str, shape: str, on_device: str, order: str, writable: bool) -> None:
-        """Expose a tensor to the host."""
+        """Expose a tensor to the host.
+
+        All arguments but the last are C++ or go into it: `role` without ``SNNC_``, `shape` of the host's array, `on_device`: the stored
+        elements, `order`: their positions in the host's array (``{}``: in order).
+        """
         self.tensors.append(f'tensor("{name}", SNNC_{role}, {shape}, {on_device}, {order}, {str(writable).lower()});')
 
     def forget(self, part: str, name: str) -> str:

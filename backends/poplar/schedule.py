@@ -16,13 +16,13 @@ from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
 from snnc.backends.poplar.vertices.losses import RATES, loads_targets_late, loss_sets
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
 from snnc.backends.poplar.vertices.relay_segments import counters
-from snnc.backends.poplar.vertices.relays import JOIN, joins
+from snnc.backends.poplar.vertices.relays import JOIN, uses_join
 from snnc.backends.poplar.vertices.statistics import MOMENTS
 from snnc.backends.poplar.vertices.window_tests import window_test_sets
 
 Kind: TypeAlias = Literal["training", "passes", "external", "operation"]
-"""What updates the parameters: the training step; after several passes, a program of its own; the caller, which also sends the adjoint of
-the output; or PyTorch, in which the program is an operation of PopART."""
+"""What updates the parameters: ``training``: the training step; ``passes``: a program of its own, after several passes; ``external``: the
+caller, which also sends the adjoint of the output; ``operation``: PyTorch, in which the program is an operation of PopART."""
 
 
 def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
@@ -49,7 +49,7 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
         "further": net.further,
         "forgotten": {part: names for part, names in assembly.forgotten.items() if names},
         "weight_rows": [*([PACKED_ROWS] if net.packed_rows else []), *([WEIGHT_ROWS] if net.copied_rows else [])],
-        "relays": [*([] if net.fused else ["relay_forward"]), *([JOIN] if joins(net) else [])],
+        "relays": [*([] if net.fused else ["relay_forward"]), *([JOIN] if uses_join(net) else [])],
         "tests": {"forward": list(window_test_sets(net, "forward")), "backward": list(window_test_sets(net, "backward"))},
         "fused": fused if net.fused else None,
         "loads": net.plan.streamed != "off",
@@ -74,7 +74,8 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
 def _sums(net: PoplarNetwork, kind: Kind) -> list[str]:
     """Return, as C++, the Poplar programs that sum the private gradients and, in a training step, update the parameters."""
     replicated = any(p.replicas > 1 for p in net.plan.populations)
-    found = ["Execute(sum_private_gradients)"] * (replicated or net.sums_pieces) + [SHARED_SUMS] * net.sums_pieces
+    sums = ["Execute(sum_private_gradients)"] if replicated or net.sums_pieces else []
+    sums += [SHARED_SUMS] if net.sums_pieces else []
     if kind != "training":
-        return [*found, f"Execute({SUM})"]
-    return [*found, *(f"Execute({name})" for name in norm_sets(net)), "Execute(update_parameters)"]
+        return [*sums, f"Execute({SUM})"]
+    return [*sums, *(f"Execute({name})" for name in norm_sets(net)), "Execute(update_parameters)"]

@@ -20,6 +20,7 @@ TITLES: Final = {NEXT_ROW: "MS next row", ROW_BEFORE: "ML row before"}
 COPIES: Final = {NEXT_ROW: "MS row number", ROW_BEFORE: "ML row number"}
 """Compute set -> name, in the profile, of the copy that stores the number."""
 ROW: Final = "remote_row"
+"""C++ name of the variable with the number of the current row."""
 
 
 def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
@@ -35,7 +36,7 @@ def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
     for population in net.program.populations:
         assembly.start += [f"rows.add({array}, {population.id}.blocks{more});" for array, more in arrays(net, population)]
     for store in net.stores.values():
-        assembly.start += [f"rows.add({array}, {store.buffer}_relays);" for array in _relayed(net, store)]
+        assembly.start += [f"rows.add({array}, {store.buffer}_relays);" for array in _relay_arrays(net, store)]
     assembly.start.append(f"rows.end({net.plan.segments.rows}, {ROW}.reinterpret(poplar::UNSIGNED_INT), to_streaming, from_streaming);")
 
 
@@ -62,7 +63,7 @@ def _boundaries(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tupl
         yield f"{buffer}_boundary", f", {boundary_slots(net)}, 1"
 
 
-def _relayed(net: PoplarNetwork, store: Store) -> Iterator[str]:
+def _relay_arrays(net: PoplarNetwork, store: Store) -> Iterator[str]:
     """Yield the arrays of a source's relays that belong to a row."""
     history = net.plan.streamed == "history"
     if store.static or not (history or keeps_boundary_steps(net, store)):

@@ -41,16 +41,22 @@ def _table(rows: Sequence[Sequence[int]] | Array) -> Iterator[Chunk]:
     yield array.tobytes()
 
 
+def parameters_and_states(net: PoplarNetwork, *samples: int) -> dict[str, Array]:
+    """Return parameters, and states and outputs before the first step [*samples, neurons], by the host's names."""
+    values: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in net.program.parameters.items()}
+    for population in net.program.populations:
+        shape = (*samples, net.neurons[population.id])
+        for buffer, value in zip(net.step(population.id).states, population.initial, strict=True):
+            values[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
+        for buffer in sorted(net.initial_outputs & population.before.keys()):
+            values[f"{buffer}_initial"] = np.broadcast_to(population.before[buffer].reshape(-1), shape)
+    return values
+
+
 def initial_values(net: PoplarNetwork) -> dict[str, Array]:
     """Return parameters, values before the first step for the whole batch, learning rate, and spike limits, by the host's names."""
-    found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in net.program.parameters.items()}
-    for population in net.program.populations:
-        shape = (net.plan.batch, net.neurons[population.id])
-        for buffer, value in zip(net.step(population.id).states, population.initial, strict=True):
-            found[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
-        for buffer in sorted(net.initial_outputs & population.before.keys()):
-            found[f"{buffer}_initial"] = np.broadcast_to(population.before[buffer].reshape(-1), shape)
+    values = parameters_and_states(net, net.plan.batch)
     if net.training and net.program.optimizer is not None:
-        found["lr"] = np.array([net.program.optimizer.lr], dtype=np.float32)
+        values["lr"] = np.array([net.program.optimizer.lr], dtype=np.float32)
     limited = {name: net.limits[name] for name, store in net.stores.items() if store.limited and name in net.limits}
-    return found | {f"{name}_limit": np.array(values, dtype=np.float32) for name, values in limited.items()}
+    return values | {f"{name}_limit": np.array(limit, dtype=np.float32) for name, limit in limited.items()}

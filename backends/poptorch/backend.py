@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _UNSUPPORTED: Final = ("nesterov", "clip_value", "clip_norm", "loss_scale", "l1", "bound")
 """Optimiser settings that PopTorch does not support."""
-USUAL: Final = "gc200"
+DEFAULT_MACHINE: Final = "gc200"
 """Machine of the target ``poptorch``; ``poptorch:MACHINE`` names a different one."""
 
 
@@ -47,10 +47,13 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
 
     def machine(self, target: str) -> str:
         """Return the machine in the name of the target."""
-        return target.partition(":")[2] or USUAL
+        return target.partition(":")[2] or DEFAULT_MACHINE
 
     def limit(self, options: PopTorchOptions) -> SpikeLimit | None:
-        """Return the limit on sent spikes, which a run may lower; with ``drop="random"``, train.py sets the seed of the choice."""
+        """Return the limit on sent spikes, which a run may lower; None in mode "exact" and without a capacity.
+
+        With ``drop="random"``, train.py sets the seed of the choice.
+        """
         from snnc.compiler.lowering.spike_limits import SpikeLimit
 
         return None if options.mode != "drop" or options.capacity is None else SpikeLimit(options.capacity, options.drop)
@@ -88,10 +91,10 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
             )
         optimizer = program.optimizer
         settings = () if optimizer is None else (optimizer, *optimizer.groups)
-        given = [name for name in _UNSUPPORTED if any(getattr(of, name, None) for of in settings)]
-        if given:
+        refused = [name for name in _UNSUPPORTED if any(getattr(of, name, None) for of in settings)]
+        if refused:
             raise UnsupportedOnPopTorchError(
-                f"the package's train.py uses the optimisers of PopTorch, which have no {' and no '.join(given)}; remove this from the "
+                f"the package's train.py uses the optimisers of PopTorch, which have no {' and no '.join(refused)}; remove this from the "
                 "optimiser, or compile for the machine itself."
             )
         if varying := [i.label for i in program.inputs if i.varies]:

@@ -53,8 +53,8 @@ def popart_library() -> Path:
         This machine has no C++ compiler.
     """
     sources, command = sorted((POPART / "src").glob("*.cpp")), compiler()
-    parts = [path.read_bytes() for path in [*sources, *_headers()]]
-    key = digest([*parts, *command, compiler_version(command), *RUNTIME_FLAGS, machine_id(), str(library())])
+    contents = [path.read_bytes() for path in [*sources, *sorted(include_dir().rglob("*.hpp"))]]
+    key = digest([*contents, *command, compiler_version(command), *RUNTIME_FLAGS, machine_id(), str(library())])
     flags = (*RUNTIME_FLAGS, f"-I{include_dir()}")
     return cached_file(f"popart-{key}", RUNTIME, lambda to: compile_program(sources, to / RUNTIME, shared=True, flags=flags))
 
@@ -76,7 +76,3 @@ def build_operation(folder: Path) -> Path:
     libraries = link_flags(complete=True) if (folder / STATISTICS).exists() else []
     link = (str(runtime), f"-Wl,-rpath,{runtime.parent}", *libraries)
     return build_project(folder, SOURCES, OPERATION, own_level(folder), flags, link)
-
-
-def _headers() -> list[Path]:
-    return sorted(include_dir().rglob("*.hpp"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from snnc.backends.native.composed_loss import length_divisor
 from snnc.backends.poplar.parts import Body
 from snnc.backends.runtime.targets import target_shape
 from snnc.compiler.losses.composed import Composed
@@ -12,6 +13,7 @@ from snnc.compiler.losses.term import Term
 from snnc.compiler.neurons.expression import Call, Expression, to_text
 
 _UNARY: Final = ("exp", "log", "sqrt", "sign", "tanh", "sigmoid", "erf", "sin", "cos")
+"""Functions of one argument that PyTorch has by the same name."""
 HELPERS: Final[Mapping[str, str]] = {
     **{name: f"def {name}(a):\n    return torch.{name}(torch.as_tensor(a, dtype=torch.float32))" for name in _UNARY},
     "min": "def min(a, b):\n    return torch.minimum(*_both(a, b))",
@@ -53,6 +55,7 @@ def targets_description(loss: Composed, steps: int) -> dict[str, Any]:
 
 
 def _called(expression: Expression) -> Iterator[str]:
+    """Yield the names of the functions that an expression calls."""
     if isinstance(expression, Call):
         yield expression.function
         for argument in expression.args:
@@ -79,6 +82,6 @@ def _term(loss: Composed, term: Term, first: int, stop: int, steps: int) -> Body
         "tables": term.squares_counts and loss.lengths and not numbers,
         "on": on,
         "off": off,
-        "scale": {1: "", 2: " / length", 4: " / (length * length)"}[round(1 / term.scale(2.0))],
+        "scale": length_divisor(term),
         "equation": "" if term.softmax else to_text(term.equations[0].value),
     }

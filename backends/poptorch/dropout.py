@@ -40,9 +40,9 @@ def packaged_masks(program: StepProgram) -> tuple[PackagedMask, ...]:
     """Return the masks of the dropout layers of a program, in the order of its populations."""
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
     infos = {info.id: info for info in program.populations}
-    found = []
+    masks = []
     for layer in masks_of(program).layers:
         info = infos[layer.population]
         buffer = dict(zip(info.kernel.states, steps[info.id].states, strict=True))[layer.state]
-        found.append(PackagedMask(f"{buffer}_initial", info.label, layer))
-    return tuple(found)
+        masks.append(PackagedMask(f"{buffer}_initial", info.label, layer))
+    return tuple(masks)

@@ -76,11 +76,11 @@ def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
     operation.net.check()
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in render(operation).items()}
     files |= {"plan.json": (plan_to_json(plan).encode(),), TABLES: plan_tables(operation.net)}
-    files |= {WEIGHTS: safetensors(operation.stored)}
-    with atomic_folder(folder) as beside:
-        digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
+    files |= {WEIGHTS: safetensors(operation.stored_values)}
+    with atomic_folder(folder) as temporary:
+        digests = {name: write_file(temporary / name, chunks) for name, chunks in sorted(files.items())}
         head = {"format": PROJECT_FORMAT, "kind": "poptorch", "name": program.name, "target": plan.target.name, "files": digests}
-        write_file(beside / "project.json", (json.dumps(head, indent=1).encode(),))
+        write_file(temporary / "project.json", (json.dumps(head, indent=1).encode(),))
     return folder
 
 
@@ -98,6 +98,7 @@ def render(operation: PopartOperation) -> dict[str, str]:
             context["loss"] = composed_context(loss, operation.plan.steps)
         else:
             context["loss"] = {"steps": operation.plan.steps, **asdict(loss)}  # type: ignore[call-overload]  # losses are dataclasses
+    # The name contains a digest of the code and the tables, so that different networks are different operations for PopART.
     content = print_files(operation.net, {"network.hpp": names["network.hpp"]}, context | {"operation": ""})["network.hpp"]
     tables = b"".join(bytes(chunk) for chunk in plan_tables(operation.net))
     context["operation"] = f"Network{hashlib.sha256(content.encode() + tables).hexdigest()[:12]}"
@@ -121,22 +122,22 @@ def description(operation: PopartOperation, name: str) -> Body:
             | ({"gradient": True} if i.id in operation.with_gradient else {})
             for i in program.inputs
         ],
-        "operation_inputs": [g.name for g in operation.given],
+        "operation_inputs": [i.name for i in operation.operation_inputs],
         "operation_outputs": [{"name": o.record, "shape": [plan.batch, plan.steps, *o.shape]} for o in operation.outputs]
-        + [{"name": name, "shape": [numbers]} for name, numbers in operation.counted.items()],
+        + [{"name": name, "shape": [size]} for name, size in operation.counted.items()],
         "counted": len(operation.counted),
-        "outputs": [{"label": o.label, "shape": list(o.shape), **_shown(operation, o)} for o in operation.shown],
+        "outputs": [{"label": o.label, "shape": list(o.shape), **_origin(operation, o)} for o in operation.visible_outputs],
         "parameters": [
             {"name": p.name, "label": p.label, "shape": list(p.value.shape), "learned": p.name in operation.learned}
             for p in program.parameters.values()
         ],
-        "states": [name for name in operation.stored if name not in program.parameters],
+        "states": [name for name in operation.stored_values if name not in program.parameters],
         **({"masks": [mask.description for mask in operation.masks]} if operation.masks else {}),
         **({"targets": targets_description(program.loss, plan.steps)} if plan.training and isinstance(program.loss, Composed) else {}),
         **({"statistics": [n.description(program, plan.steps * plan.batch) for n in operation.norms]} if operation.norms else {}),
         "limits": [_limit(operation, buffer) for buffer in operation.limits],
         "windows": _windows(program),
-        "loss_output": None if operation.loss_output is None else operation.shown.index(operation.loss_output),
+        "loss_output": None if operation.loss_output is None else operation.visible_outputs.index(operation.loss_output),
         "optimizer": None if program.optimizer is None else optimizer_settings(program, program.optimizer),
     }
 
@@ -144,33 +145,33 @@ def description(operation: PopartOperation, name: str) -> Body:
 def _limit(operation: PopartOperation, buffer: str) -> Body:
     """Return the description of a source with a spike limit; spikes of an input are dropped before they are sent to the device."""
     program = operation.program
-    own = next((n for n, i in enumerate(program.inputs) if buffer == f"{i.id}_in"), None)
+    input_index = next((n for n, i in enumerate(program.inputs) if buffer == f"{i.id}_in"), None)
     width = size(program.buffers[buffer].shape)
-    about = {"source": buffer, "width": width, "capacity": int(operation.limits[buffer][0]), "input": own}
+    about = {"source": buffer, "width": width, "capacity": int(operation.limits[buffer][0]), "input": input_index}
     return about | {"buffer": f"{buffer}_limit" if buffer in operation.limited else None}
 
 
 def _windows(program: StepProgram) -> Body:
-    """Return the parameters with the lower ends of gradient windows, and the lowest permitted value."""
-    found = window_parameters(program)
-    return {"low": [] if found is None else list(found.low), "widest": None if found is None else found.widest[0]}
+    """Return the parameters with the lower ends of gradient windows, and the lowest permitted value; none without gradient windows."""
+    windows = window_parameters(program)
+    return {"low": [], "widest": None} if windows is None else {"low": list(windows.low), "widest": windows.widest[0]}
 
 
 def optimizer_settings(program: StepProgram, optimizer: Optimizer) -> Body:
     """Return the settings of the optimiser; with groups, also the learning rate factor and the weight decay of each learned parameter."""
-    later = [f for f in fields(UpdateOptions) if f.name != "groups"]
-    chosen = {name: value for name, value in asdict(optimizer).items() if name not in ("groups", "nesterov", *(f.name for f in later))}
+    left_out = ("nesterov", *(f.name for f in fields(UpdateOptions)))
+    settings = {name: value for name, value in asdict(optimizer).items() if name not in left_out}
     if optimizer.weight_decay:
-        chosen["weight_decay"] = optimizer.weight_decay
+        settings["weight_decay"] = optimizer.weight_decay
     if optimizer.groups:
-        settings = {op.parameter: settings_of(optimizer, program.parameters[op.parameter].label) for op in program.update}
-        chosen["parameters"] = {name: {"lr": found.lr, "weight_decay": found.weight_decay} for name, found in settings.items()}
-    return chosen
+        of_group = {op.parameter: settings_of(optimizer, program.parameters[op.parameter].label) for op in program.update}
+        settings["parameters"] = {name: {"lr": group.lr, "weight_decay": group.weight_decay} for name, group in of_group.items()}
+    return settings
 
 
-def _shown(operation: PopartOperation, output: OutputInfo) -> Body:
+def _origin(operation: PopartOperation, output: OutputInfo) -> Body:
     """Return the origin of an output: a record of the operation, or an input with a delay in steps."""
     if output in operation.outputs:
         return {"record": operation.outputs.index(output)}
-    found = next(n for n, i in enumerate(operation.program.inputs) if output.source.buffer == f"{i.id}_in")
-    return {"input": found, "delay": output.source.delay}
+    input_index = next(n for n, i in enumerate(operation.program.inputs) if output.source.buffer == f"{i.id}_in")
+    return {"input": input_index, "delay": output.source.delay}

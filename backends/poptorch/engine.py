@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from snnc.backends.poplar.machine import VERSION
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 from snnc.backends.poptorch.operation import PopartOperation
 from snnc.backends.poptorch.popart import load_operation, open_operation
@@ -17,9 +18,6 @@ from snnc.backends.runtime.errors import NotTrainableError, SpikeLimitError
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import LOWEST, is_limit_value, limits_of, sent, without_limits
-
-VERSION = "ipu2"
-"""Emulated IPU for machines that PopTorch does not know by name."""
 
 
 class PopTorchEngine:
@@ -39,12 +37,12 @@ class PopTorchEngine:
         self._folder = folder
         self._values = {name: np.array(value, dtype=np.float32) for name, value in self._operation.values.items()}
         load_operation(library)
-        found: dict[str, Any] = json.loads((folder / "network.json").read_text(encoding="utf-8"))
-        shapes = [given.shape for given in self._operation.given]
+        description: dict[str, Any] = json.loads((folder / "network.json").read_text(encoding="utf-8"))
+        shapes = [i.shape for i in self._operation.operation_inputs]
         target = plan.target
         self._running = open_operation(
-            found["domain"],
-            found["operation"],
+            description["domain"],
+            description["operation"],
             1,
             {"folder": str(folder.resolve())},
             shapes,
@@ -70,12 +68,15 @@ class PopTorchEngine:
                 "the custom operation starts every sample with the same states; omit initial states, or use a different target."
             )
         operation = self._operation
-        shown = {i.id: self._sent(i.id, inputs[i.id]) for i in operation.inputs}
-        given = {i.id: shown[i.id][0] if i.static else np.swapaxes(shown[i.id], 0, 1) for i in operation.inputs}
-        records = self._running.run([(given | self._values)[g.name] for g in operation.given])
-        found = {o.id: np.swapaxes(record, 0, 1) for o, record in zip(operation.outputs, records, strict=False)}
-        self._dropped += sum(int(counts.view(np.uint32).sum()) for counts in records[len(operation.outputs) :])
-        return {o.id: found[o.id] if o.id in found else self._shown(inputs, o.source.buffer, o.source.delay) for o in operation.shown}
+        sent_inputs = {i.id: self._sent(i.id, inputs[i.id]) for i in operation.inputs}
+        # The operation's axes are [samples, steps, …], those of engines [steps, samples, …].
+        values = {i.id: sent_inputs[i.id][0] if i.static else np.swapaxes(sent_inputs[i.id], 0, 1) for i in operation.inputs} | self._values
+        results = self._running.run([values[i.name] for i in operation.operation_inputs])
+        records = {o.id: np.swapaxes(result, 0, 1) for o, result in zip(operation.outputs, results, strict=False)}
+        # The results after the outputs are counts of dropped spikes: 32-bit integers in tensors of type float.
+        self._dropped += sum(int(counts.view(np.uint32).sum()) for counts in results[len(operation.outputs) :])
+        outputs = operation.visible_outputs
+        return {o.id: records[o.id] if o.id in records else self._delayed(inputs, o.source.buffer, o.source.delay) for o in outputs}
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """Raise an error, because PyTorch trains the package."""
@@ -110,7 +111,7 @@ class PopTorchEngine:
         self._running.close()
 
     def _sent(self, name: str, array: Array) -> Array:
-        """Return an input without the spikes beyond its limit, and count these."""
+        """Return an input without the spikes beyond its limit, and count the dropped spikes."""
         if f"{name}_in" not in self._limits:
             return array
         capacity, key = self._limits[f"{name}_in"]
@@ -120,13 +121,13 @@ class PopTorchEngine:
                 "time. Use drop='lowest', or compile for the machine itself."
             )
         rows = [sent(row, int(capacity), key, t) for t, row in enumerate(np.asarray(array).reshape(self.steps, self.batch, -1))]
-        found = np.stack(rows).reshape(np.shape(array))
-        self._dropped += int(np.count_nonzero(array) - np.count_nonzero(found))
-        return found
+        kept = np.stack(rows).reshape(np.shape(array))
+        self._dropped += int(np.count_nonzero(array) - np.count_nonzero(kept))
+        return kept
 
-    def _shown(self, inputs: Mapping[str, Array], buffer: str, delay: int) -> Array:
+    def _delayed(self, inputs: Mapping[str, Array], buffer: str, delay: int) -> Array:
         """Return the record of an input, delayed by `delay` steps, for an output that reads the input directly."""
-        given = next(inputs[i.id] for i in self._operation.program.inputs if buffer == f"{i.id}_in")
-        late = np.zeros_like(given)
-        late[delay:] = given[: self.steps - delay]
-        return late
+        array = next(inputs[i.id] for i in self._operation.program.inputs if buffer == f"{i.id}_in")
+        delayed = np.zeros_like(array)
+        delayed[delay:] = array[: self.steps - delay]
+        return delayed

@@ -1,4 +1,4 @@
-"""The custom operation of a package: its inputs, outputs and network; its backward pass starts from the gradient of an output."""
+"""The custom operation of a package: inputs, outputs and network. Its backward pass starts from the gradient of an output."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from snnc.backends.poplar.emit import add_network, gradient_codelets, network_co
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.schedule import program_values
+from snnc.backends.poplar.tables import parameters_and_states
 from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, population_of, sum_for_update
 from snnc.backends.poplar.vertices.losses import RATES
 from snnc.backends.poplar.vertices.relays import counter_name
@@ -38,7 +39,7 @@ The first two convert spikes to the formats of relays, the third rounds initial 
 
 @dataclass(frozen=True)
 class OperationInput:
-    """An input of the operation: its ABI name, shape, and name in comments."""
+    """A tensor that enters or leaves the operation: its name in the program, its shape, and a label for comments."""
 
     name: str
     shape: tuple[int, ...]
@@ -96,15 +97,15 @@ class PopartOperation:
         return tuple(i for i in self.program.inputs if i.id in used)
 
     @cached_property
-    def shown(self) -> tuple[OutputInfo, ...]:
+    def visible_outputs(self) -> tuple[OutputInfo, ...]:
         """Outputs of the network, without those for statistics of normalisations."""
         return visible(self.program).outputs
 
     @cached_property
     def outputs(self) -> tuple[OutputInfo, ...]:
-        """Outputs that populations write."""
+        """Visible outputs that populations write; the others read an input of the network directly."""
         sources = {f"{i.id}_in" for i in self.program.inputs}
-        return tuple(o for o in self.shown if o.source.buffer not in sources)
+        return tuple(o for o in self.visible_outputs if o.source.buffer not in sources)
 
     @cached_property
     def norms(self) -> tuple[PackagedNorm, ...]:
@@ -117,24 +118,21 @@ class PopartOperation:
         return packaged_masks(self.program) if self.plan.training else ()
 
     @cached_property
-    def stored(self) -> dict[str, Array]:
+    def stored_values(self) -> dict[str, Array]:
         """The part of :attr:`values` that the package stores: all but masks, which it draws."""
         masks = {mask.name for mask in self.masks}
         return {name: value for name, value in self.values.items() if name not in masks}
 
     @cached_property
     def values(self) -> dict[str, Array]:
-        """Parameters, and the states of one sample before step 0, by ABI name; masks of dropout layers have values for each sample."""
-        found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in self.program.parameters.items()}
-        for population in self.program.populations:
-            shape = (self.net.neurons[population.id],)
-            for buffer, value in zip(self.net.step(population.id).states, population.initial, strict=True):
-                found[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
-            for buffer in sorted(self.net.initial_outputs & population.before.keys()):
-                found[f"{buffer}_initial"] = np.broadcast_to(population.before[buffer].reshape(-1), shape)
+        """Parameters, states before step 0, and spike limits, by their names in the program.
+
+        States have one value for each neuron, which all samples share, except masks of dropout layers, which are [batch, neurons].
+        """
+        values = parameters_and_states(self.net)
         for mask in self.masks:
-            found[mask.name] = np.broadcast_to(found[mask.name], (self.plan.batch, mask.layer.neurons))
-        return found | {f"{name}_limit": np.array(self.limits[name], dtype=np.float32) for name in self.limited}
+            values[mask.name] = np.broadcast_to(values[mask.name], (self.plan.batch, mask.layer.neurons))
+        return values | {f"{name}_limit": np.array(self.limits[name], dtype=np.float32) for name in self.limited}
 
     @cached_property
     def limited(self) -> tuple[str, ...]:
@@ -148,14 +146,14 @@ class PopartOperation:
         Relays count what a limit of a population drops; the host drops and counts spikes of the inputs in `limits`. For other sources, the
         bus with the smallest window counts them.
         """
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         for name, store in self.net.stores.items():
-            least, numbers = min(store.buses, key=lambda bus: bus.capacity), len(store.buses[0].relays) * self.net.workers
+            smallest, size = min(store.buses, key=lambda bus: bus.capacity), len(store.buses[0].relays) * self.net.workers
             if store.limited:
-                found[f"{name}_dropped"] = numbers
-            elif store.kind == "events" and name not in self.limits and least.mode == "drop" and least.capacity < least.width:
-                found[counter_name(self.net, least)] = numbers
-        return found
+                sizes[f"{name}_dropped"] = size
+            elif store.kind == "events" and name not in self.limits and smallest.mode == "drop" and smallest.capacity < smallest.width:
+                sizes[counter_name(self.net, smallest)] = size
+        return sizes
 
     @cached_property
     def learned(self) -> frozenset[str]:
@@ -178,24 +176,24 @@ class PopartOperation:
         return {source: relay for relay, source in self.relays.items() if source not in static}
 
     @cached_property
-    def given(self) -> tuple[OperationInput, ...]:
-        """Inputs of the operation, in order."""
+    def operation_inputs(self) -> tuple[OperationInput, ...]:
+        """Inputs of the operation, in order: the inputs of the network, then :attr:`values`."""
         plan = self.plan
-        sequences_of = [OperationInput(i.id, (plan.batch, *(() if i.static else (plan.steps,)), *i.shape), i.label) for i in self.inputs]
+        sequences = [OperationInput(i.id, (plan.batch, *(() if i.static else (plan.steps,)), *i.shape), i.label) for i in self.inputs]
         labels = {name: p.label for name, p in self.program.parameters.items()} | {f"{name}_limit": "spike limit" for name in self.limited}
         return (
-            *sequences_of,
+            *sequences,
             *(OperationInput(name, value.shape, labels.get(name, "before step 0")) for name, value in self.values.items()),
         )
 
     @cached_property
     def loss_output(self) -> OutputInfo | None:
-        """The output that the loss reads."""
+        """The output that the loss reads; None without training."""
         return next((o for o in self.program.outputs if o.id == self.program.loss_output), None) if self.plan.training else None
 
 
 def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
-    """Collect the template data of the network."""
+    """Return the parts of the network, and the context of its templates."""
     net, assembly = operation.net, Assembly()
     extras = add_network(net, assembly)
     if net.training:
@@ -213,6 +211,7 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
     absent = ("update_parameters", RATES, SUM)
     needed = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] not in absent]
     sums = [{"name": SUM, "title": SUM_TITLE}] if net.training else []
+    # Statements that expose parameters to a host become statements that tell on which tiles PopTorch must place them.
     parameters = [line for line in assembly.tensors if " SNNC_PARAMETER," in line]
     places = [
         line.replace("tensor(", "place(", 1).replace(" SNNC_PARAMETER,", "", 1).removesuffix(", true);") + ");" for line in parameters
@@ -233,7 +232,7 @@ def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:
 def operation_context(operation: PopartOperation) -> Body:
     """Return the template data of the operation, in addition to those of the network."""
     plan, output = operation.plan, operation.loss_output
-    numbers = {given.name: index for index, given in enumerate(operation.given)}
+    numbers = {operation_input.name: index for index, operation_input in enumerate(operation.operation_inputs)}
     backward: Body | None = None
     if output is not None:
         backward = {
@@ -246,9 +245,9 @@ def operation_context(operation: PopartOperation) -> Body:
             "inputs": [{"name": f"d_{relay}", "input": numbers[name]} for name, relay in operation.with_gradient.items()],
         }
     return {
-        "op_inputs": operation.given,
+        "op_inputs": operation.operation_inputs,
         "op_outputs": [OperationInput(o.record, (plan.batch, plan.steps, *o.shape), o.label) for o in operation.outputs],
-        "op_counts": [OperationInput(name, (numbers,), "dropped spikes") for name, numbers in operation.counted.items()],
+        "op_counts": [OperationInput(name, (size,), "dropped spikes") for name, size in operation.counted.items()],
         "backward": backward,
         "masks": bool(operation.masks),
         "norms": [norm.template_data() for norm in operation.norms],

@@ -32,7 +32,7 @@ class GradientInput:
 
 
 class RunningOperation:
-    """A lowered operation in its own graph; it exchanges only tensors with other operations.
+    """A lowered operation, in a Poplar graph that contains no other operation.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ class RunningOperation:
         PopArtError
             The program fails, or writes an input in place.
         """
-        given = [np.ascontiguousarray(array, dtype=np.float32) for array in inputs]
+        arrays = [np.ascontiguousarray(array, dtype=np.float32) for array in inputs]
         outputs = tuple(np.empty(shape, dtype=np.float32) for shape in self.shapes)
-        if self._runtime.snnc_popart_run(self._handle, _pointers(given), _pointers(outputs)):
+        if self._runtime.snnc_popart_run(self._handle, _pointers(arrays), _pointers(outputs)):
             raise PopArtError(_message(self._runtime))
         return outputs
 
@@ -69,8 +69,8 @@ class RunningOperation:
         text = self._runtime.snnc_popart_profile(self._handle)
         if text is None:
             raise PopArtError(_message(self._runtime))
-        found: dict[str, Any] = json.loads(text)
-        return found
+        profile: dict[str, Any] = json.loads(text)
+        return profile
 
     def gradient(self) -> GradientOperation:
         """Open the gradient operation.
@@ -90,7 +90,7 @@ class RunningOperation:
         self._runtime.snnc_popart_close(self._handle)
 
     def _shape(self, index: int) -> tuple[int, ...]:
-        sizes = (ctypes.c_int64 * 8)()
+        sizes = (ctypes.c_int64 * 8)()  # the library writes at most 8 sizes
         return tuple(sizes[: self._runtime.snnc_popart_output_shape(self._handle, index, sizes)])
 
 
@@ -100,12 +100,12 @@ class GradientOperation(RunningOperation):
     @property
     def sources(self) -> tuple[GradientInput, ...]:
         """The origin of each input."""
-        found = []
+        sources = []
         for index in range(self._runtime.snnc_popart_inputs(self._handle)):
             number = ctypes.c_int()
             kind = self._runtime.snnc_popart_gradient_input(self._handle, index, ctypes.byref(number))
-            found.append(GradientInput(KINDS[kind], number.value))
-        return tuple(found)
+            sources.append(GradientInput(KINDS[kind], number.value))
+        return tuple(sources)
 
     @property
     def targets(self) -> tuple[int, ...]:
@@ -174,17 +174,17 @@ def load_operation(library: Path) -> None:
 
 def _runtime() -> ctypes.CDLL:
     """Load the substitute with global symbols, because operations register themselves in it."""
-    found = ctypes.CDLL(str(popart_library()), mode=ctypes.RTLD_GLOBAL)
+    runtime = ctypes.CDLL(str(popart_library()), mode=ctypes.RTLD_GLOBAL)
     pointer = ctypes.c_void_p
-    found.snnc_popart_error.restype = found.snnc_popart_profile.restype = ctypes.c_char_p
-    found.snnc_popart_open.restype = found.snnc_popart_open_gradient.restype = pointer
+    runtime.snnc_popart_error.restype = runtime.snnc_popart_profile.restype = ctypes.c_char_p
+    runtime.snnc_popart_open.restype = runtime.snnc_popart_open_gradient.restype = pointer
     for name in ("open_gradient", "close", "inputs", "outputs", "profile"):
-        getattr(found, f"snnc_popart_{name}").argtypes = [pointer]
-    found.snnc_popart_output_shape.argtypes = [pointer, ctypes.c_int, pointer]
-    found.snnc_popart_gradient_input.argtypes = [pointer, ctypes.c_int, pointer]
-    found.snnc_popart_gradient_output.argtypes = [pointer, ctypes.c_int]
-    found.snnc_popart_run.argtypes = [pointer, pointer, pointer]
-    return found
+        getattr(runtime, f"snnc_popart_{name}").argtypes = [pointer]
+    runtime.snnc_popart_output_shape.argtypes = [pointer, ctypes.c_int, pointer]
+    runtime.snnc_popart_gradient_input.argtypes = [pointer, ctypes.c_int, pointer]
+    runtime.snnc_popart_gradient_output.argtypes = [pointer, ctypes.c_int]
+    runtime.snnc_popart_run.argtypes = [pointer, pointer, pointer]
+    return runtime
 
 
 def _message(runtime: ctypes.CDLL) -> str:

@@ -60,6 +60,7 @@ def forget_before(memory: SequenceArrays, t: int) -> None:
 
 
 def _add_to_source(memory: SequenceArrays, source: BufferValue, t: int, adjoint: Array) -> None:
+    """Add an adjoint [B, n] to that of the step that `source` read at step `t`; values before the first step have no adjoint."""
     if t >= source.delay:
         memory[f"d_{source.buffer}"][t - source.delay] += adjoint
 
@@ -86,26 +87,26 @@ def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
     environment |= {canonical: memory[name][t] for canonical, name in zip(kernel.saved, op.saved, strict=True)}
     environment |= _as_stored(kernel, environment)
     environment |= {f"d_{canonical}": memory[f"d_{name}"][t] for canonical, name in zip(kernel.outputs, op.outputs, strict=True)}
-    found = evaluate(kernel.backward, environment)
+    results = evaluate(kernel.backward, environment)
     for canonical, name in zip(kernel.states, op.states, strict=True):
-        memory[f"d_{name}"][t] = found[f"d_{canonical}_prev"]
+        memory[f"d_{name}"][t] = results[f"d_{canonical}_prev"]
     for canonical, name in zip(kernel.inputs, op.currents, strict=True):
-        memory[f"d_{name}"][:] = found[f"d_{canonical}"]
+        memory[f"d_{name}"][:] = results[f"d_{canonical}"]
     for canonical, gradient in zip(kernel.learnable, op.gradients, strict=True):
-        _sum_like(memory, gradient, np.broadcast_to(found[f"d_{canonical}"], (memory.batch, size(info.shape))))
+        _sum_like(memory, gradient, np.broadcast_to(results[f"d_{canonical}"], (memory.batch, size(info.shape))))
 
 
 def _as_stored(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Array]:
     """Return the values that the kernel stores as float16 for the backward pass, rounded as they are stored."""
-    found: dict[str, Array] = {}
+    stored: dict[str, Array] = {}
     for canonical, offset in kernel.rounded.items():
         assert isinstance(offset, Number | Symbol), "an offset is a number or a parameter"
         for name in {canonical, f"{canonical}_prev"} & environment.keys():
             value = environment[name]
             centre = np.asarray(offset.value if isinstance(offset, Number) else environment[offset.name], value.dtype)
             with np.errstate(over="ignore"):  # float16 overflow gives infinity, as on an IPU
-                found[name] = (value - centre).astype(np.float16).astype(value.dtype) + centre
-    return found
+                stored[name] = (value - centre).astype(np.float16).astype(value.dtype) + centre
+    return stored
 
 
 @run_backward.register
@@ -158,8 +159,8 @@ def _convolve_input(op: ConvolveInputGradient, memory: SequenceArrays, t: int) -
 @run_backward.register
 def _convolve_weight(op: ConvolveWeightGradient, memory: SequenceArrays, t: int) -> None:
     gradient = memory[op.gradient]
-    found = convolve_weight_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.windows, op.groups)
-    gradient += found.reshape(gradient.shape)
+    by_group = convolve_weight_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.windows, op.groups)
+    gradient += by_group.reshape(gradient.shape)
 
 
 @run_backward.register

@@ -19,8 +19,8 @@ def windows_in(x: Array, windows: Windows, outside: float = 0.0) -> Array:
     padded = np.pad(x.reshape(len(x), *windows.shape), ((0, 0), (0, 0), *_margins(windows)), constant_values=outside)
     extents = tuple((k - 1) * d + 1 for k, d in zip(windows.kernel, windows.dilation, strict=True))
     view: Array = sliding_window_view(padded, extents, axis=tuple(range(2, padded.ndim)))
-    some = [slice(0, (n - 1) * s + 1, s) for n, s in zip(windows.output, windows.stride, strict=True)]
-    return view[:, :, *some, *(slice(None, None, d) for d in windows.dilation)]
+    starts = [slice(0, (n - 1) * s + 1, s) for n, s in zip(windows.output, windows.stride, strict=True)]
+    return view[:, :, *starts, *(slice(None, None, d) for d in windows.dilation)]
 
 
 def windows_into(taps: Array, windows: Windows) -> Array:
@@ -30,15 +30,15 @@ def windows_into(taps: Array, windows: Windows) -> Array:
     """
     dimensions, margins = len(windows.size), _margins(windows)
     padded = tuple(n + before + after for n, (before, after) in zip(windows.size, margins, strict=True))
-    whole = np.zeros((len(taps), windows.channels, *padded), taps.dtype)
+    sums = np.zeros((len(taps), windows.channels, *padded), taps.dtype)
     for tap in np.ndindex(*windows.kernel):
         read = [
             slice(j * d, j * d + (n - 1) * s + 1, s)
             for j, d, n, s in zip(tap, windows.dilation, windows.output, windows.stride, strict=True)
         ]
-        whole[:, :, *read] += taps[:, :, *(slice(None),) * dimensions, *tap]
+        sums[:, :, *read] += taps[:, :, *(slice(None),) * dimensions, *tap]
     inside = [slice(before, before + n) for (before, _), n in zip(margins, windows.size, strict=True)]
-    return whole[:, :, *inside].reshape(len(taps), -1)
+    return sums[:, :, *inside].reshape(len(taps), -1)
 
 
 def _margins(windows: Windows) -> tuple[tuple[int, int], ...]:

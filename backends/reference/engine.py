@@ -39,7 +39,7 @@ class ReferenceEngine:
         self._kept: dict[str, Array] = {}
         """Gradients of earlier parts of an update."""
         self._dropped = 0
-        self._window: StepMemory | None = None
+        self._step_memory: StepMemory | None = None
         self._masks = masks_of(program)
         self._watched = {p.id for p in program.populations if p.label in watched(program)}
         self._adjoints: dict[str, Array] = {}
@@ -75,7 +75,7 @@ class ReferenceEngine:
                     adjoints[f"d_{op.population}"].append(memory[f"d_{op.currents[0]}"].copy())
             if program.truncate and t % program.truncate == 0:
                 forget_before(memory, t)
-        self._adjoints = {name: np.stack(found[::-1]) for name, found in adjoints.items() if found}
+        self._adjoints = {name: np.stack(last_to_first[::-1]) for name, last_to_first in adjoints.items() if last_to_first}
         learned = {name: f"d_{name}" for name in program.parameters if f"d_{name}" in program.buffers}
         return loss, {name: memory[gradient] for name, gradient in learned.items()}
 
@@ -92,18 +92,17 @@ class ReferenceEngine:
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         state = self._state()
-        whole, gradients, factor = 0.0, dict[str, Array](), state.scale.factor
+        mean_loss, gradients, factor = 0.0, dict[str, Array](), state.scale.factor
         for inputs, target in parts:
             masks = self._masks.of(self._parameters.__getitem__, state.count, first, len(target))
             with np.errstate() if factor == 1 else np.errstate(over="ignore", invalid="ignore"):  # such updates are skipped
-                loss, found = self.loss_and_gradients(inputs, target, masks, factor)
+                loss, of_part = self.loss_and_gradients(inputs, target, masks, factor)
             first += len(target)
             share = len(target) / samples
-            whole += loss * share
-            shares = {name: gradient * self.dtype.type(share) for name, gradient in found.items()}
-            gradients = {name: gradients.get(name, 0) + part for name, part in shares.items()}
+            mean_loss += loss * share
+            gradients = {name: gradients.get(name, 0) + gradient * self.dtype.type(share) for name, gradient in of_part.items()}
         self._gradients = gradients if factor == 1 else {n: g / self.dtype.type(factor) for n, g in gradients.items()}
-        return whole
+        return mean_loss
 
     def keep_gradients(self, share: float, *, last: bool) -> None:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
@@ -124,11 +123,11 @@ class ReferenceEngine:
         for number, op in enumerate(self.program.update):
             name = op.parameter
             settings = settings_of(state.optimizer, self.program.parameters[name].label)
-            given = name, self._parameters[name], gradients[name], learning_rate, settings, scale
+            arguments = name, self._parameters[name], gradients[name], learning_rate, settings, scale
             if self.program.parameters[name].half and self.program.rounding is not None:
-                state.change_half(*given, HalfKey(self.program.rounding, number))
+                state.change_half(*arguments, HalfKey(self.program.rounding, number))
             else:
-                state.change(*given)
+                state.change(*arguments)
 
     def adjoint_of(self, tensor: str) -> Array:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
@@ -161,8 +160,10 @@ class ReferenceEngine:
         if state is None:
             return OptimizerValues(0, {})
         learned = {op.parameter: self._parameters[op.parameter] for op in self.program.update}
-        values = {moment: state.moments_of(moment) for moment in moments(state.optimizer)}
-        copies = {m: {name: found.get(name, np.zeros_like(value)).copy() for name, value in learned.items()} for m, found in values.items()}
+        copies = {}
+        for moment in moments(state.optimizer):
+            stored = state.moments_of(moment)
+            copies[moment] = {name: stored.get(name, np.zeros_like(value)).copy() for name, value in learned.items()}
         if self.program.rounding is not None and self.program.rounding.kind == "master":
             halves = {name: value for name, value in learned.items() if self.program.parameters[name].half}
             remainders = state.moments_of(REMAINDER)
@@ -176,31 +177,31 @@ class ReferenceEngine:
         self._optimizer.count = values.updates
         if values.loss_scale is not None:
             self._optimizer.scale.factor, self._optimizer.scale.good = values.loss_scale
-        for moment, found in values.moments.items():
-            self._optimizer.moments_of(moment).update({name: value.astype(self.dtype) for name, value in found.items()})
+        for moment, arrays in values.moments.items():
+            self._optimizer.moments_of(moment).update({name: value.astype(self.dtype) for name, value in arrays.items()})
 
     def reset(self, batch: int, initial: Initial) -> None:
         """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
-        self._dropped += 0 if self._window is None else self._window.memory.dropped
-        self._window = StepMemory(self.program, batch, self._parameters, self.dtype, initial)
+        self._dropped += 0 if self._step_memory is None else self._step_memory.memory.dropped
+        self._step_memory = StepMemory(self.program, batch, self._parameters, self.dtype, initial)
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
-        if self._window is None:
+        if self._step_memory is None:
             self.reset(len(next(iter(inputs.values()))), {})
-        assert self._window is not None
-        return self._window.step(inputs)
+        assert self._step_memory is not None
+        return self._step_memory.step(inputs)
 
     def counters(self) -> dict[str, int]:
         """Return the numbers of dropped spikes and, with a loss scale, of skipped updates."""
-        found = {"dropped_spikes": self._dropped + (0 if self._window is None else self._window.memory.dropped)}
+        counts = {"dropped_spikes": self._dropped + (0 if self._step_memory is None else self._step_memory.memory.dropped)}
         if self._optimizer is not None and self._optimizer.optimizer.loss_scale is not None:
-            found[SKIPPED] = self._optimizer.scale.skipped
-        return found
+            counts[SKIPPED] = self._optimizer.scale.skipped
+        return counts
 
     def close(self) -> None:
         """Delete the memory of single steps and the last gradients."""
-        self._window, self._gradients = None, {}
+        self._step_memory, self._gradients = None, {}
 
     def _run(self, inputs: Mapping[str, Array], initial: Initial) -> SequenceArrays:
         steps, batch = next(iter(inputs.values())).shape[:2]

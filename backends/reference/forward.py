@@ -100,14 +100,14 @@ def _surround(op: AddPadded, memory: SequenceArrays, t: int) -> None:
 def _neuron_step(op: NeuronStep, memory: SequenceArrays, t: int) -> None:
     kernel = population_of(memory, op.population).kernel
     environment = environment_of(op, memory, t)
-    found = evaluate(kernel.forward, environment)
+    results = evaluate(kernel.forward, environment)
     for canonical, name in zip(kernel.states, op.states, strict=True):
-        memory[name][t + 1] = found[canonical]
+        memory[name][t + 1] = results[canonical]
     for canonical, name in zip(kernel.outputs, op.outputs, strict=True):
-        memory[name][t] = found[canonical]
+        memory[name][t] = results[canonical]
         memory.send(name, t)
     for canonical, name in zip(kernel.saved, op.saved, strict=True):
-        memory[name][t] = (found if canonical in found else environment)[canonical]
+        memory[name][t] = (results if canonical in results else environment)[canonical]
 
 
 @run_forward.register
@@ -116,7 +116,7 @@ def _record(op: Record, memory: SequenceArrays, t: int) -> None:
 
 
 def environment_of(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, Array]:
-    """Return the inputs of a population's forward code at step `t`, by canonical name."""
+    """Return what a population's forward code reads at step `t`, currents, parameters and previous states, by its name in the kernel."""
     kernel = population_of(memory, op.population).kernel
     environment = {canonical: memory[name] for canonical, name in zip(kernel.inputs, op.currents, strict=True)}
     environment |= {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}

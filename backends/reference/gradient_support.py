@@ -21,10 +21,11 @@ def neurons_in_support(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[s
     bounds = {o: b for o in info.kernel.outputs if (b := support_bounds(info, o)) is not None}
     if not bounds:
         return {}
-    found = evaluate(with_arguments(info.kernel, tuple(bounds)), environment_of(op, memory, t))
+    results = evaluate(with_arguments(info.kernel, tuple(bounds)), environment_of(op, memory, t))
     buffers = dict(zip(info.kernel.outputs, op.outputs, strict=True))
     in_support = {}
     for output, (low, high) in bounds.items():
-        x = found[argument_name(output)]
-        in_support[buffers[output]] = np.broadcast_to((x >= low) & (x <= high) | (found[output] != 0), memory[buffers[output]][t].shape)
+        x = results[argument_name(output)]
+        mask = (x >= low) & (x <= high) | (results[output] != 0)
+        in_support[buffers[output]] = np.broadcast_to(mask, memory[buffers[output]][t].shape)
     return in_support

@@ -55,25 +55,26 @@ class SequenceArrays:
     def read(self, value: BufferValue, t: int) -> Array:
         """Return `value` at step `t`: [B, n]."""
         array = self.arrays[value.buffer]
-        found: Array = array[t - value.delay] if t >= value.delay else self.before.get(value.buffer, np.zeros_like(array[0]))
-        return found
+        values: Array = array[t - value.delay] if t >= value.delay else self.before.get(value.buffer, np.zeros_like(array[0]))
+        return values
 
     def received(self, value: BufferValue, t: int) -> Array:
         """Return `value` at step `t` without dropped spikes, as connections receive it: [B, n]."""
         if value.buffer in self.sent and t >= value.delay:
-            now: Array = self.sent[value.buffer][t - value.delay]
-            return now
+            spikes: Array = self.sent[value.buffer][t - value.delay]
+            return spikes
         return self.read(value, t)
 
     def returned(self, value: BufferValue, t: int, adjoint: Array) -> Array:
         """Return the `adjoint` that a dense connection sends back to `value`: 0 for dropped spikes if the surrogate has bounded support."""
         if value.buffer not in self._without_returns:
             return adjoint
-        at = t - value.delay
-        return np.where(self.sent[value.buffer][at] == self.arrays[value.buffer][at], adjoint, adjoint.dtype.type(0))
+        source_step = t - value.delay
+        was_sent = self.sent[value.buffer][source_step] == self.arrays[value.buffer][source_step]
+        return np.where(was_sent, adjoint, adjoint.dtype.type(0))
 
     def send(self, buffer: str, t: int) -> None:
-        """Choose the spikes that a source sends at step `t`."""
+        """Choose the spikes that a source with a spike limit sends at step `t`, and count the others."""
         limit = self._limited.get(buffer)
         if limit is not None:
             spikes = self.arrays[buffer][t]

@@ -64,11 +64,11 @@ class OptimizerState:
         """Update the `parameter` with this name in place; `scale` is the result of :meth:`begin`."""
         rates: dict[str, float] = rate_constants(self.rule, settings, learning_rate, self.count) | {"scale": scale}
         stored = {m: self.moments_of(m).get(name, np.zeros_like(parameter)) for m in self.rule.moments}
-        given = {rate: parameter.dtype.type(value) for rate, value in rates.items()}
-        found = evaluate(self.rule.step, {"value": parameter, "gradient": gradient, **stored, **given})
-        parameter[...] = found["value"]
+        typed_rates = {rate: parameter.dtype.type(value) for rate, value in rates.items()}
+        results = evaluate(self.rule.step, {"value": parameter, "gradient": gradient, **stored, **typed_rates})
+        parameter[...] = results["value"]
         for moment in stored:
-            self.moments_of(moment)[name] = found[moment]
+            self.moments_of(moment)[name] = results[moment]
 
     def change_half(
         self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float, key: HalfKey
@@ -88,7 +88,7 @@ class OptimizerState:
 
 @dataclass(frozen=True)
 class HalfKey:
-    """Rounding of the updates of a parameter, and the parameter's index among the updated ones."""
+    """Rounding of a float16 parameter after its updates, and the parameter's index among the updated ones."""
 
     rounding: WeightRounding
     number: int

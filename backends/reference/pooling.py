@@ -29,8 +29,8 @@ def pool_gradient(d_y: Array, x: Array, windows: Windows, kind: PoolKind, count_
         adjoint = adjoint / _divisors(windows, count_padding, x)
     taps = math.prod(windows.kernel)
     shares = np.ones(taps, bool) if kind != "max" else _first_maximum(_taps(x, windows, kind))
-    given = (adjoint[..., None] * shares).astype(d_y.dtype, copy=False)
-    return windows_into(given.reshape(*adjoint.shape, *windows.kernel), windows)
+    of_taps = (adjoint[..., None] * shares).astype(d_y.dtype, copy=False)
+    return windows_into(of_taps.reshape(*adjoint.shape, *windows.kernel), windows)
 
 
 def _taps(x: Array, windows: Windows, kind: PoolKind) -> Array:
@@ -41,11 +41,12 @@ def _taps(x: Array, windows: Windows, kind: PoolKind) -> Array:
 
 def _summed(values: Array) -> Array:
     """Sum the last axis in ascending order of the index, as emitted programs do; ``numpy.sum`` uses another order."""
-    found: Array = functools.reduce(np.add, np.moveaxis(values, -1, 0))
-    return found
+    total: Array = functools.reduce(np.add, np.moveaxis(values, -1, 0))
+    return total
 
 
 def _divisors(windows: Windows, count_padding: bool, like: Array) -> Array:
+    """Return the number of values in each window, [*output], with the type of `like`."""
     return functools.reduce(np.multiply.outer, windows.taps_inside(count_padding)).astype(like.dtype)
 
 
@@ -66,9 +67,9 @@ def reduce_gradient(d_y: Array, x: Array, shape: Shape, axes: tuple[int, ...], k
     """Return the adjoint of :func:`reduce` at `x`; for a maximum, the first of equal values receives it."""
     values = _outer_and_reduced(x, shape, axes)
     shares = _first_maximum(values) if kind == "max" else np.ones(values.shape[-1], bool)
-    given = d_y[..., None] * shares / (values.shape[-1] if kind == "mean" else 1)
+    adjoint = d_y[..., None] * shares / (values.shape[-1] if kind == "mean" else 1)
     order = _reduced_last(shape, axes)
-    unfolded = given.reshape(len(x), *(shape[i] for i in order))
+    unfolded = adjoint.reshape(len(x), *(shape[i] for i in order))
     return unfolded.transpose(0, *(np.argsort(order) + 1)).reshape(len(x), -1)
 
 

@@ -86,7 +86,8 @@ def record_digest(folder: Path) -> None:
 def is_unchanged(folder: Path) -> bool:
     """Return whether a folder's contents are unchanged since :func:`record_digest`, and no other user can write to it.
 
-    A process computes the digest of a folder once, because that takes long for precompiled headers. Later it only compares time stamps.
+    Computing a digest takes long for precompiled headers. Therefore, a process computes it again only if sizes or time stamps changed, or
+    if the last change was less than :data:`SETTLED` ago.
     """
     try:
         paths = (folder, *_paths(folder))

@@ -34,9 +34,9 @@ def compiler() -> list[str]:
     named = compiler_named_by("CXX")
     if named is not None:
         return named
-    found = next((path for name in NATIVE_NAMES if (path := shutil.which(name))), None)
-    if found is not None:
-        return [found]
+    for name in NATIVE_NAMES:
+        if path := shutil.which(name):
+            return [path]
     if importlib.util.find_spec("ziglang") is not None:
         return [sys.executable, "-m", "ziglang", "c++"]
     raise ToolMissingError(
@@ -53,9 +53,8 @@ def cuda_compiler() -> list[str] | None:
     chosen = shlex.split(os.environ.get("CUDACXX", ""))
     candidates = [chosen] if chosen else [["nvcc"], [_USUAL_NVCC], *([path] for path in _nvcc_of_the_wheel())]
     for command in candidates:
-        found = shutil.which(command[0])
-        if found:
-            return [found, *command[1:]]
+        if path := shutil.which(command[0]):
+            return [path, *command[1:]]
     return None
 
 
@@ -136,7 +135,7 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 
 def run_compiler(command: Sequence[str], what: str) -> str:
-    """Run a compiler and return its standard output; `what` is the name of the source for the error message.
+    """Run a compiler and return its standard output; `what` says what it compiles, for the error message.
 
     Raises
     ------

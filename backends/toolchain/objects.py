@@ -26,13 +26,13 @@ def headers_of(folder: Path) -> dict[str, bytes]:
 
 def included(source: bytes, headers: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return those of the project's headers that a source includes directly or indirectly."""
-    waiting, found = [source], {}
+    waiting, reached = [source], {}
     while waiting:
         for name in (included_name.decode(errors="replace") for included_name in _INCLUDE.findall(waiting.pop())):
-            if name in headers and name not in found:
-                found[name] = headers[name]
+            if name in headers and name not in reached:
+                reached[name] = headers[name]
                 waiting.append(headers[name])
-    return found
+    return reached
 
 
 def source_key(source: Path, headers: Mapping[str, bytes], identity: Sequence[str]) -> str:
@@ -67,7 +67,7 @@ def sources_in(folder: Path, names: Sequence[str]) -> list[str]:
 
 
 def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
-    """Run compilations in parallel, at most eight at a time and at most one per processor; return their results."""
+    """Run compilations in parallel, at most eight at a time and at most one per processor; return their results in the order of `calls`."""
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         return list(pool.map(lambda call: call(), calls))
 

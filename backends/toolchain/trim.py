@@ -16,6 +16,7 @@ LIMIT: Final = 2 * 2**30
 GRACE: Final = 3600.0
 """Seconds for which an entry is kept after its last use, because a process may be about to read it; also the time between two checks."""
 _STAMP: Final = ".trimmed"
+"""File whose time stamp is the time of the last check."""
 
 
 def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
@@ -29,10 +30,10 @@ def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
         return []
     stamp.touch(mode=0o600)
     waste = [(path, _used(path)) for folder in ("", "codelets", "programs") for path in (cache / folder).glob(".*-*") if path.is_dir()]
-    found = sorted((_used(path), path, _bytes(path)) for kind in KINDS for path in cache.glob(kind))
-    excess = sum(size for _, _, size in found) - limit
+    entries = sorted((_used(path), path, _bytes(path)) for kind in KINDS for path in cache.glob(kind))
+    excess = sum(size for _, _, size in entries) - limit
     deleted = [path for path, used in waste if now - used >= grace]
-    for used, path, size in found:
+    for used, path, size in entries:
         if excess <= 0 or now - used < grace:
             break
         excess -= size
@@ -43,6 +44,7 @@ def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
 
 
 def _used(path: Path) -> float:
+    """Return the time of the last use of an entry, in seconds since 1970."""
     try:
         return path.stat().st_mtime
     except OSError:  # another process deleted it

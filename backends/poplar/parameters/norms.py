@@ -12,7 +12,7 @@ from typing import Final
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.updates import printed_rule
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parameters.updates import FACTOR, accumulates, clips, scaled, sum_before_updates, width
+from snnc.backends.poplar.parameters.updates import FACTOR, accumulates, clips, rates_per_group, scaled, sum_before_updates
 from snnc.backends.poplar.parts import ONCE, Assembly, Body, VertexLoop, class_name, connected
 from snnc.compiler.losses.update_rules import NORM_EPSILON
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
@@ -31,7 +31,7 @@ _TITLES: Final = {
 
 
 def norm_sets(net: PoplarNetwork) -> dict[str, str]:
-    """Return the compute sets between the gradients and a clipped update, in order, with their titles."""
+    """Return the compute sets between the gradients and a clipped or skipped update, in order, with their titles."""
     if not clips(net):
         return {}
     left_out = {"norm_of_chips": net.plan.target.chips == 1, _JUDGED: not scaled(net)}
@@ -49,10 +49,10 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
     vertex = squares(net.costs, accumulates=accumulates(net), scaled=scaled(net))
 
     def squared(update: VertexLoop) -> VertexLoop:
-        given = {f.name: f.value for f in update.fields}
-        values = {f.name: given[f.name] for f in vertex.fields if f.name in given}
+        of_update = {f.name: f.value for f in update.fields}
+        values = {f.name: of_update[f.name] for f in vertex.fields if f.name in of_update}
         sums = f"square_sums->add({update.tile}, {net.plan.target.workers})"
-        fields = connected(vertex, {**values, "sums": given["gradient"], "squares": sums})
+        fields = connected(vertex, {**values, "sums": of_update["gradient"], "squares": sums})
         return replace(update, compute_set=_SQUARES, codelet=class_name(vertex), fields=fields)
 
     sum_before_updates(net, assembly, squared, without="kept")
@@ -61,25 +61,25 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
 
 def _add_sums(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the vertices that sum the squares, compute the clipping factor, and adapt the loss scale."""
-    target, of = net.plan.target, {"losses": "s.parts", "total": "s.sum[0]", "count": "s.parts.numElements()"}
+    target, values = net.plan.target, {"losses": "s.parts", "total": "s.sum[0]", "count": "s.parts.numElements()"}
     levels = {"tiles": "square_sums->of_tiles()"}
     if target.chips > 1:
         levels["chips"] = f"square_sums->of_chips({target.tiles_per_chip})"
-    for part, every in levels.items():
-        assembly.add("update", f"squares of {part}", ("SquareSum", "s", every), f"norm_of_{part}", loss_sum(net.costs), of)
-    whole = {"squares": "square_sums->all()", "factor": FACTOR, "count": "square_sums->all().numElements()"}
-    assembly.add("update", "the factor", ONCE, "norm", clip(net.costs), whole, "0")
+    for level, sums in levels.items():
+        assembly.add("update", f"squares of {level}", ("SquareSum", "s", sums), f"norm_of_{level}", loss_sum(net.costs), values)
+    values = {"squares": "square_sums->all()", "factor": FACTOR, "count": "square_sums->all().numElements()"}
+    assembly.add("update", "the factor", ONCE, "norm", clip(net.costs), values, "0")
     if not scaled(net):
         return
     vertex = judge_update(net.costs, accumulates=accumulates(net))
-    places = {"factor": FACTOR, "step": "optimizer_step[0]", "good": "good_updates[0]", "skipped": "skipped_updates[0]"}
-    places |= {"loss_scale": "loss_scale[0]", "gradient_scale": "gradient_scale[0]"}
-    places |= {"batches": "batches[0]"} if accumulates(net) else {}
-    assembly.add("update", "decides whether the update is skipped", ONCE, _JUDGED, vertex, places, "0")
+    values = {"factor": FACTOR, "step": "optimizer_step[0]", "good": "good_updates[0]", "skipped": "skipped_updates[0]"}
+    values |= {"loss_scale": "loss_scale[0]", "gradient_scale": "gradient_scale[0]"}
+    values |= {"batches": "batches[0]"} if accumulates(net) else {}
+    assembly.add("update", "decides whether the update is skipped", ONCE, _JUDGED, vertex, values, "0")
 
 
 def norm_codelets(net: PoplarNetwork) -> list[Body]:
-    """Return the template data of the codelets for squares and clipping factor."""
+    """Return the template data of the codelets for squares, clipping factor and loss scale."""
     optimizer = net.program.optimizer
     if optimizer is None or not clips(net):
         return []
@@ -88,4 +88,4 @@ def norm_codelets(net: PoplarNetwork) -> list[Body]:
     rule = printed_rule(optimizer, gradient="gradient[i]")
     numbers: Body = {"norm": limit, "epsilon": c_literal(NORM_EPSILON), "scaled": rule.loss_scale}
     numbers |= {"judge": judge_update(net.costs, accumulates=accumulates(net))} if scaled(net) else {}
-    return [{"template": "norms", "rule": rule, "accumulates": accumulates(net), "width": width(net), **vertices, **numbers}]
+    return [{"template": "norms", "rule": rule, "accumulates": accumulates(net), "width": rates_per_group(net), **vertices, **numbers}]

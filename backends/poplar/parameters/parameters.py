@@ -121,6 +121,7 @@ def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> None:
+    """Declare the variables of a parameter; if tiles store copies (`copied`), the program refreshes these after a change by the host."""
     name, p = placed.name, placed.population
     comment = f"parameter {placed.label}"
     if placed.form == "shared":
@@ -175,24 +176,24 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
         "parts": parts,
     }
     for moment in [*optimizer_arrays(net), *([REMAINDER] if placed.half and keeps_remainder(net) else [])]:
-        kept = f"{name}_{moment}"
+        array = f"{name}_{moment}"
         if shared:
-            assembly.on_tile("FLOAT", kept, tile=f"{p}.groups[0].tile")
+            assembly.on_tile("FLOAT", array, tile=f"{p}.groups[0].tile")
         else:
-            assembly.variable("Parts", kept, f'layout.shares({p}, "{kept}", {name})')
-        whole = kept if shared else f"all_shares({p}, {kept})"
+            assembly.variable("Parts", array, f'layout.shares({p}, "{array}", {name})')
+        whole = array if shared else f"all_shares({p}, {array})"
         order = placed.order if shared else f"first_replica({p}, {placed.order})"
         role = "SETTING" if moment == "kept" else "MOMENT"
-        assembly.tensors.append(f'tensor("{kept}", SNNC_{role}, {placed.shape}, {whole}, {order}, true);')
-        values[moment] = kept if shared else f"{kept}[g.index]"
+        assembly.tensors.append(f'tensor("{array}", SNNC_{role}, {placed.shape}, {whole}, {order}, true);')
+        values[moment] = array if shared else f"{array}[g.index]"
     tile, groups = ("g.tile", f"with_share({p}, {name})") if not shared else (f"{p}.groups[0].tile", "")
     values |= {"clip": FACTOR} if clips(net) else {}
-    values |= _rounded(net, placed) if placed.half else {}
+    values |= _rounding_values(net, placed) if placed.half else {}
     vertex = connected_update(net, half=placed.half)
     assembly.add("update", placed.label, ("Group", "g", groups), "update_parameters", vertex, values, tile)
 
 
-def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
+def _rounding_values(net: PoplarNetwork, placed: PlacedParameter) -> Values:
     """Return the fields for stochastic rounding, whose random numbers depend on the position of a weight in the host's array."""
     if net.program.rounding is None or net.program.rounding.kind != "stochastic":
         return {}

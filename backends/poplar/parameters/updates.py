@@ -19,8 +19,8 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FACTOR: Final = "clip_factor[0]"
 """C++ expression of the factor that scales the gradients to the maximum norm."""
-_LEAST: Final = 2
-"""Minimum length of a group's rates."""
+_MIN_RATES: Final = 2
+"""Minimum number of the optimiser's rates of a group; those that its equations do not need stay 0."""
 
 
 def accumulates(net: PoplarNetwork) -> bool:
@@ -29,7 +29,7 @@ def accumulates(net: PoplarNetwork) -> bool:
 
 
 def clips(net: PoplarNetwork) -> bool:
-    """Return whether the norm of all gradients is computed, to clip them or to skip updates if some are not finite."""
+    """Return whether the norm of all gradients is computed, to clip them or, with a loss scale, to find gradients that are not finite."""
     optimizer = net.program.optimizer
     return scaled(net) or (net.training and not net.external and optimizer is not None and optimizer.clip_norm is not None)
 
@@ -44,12 +44,13 @@ def keeps_remainder(net: PoplarNetwork) -> bool:
     return net.program.rounding is not None and net.program.rounding.kind == "master"
 
 
-def updated(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
+def update_vertex(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
     """Return the vertex that updates float32 parameters or, with `half`, float16 weights (`placed`: with a table of their positions)."""
     number, rounding = len(moments(net.program.optimizer)), net.program.rounding
     if half and rounding is not None:
-        kept = {"accumulates": accumulates(net), "clips": clips(net)}
-        return update_half(net.costs, number, **kept, rounding=rounding.kind, placed=placed)
+        return update_half(
+            net.costs, number, accumulates=accumulates(net), clips=clips(net), rounding=rounding.kind, placed=placed
+        )
     return update(net.costs, number, accumulates=accumulates(net), clips=clips(net))
 
 
@@ -58,14 +59,15 @@ def updates_halves(net: PoplarNetwork) -> bool:
     return any(net.program.parameters[op.parameter].half for op in net.program.update) and not net.external
 
 
-def update_vertices(net: PoplarNetwork) -> list[VertexSpec]:
+def half_update_vertices(net: PoplarNetwork) -> list[VertexSpec]:
     """Return the vertices that update float16 weights, one of each class in the program."""
     if not updates_halves(net):
         return []
     maps = {c.weight: net.indexed[c.id].map for c in net.program.connections if c.id in net.indexed}
     learned = [op.parameter for op in net.program.update if net.program.parameters[op.parameter].half]
-    found = {vertex.name: vertex for vertex in (updated(net, half=True, placed=n in maps and maps[n].reordered) for n in learned)}
-    return [found[name] for name in sorted(found)]
+    vertices = (update_vertex(net, half=True, placed=name in maps and maps[name].reordered) for name in learned)
+    by_class = {vertex.name: vertex for vertex in vertices}
+    return [by_class[name] for name in sorted(by_class)]
 
 
 def sum_before_updates(
@@ -73,26 +75,27 @@ def sum_before_updates(
 ) -> None:
     """For each loop of update vertices, add ``summed(loop)``, vertices that sum gradients; the updates then read only the sums.
 
-    Their field `without` is removed.
+    The field `without` of the updates is removed.
     """
-    updates = {class_name(vertex) for vertex in (updated(net), *update_vertices(net))}
+    updates = {class_name(vertex) for vertex in (update_vertex(net), *half_update_vertices(net))}
     loops, sums = assembly.loops.get("update", []), []
     for index, loop in enumerate(loops):
         if loop.codelet in updates:
             sums.append(summed(loop))
-            alone = {"others": next(f.value for f in loop.fields if f.name == "rates"), "parts": "1"}
-            fields = tuple(replace(f, value=alone.get(f.name, f.value)) for f in loop.fields if f.name != without)
+            # With one part, `others` is not read; it must be connected to some tensor.
+            one_part = {"others": next(f.value for f in loop.fields if f.name == "rates"), "parts": "1"}
+            fields = tuple(replace(f, value=one_part.get(f.name, f.value)) for f in loop.fields if f.name != without)
             loops[index] = replace(loop, fields=fields)
     assembly.loops["update"] = [*loops, *sums]
 
 
 def connected_update(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
     """Return the update vertex; if gradients are accumulated and clipped, with the field for their sum, which the norm vertices read."""
-    found = updated(net, half=half, placed=placed)
-    return replace(found, fields=(*found.fields, KEPT)) if accumulates(net) and clips(net) else found
+    vertex = update_vertex(net, half=half, placed=placed)
+    return replace(vertex, fields=(*vertex.fields, KEPT)) if accumulates(net) and clips(net) else vertex
 
 
-def scheduled(net: PoplarNetwork) -> VertexSpec:
+def rates_vertex(net: PoplarNetwork) -> VertexSpec:
     """Return the vertex that computes the rates."""
     return schedule(net.costs, accumulates=accumulates(net), scaled=scaled(net))
 
@@ -102,11 +105,11 @@ def optimizer_arrays(net: PoplarNetwork) -> list[str]:
     return [*moments(net.program.optimizer), *(["kept"] if accumulates(net) else [])]
 
 
-def width(net: PoplarNetwork) -> int:
+def rates_per_group(net: PoplarNetwork) -> int:
     """Return the number of rates of a group: those of the optimiser, the factor that unscales gradients, and the share of a batch."""
     if net.program.optimizer is None:
-        return _LEAST
-    return max(_LEAST, len(rule_of(net.program.optimizer).rate_names)) + scaled(net) + accumulates(net)
+        return _MIN_RATES
+    return max(_MIN_RATES, len(rule_of(net.program.optimizer).rate_names)) + scaled(net) + accumulates(net)
 
 
 def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
@@ -119,14 +122,14 @@ def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
     return {"batches": "batches[0]", "updating": "updating"}
 
 
-def rate_numbers(net: PoplarNetwork) -> int:
+def rate_count(net: PoplarNetwork) -> int:
     """Return the number of rates of all groups."""
-    return width(net) * max(1, len(groups_of(net.program)))
+    return rates_per_group(net) * max(1, len(groups_of(net.program)))
 
 
 def rates_of(net: PoplarNetwork, parameter: str) -> str:
     """Return the C++ of the rates of a learned parameter."""
-    size, number = width(net), group_numbers(net.program)[parameter]
+    size, number = rates_per_group(net), group_numbers(net.program)[parameter]
     return "rates" if len(groups_of(net.program)) == 1 else f"rates.slice({number * size}, {(number + 1) * size})"
 
 
@@ -134,26 +137,41 @@ def update_code(net: PoplarNetwork) -> Body:
     """Return the template data of the codelets that update parameters and compute rates."""
     gradient = "(gradient[i] * unscale)" if scaled(net) else "gradient[i]"
     rule = printed_rule(net.program.optimizer or SGD(), gradient=gradient)
-    kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}
-    kept |= {"halves": update_vertices(net), "scaled": scaled(net)}
+    body: Body = {
+        "template": "optimizer",
+        "rule": rule,
+        "shared": _group_bodies(net),
+        "vertex": update_vertex(net),
+        "schedule": rates_vertex(net),
+        "accumulates": accumulates(net),
+        "clips": clips(net),
+        "width": rates_per_group(net),
+        "numbers": rate_count(net),
+        "halves": half_update_vertices(net),
+        "scaled": scaled(net),
+    }
     if updates_halves(net):
         assert net.program.rounding is not None, "float16 weights that are updated have a rounding"
-        kept |= {"rounding": net.program.rounding.kind}
-        kept |= {"half_rule": printed_rule(net.program.optimizer or SGD(), gradient=gradient, value="now")}
-    return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
+        body["rounding"] = net.program.rounding.kind
+        body["half_rule"] = printed_rule(net.program.optimizer or SGD(), gradient=gradient, value="now")
+    return body
 
 
-def _shared(net: PoplarNetwork) -> list[Body]:
-    """Return the template data for the rates of each group: assignments, rates that stay 0, and positions of the last two rates."""
-    rule, size = rule_of(net.program.optimizer or SGD()), width(net)
+def _group_bodies(net: PoplarNetwork) -> list[Body]:
+    """Return the template data for the rates of each group: assignments, rates that stay 0, and positions of other factors.
+
+    These factors are the last numbers of the group: the one that unscales gradients, if the loss is scaled, and the share of a batch, if
+    gradients are accumulated.
+    """
+    rule, size = rule_of(net.program.optimizer or SGD()), rates_per_group(net)
     shares = {name: f"share_after(updates, {c_literal(1 - beta)})" for name, beta in rule.shares.items()}
-    found: list[Body] = []
+    bodies: list[Body] = []
     for number, group in enumerate(groups_of(net.program)):
         places = {rate: f"rates[{number * size + k}]" for k, rate in enumerate(rule.rate_names)}
         lr = "*lr" if group.lr == 1 else f"(*lr * {c_literal(group.lr)})"
         names = {"lr": lr, **{name: c_literal(getattr(group, name)) for name in rule.settings}, **shares, **places}
         last = (number + 1) * size - 1
-        found.append(
+        bodies.append(
             {
                 "assignments": c_assignments(needed_rates(rule), names=names, stores=rule.rate_names),
                 "unused": [number * size + k for k in range(len(rule.rate_names), size - accumulates(net) - scaled(net))],
@@ -161,7 +179,7 @@ def _shared(net: PoplarNetwork) -> list[Body]:
                 "share": last,
             }
         )
-    return found
+    return bodies
 
 
 def repeats(net: PoplarNetwork) -> bool:
@@ -180,9 +198,9 @@ def separate_sums(net: PoplarNetwork, assembly: Assembly) -> None:
 
 def set_in_passes(net: PoplarNetwork) -> frozenset[str]:
     """Return the parameters that the host sets between the passes of an update: statistics of batch normalisations."""
-    found = set()
+    parameters = set()
     for population in net.program.populations:
         if repeats(net) and is_batch_norm(population.model):
             names = dict(zip(population.kernel.parameters, net.step(population.id).parameters, strict=True))
-            found |= {name for of, name in names.items() if population.kernel.labels[of] in (MEAN, VARIANCE, SHIFT, SLOPE)}
-    return frozenset(found)
+            parameters |= {name for of, name in names.items() if population.kernel.labels[of] in (MEAN, VARIANCE, SHIFT, SLOPE)}
+    return frozenset(parameters)

@@ -51,23 +51,23 @@ def add_backward(net: PoplarNetwork, assembly: Assembly, population: PopulationI
 
 
 def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    layer, every = net.layers[population.id], incoming(net, population.id)
-    links = [link for link in every if link.read_backward or link.returned]
+    layer, all_links = net.layers[population.id], incoming(net, population.id)
+    links = [link for link in all_links if link.read_backward or link.returned]
     read = [link for link in links if link.read_backward]
-    back = [link for link in links if link.returned]
+    returned = [link for link in links if link.returned]
     code = backward_code(layer)
     buses = returning_buses(net, layer, code)
     sources = [source for bus in buses for source in layer.sent if source.buffer == bus.buffer]
-    vertex = backward(net.costs[f"backward.{population.id}"], layer, every, code, sources)
+    vertex = backward(net.costs[f"backward.{population.id}"], layer, all_links, code, sources)
     values = clock_values(net, population.id, forward=False) | window_values(net, links, backward=True)
-    values |= weight_gradient_values(read) | weight_values(back) | partial_values(net, back)
+    values |= weight_gradient_values(read) | weight_values(returned) | partial_values(net, returned)
     zeros = [_zero_of(net, link.index, link.connection) for link in read if link.link.weight_gradient]
     places: dict[str, str] = {}
     stores = _state_adjoints(assembly, population, step, code, values, places, zeros)
     sums = _parameter_sums(code, values, zeros)
-    sent = _deltas(assembly, population, every, code, values, stores)
+    sent = _deltas(assembly, population, all_links, code, values, stores)
     if layer.shown:
-        _shown(assembly, population, net.neurons[population.id], code, values, stores)
+        _add_record(assembly, population, net.neurons[population.id], code, values, stores)
     for index, (parameter, shared) in enumerate(zip(step.parameters, layer.parameters, strict=True)):
         if f"a{index}" in code.reads:
             values[f"param{index}"] = parameter_value(parameter, shared)
@@ -80,8 +80,8 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
         "counts": counted(loops[None]),
         "rings": sorted({body["output"] for body in bodies}),
         "returned": bodies,
-        "cleared": [link.body() for link in back if cleared(net, link.connection)],
-        "partials": [link.partials_body(loops) for link in back],
+        "cleared": [link.body() for link in returned if cleared(net, link.connection)],
+        "partials": [link.partials_body(loops) for link in returned],
         "pointers": pointers,
         "zeros": zeros,
         "outputs": _outputs(net, assembly, population, step, values, code),
@@ -115,7 +115,9 @@ def _deltas(
     return sent
 
 
-def _shown(assembly: Assembly, population: PopulationInfo, neurons: int, code: BackwardCode, values: Values, stores: list[Body]) -> None:
+def _add_record(
+    assembly: Assembly, population: PopulationInfo, neurons: int, code: BackwardCode, values: Values, stores: list[Body]
+) -> None:
     """Store the gradient of a current at all steps, for a caller that reads it."""
     (port,), name = code.ports, f"d_{population.id}"
     cells = assembly.cells(population.id, name, "STEPS", f"gradient of the values that {population.label} reads")
@@ -269,14 +271,14 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
         tables = net.indexed[connection.id].source if link.indexed is not None else None
         forms.append((link, None if tables is None else tables.form))
         values |= _outgoing_values(net, index, connection, *forms[-1])
-        one = f"static_cast<float>(weight{index}[c]) * " if link.half else f"weight{index}[c] * "
-        times = {0: "", 1: f"*weight{index} * "}.get(link.weight_elements, one)
+        of_neuron = f"static_cast<float>(weight{index}[c]) * " if link.half else f"weight{index}[c] * "
+        weight_times = {0: "", 1: f"*weight{index} * "}.get(link.weight_elements, of_neuron)
         outgoing.append(
             {
                 "index": index,
                 "output": step.outputs.index(connection.source_buffer),
                 "template": connection.kind if tables is None else "maximum" if link.chooses else "indexed",
-                "weight_times": times,
+                "weight_times": weight_times,
                 "delta": "half" if link.half_deltas else "float",
                 "stored": "half" if link.half else "float",
                 "stride": f"even(outputs{index})" if link.half else f"outputs{index}",
@@ -300,6 +302,7 @@ def _source_counts(loops: LoopsByPlace, body: Body) -> Body:
 
 
 def _outgoing_values(net: PoplarNetwork, index: int, connection: ConnectionInfo, link: Link, form: TableForm | None) -> Values:
+    """Return the fields for an outgoing connection: the deltas of its target, its weights or tables, and when the target runs."""
     target = net.population(connection.target)
     delta = f"d_{target.ports[connection.port]}"
     values: Values = {f"stage{index}": net.stages[target.id], f"delay{index}": connection.delay}
@@ -319,16 +322,19 @@ def _outgoing_values(net: PoplarNetwork, index: int, connection: ConnectionInfo,
 
 
 def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    """Add the vertices for a further window: weight gradients, partial products, and gradients that return for the previous window."""
+    """Add the vertices for a further window: weight gradients, partial products, and gradients that return for the previous window.
+
+    Populations that have none of these in further windows get no vertices.
+    """
     layer = net.layers[population.id]
     links = [link for link in incoming(net, population.id) if link.limited_back and (link.read_backward or link.returned)]
     buses = returning_buses(net, layer, backward_code(layer), limited=True)
     if not links and not buses:
         return
-    read, back = [link for link in links if link.read_backward], [link for link in links if link.returned]
+    read, returned = [link for link in links if link.read_backward], [link for link in links if link.returned]
     sources = [source for bus in buses for source in layer.sent if source.buffer == bus.buffer]
     values = clock_values(net, population.id, forward=False) | window_values(net, links, backward=True)
-    values |= weight_gradient_values(read) | weight_values(back) | partial_values(net, back)
+    values |= weight_gradient_values(read) | weight_values(returned) | partial_values(net, returned)
     values |= returning_values(net, buses) | first_value(layer, always=bool(buses))
     values |= {f"delta{p}": f"d_{population.ports[p]}_own[b.index]" for p in {link.link.port for link in links}}
     for bus in buses:
@@ -339,8 +345,8 @@ def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: Popula
     body: Body = {
         "counts": counted(loops[None]),
         "returned": returning_bodies(layer, buses, loops, ahead=0),
-        "cleared": [link.body() for link in back if cleared(net, link.connection)],
+        "cleared": [link.body() for link in returned if cleared(net, link.connection)],
         "incoming": [link.body() | {"counts": link.counts(loops, backward=True)} for link in read],
-        "partials": [link.partials_body(loops) for link in back],
+        "partials": [link.partials_body(loops) for link in returned],
     }
     add_to_blocks(assembly, population, vertex, values, body, "backward_rounds")

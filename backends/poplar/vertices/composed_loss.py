@@ -6,6 +6,7 @@ import numpy as np
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.printing import c_assignments, c_literal
+from snnc.backends.native.composed_loss import length_divisor
 from snnc.backends.poplar.parts import Body
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.term import Term
@@ -30,6 +31,7 @@ def composed_context(loss: Composed, shape: LossShape, batch: int, steps: int, w
 
 
 def _slot(slot: ScoreSlot) -> Body:
+    """Return the template data of some consecutive scores: one statistic of some outputs."""
     return {
         "first": slot.first,
         "place": slot.place,
@@ -51,13 +53,13 @@ def _term(loss: Composed, shape: LossShape, term: Term, first: int, stop: int, s
     if time and term.softmax:
         score = f"1.0f / ({score} + 1.0f)" if inverse else f"-{score}"
     of_steps = term.statistic == "steps"
-    kept = None if of_steps and not known else shape.score_of("known" if known else term.statistic, first, stop)
+    slot = None if of_steps and not known else shape.score_of("known" if known else term.statistic, first, stop)
     return {
         "title": comment_text(f"{term.statistic} of outputs {first} … {stop - 1}: {term.criterion}, times {term.weight:g}."),
         "first": first,
         "stop": stop,
         "width": stop - first,
-        "place": 0 if kept is None else kept.place,
+        "place": 0 if slot is None else slot.place,
         "weight": c_literal(term.weight),
         "steps": of_steps,
         "softmax": term.softmax,
@@ -70,7 +72,7 @@ def _term(loss: Composed, shape: LossShape, term: Term, first: int, stop: int, s
         "masked": compares and numbers,
         "wanted": f"targets[i - {first}u]" if numbers else _of_classes(loss, term, first, steps),
         "from_end": time and compares and (numbers or term.on < 0 or term.off < 0),
-        "scale": {1: "", 2: " / length", 4: " / (length * length)"}[round(1 / term.scale(2.0))],
+        "scale": length_divisor(term),
         "equations": c_assignments(term.equations),
     }
 
@@ -90,8 +92,8 @@ def _spikes(rate: float, group: int, steps: int, lengths: bool) -> str:
     """
     if not lengths:
         return c_literal(float(int(steps * rate * group)))
-    each = np.float32(rate * group)
-    rounded = {n: int(n * rate * group) for n in range(1, steps + 1)}
-    others = [(n, spikes) for n, spikes in rounded.items() if int(np.float32(n) * each) != spikes]
-    exact = "".join(f"length == {c_literal(float(n))} ? {c_literal(float(spikes))} : " for n, spikes in others)
-    return f"({exact}static_cast<float>(static_cast<int>(length * {c_literal(float(each))})))"
+    per_step = np.float32(rate * group)
+    exact = {length: int(length * rate * group) for length in range(1, steps + 1)}
+    others = [(length, spikes) for length, spikes in exact.items() if int(np.float32(length) * per_step) != spikes]
+    cases = "".join(f"length == {c_literal(float(length))} ? {c_literal(float(spikes))} : " for length, spikes in others)
+    return f"({cases}static_cast<float>(static_cast<int>(length * {c_literal(float(per_step))})))"

@@ -9,7 +9,7 @@ from snnc.compiler.tiles.vertices.loops import Loop, Place, Texts
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 BLOCK: Final[Texts] = {"samples": "samples", "count": "count"}
-"""C++ expressions of the trip counts of a block."""
+"""C++ expressions of the trip counts (numbers of iterations of a loop) of a block."""
 TRIPS: Final[Texts] = {
     "searches": "trips.searches",
     "lookups": "trips.lookups",
@@ -28,5 +28,5 @@ def counted(loops: Iterable[Loop], texts: Texts = BLOCK) -> list[str]:
 
 
 def counts(vertex: VertexSpec, place: Place | None = None, **texts: str) -> list[str]:
-    """Return :func:`counted` for the loops of `vertex` at `place`: a filter for templates."""
+    """Return :func:`counted` for the loops of `vertex` at `place`; templates use this function as a filter."""
     return counted(vertex.by_place[place], texts)

@@ -121,9 +121,9 @@ def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, v
         cells = assembly.cells(population.id, port, "1", f"current {population.label}")
         values[f"current{index}"] = f"{cells}[b.index]"
         starts = []
-        for n, (bias, one) in enumerate(zip(net.biases(port), shared, strict=True)):
-            values[f"bias{index}_{n}"] = parameter_value(bias, one)
-            starts.append(parameter_place(f"bias{index}_{n}", one))
+        for n, (bias, is_shared) in enumerate(zip(net.biases(port), shared, strict=True)):
+            values[f"bias{index}_{n}"] = parameter_value(bias, is_shared)
+            starts.append(parameter_place(f"bias{index}_{n}", is_shared))
         ports.append({"index": index, "assign": "+=" if rounds else "=", "start": " + ".join(starts) or "0.0f", "rounds": rounds})
         if rounds:
             add_zeroing(assembly, population.id, cells, "sets currents to zero")
@@ -167,6 +167,7 @@ def _halves(
     """Add the float16 histories of states; return the template data that stores their values before or after each step."""
     stores: list[Body] = []
     slots = f"{KEPT} + 1" if net.plan.segment else "STEPS + 1"
+    # If values after each step are stored, values before it are already there, except in the first step of a segment.
     first = f"t == 0 || *k % {net.plan.segment} < interval" if net.plan.segment else "t == 0"
     for state in half_states(net.layers[population.id]):
         index, buffer = state.index, step.states[state.index]
@@ -252,6 +253,7 @@ def _value_before_first_step(population: PopulationInfo, buffer: str) -> str | N
 
 
 def _add_gather(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
+    """Add the vertices that add the spikes of a further window to the currents."""
     layer, links = net.layers[population.id], [link for link in incoming(net, population.id) if link.limited]
     ports = sorted({link.link.port for link in links})
     values = clock_values(net, population.id, forward=True) | first_value(layer) | window_values(net, links) | weight_values(links)

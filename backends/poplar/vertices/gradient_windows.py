@@ -73,9 +73,9 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, bus: BusPlan, gradient: G
     relays = f"{bus.buffer}_relays"
     counts = assembly.kept(relays, "poplar::UNSIGNED_INT", f"{bus.id}_counts", 1, "number of entries in the previous window")
     limited, items = net.limited(bus, backward=True), ("Relay", "r", relays)
-    remembered: Values = {"samples": "r.samples", "number": f"Layout::samples({bus.id}_support_number, r)", "counts": f"{counts}[r.index]"}
-    title, sets = "Stores the number of entries of a window.", ("backward_neurons", "backward_rounds")[: 1 + limited]
-    assembly.add_codelet("reduction", f"{bus.id}: {title}", items, sets, remember(net.costs), remembered, title, bus.id)
+    values: Values = {"samples": "r.samples", "number": f"Layout::samples({bus.id}_support_number, r)", "counts": f"{counts}[r.index]"}
+    title, sets = "Stores the number of entries of a window.", ["backward_neurons", *(["backward_rounds"] if limited else [])]
+    assembly.add_codelet("reduction", f"{bus.id}: {title}", items, sets, remember(net.costs), values, title, bus.id)
     values = {
         "samples": "r.samples",
         "capacity": gradient.capacity,
@@ -84,9 +84,9 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, bus: BusPlan, gradient: G
         "sums": f"sums_of({bus.id}_reduced, r)",
         "values": f"Layout::samples({bus.id}_back_values, r)",
     }
-    title, sets = "Computes the last sums of a window's gradients; workers share its entries.", ("relay_backward", "backward_next")
-    vertex = gradient_window(net.costs)
-    assembly.add_codelet("reduction", f"{bus.id}: {title}", items, sets[: 1 + limited], vertex, values, title, bus.id)
+    title = "Computes the last sums of a window's gradients; workers share its entries."
+    sets = ["relay_backward", *(["backward_next"] if limited else [])]
+    assembly.add_codelet("reduction", f"{bus.id}: {title}", items, sets, gradient_window(net.costs), values, title, bus.id)
 
 
 # ---- relays ------------------------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
     assembly.window(relays, "poplar::FLOAT", f"{bus.id}_back_values", capacity, "gradients")
 
 
-def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
+def first_window_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
     """Return the template data with which a relay writes the first window of a bus in the backward pass."""
     window = net.further.window(bus.id, forward=False)
     return {"index": index, "comment": "Returned window.", "limited": window.limited, "requests": window.requesting_passes > 0}
@@ -126,7 +126,7 @@ def support_values(store: Store, index: int, bus: BusPlan) -> Values:
 
 
 def support_condition(population: PopulationInfo, index: int) -> str:
-    """Return the C++ condition under which a neuron that did not spike receives a gradient."""
+    """Return the C++ condition under which a neuron that did not spike receives a gradient through output `index`."""
     name = population.kernel.outputs[index]
     bounds = support_bounds(population, name)
     assert bounds is not None

@@ -40,17 +40,17 @@ _POPLAR_TYPES: Final = {2: "poplar::UNSIGNED_SHORT", 4: "poplar::UNSIGNED_INT"}
 
 def indexed_tables(net: PoplarNetwork) -> Iterator[npt.NDArray[Any]]:
     """Yield the tables of all indexed connections: of the target, of the source, then constants, or owners and order of the weights."""
-    for found in net.indexed.values():
-        yield from _side_tables(found.target)
-        if found.source is not None:
-            yield from _side_tables(found.source)
-        if found.owners is None:
-            assert found.map.constants is not None
-            yield found.map.constants.astype("<f4").view("<u4").reshape(-1, 1)
+    for indexed in net.indexed.values():
+        yield from _side_tables(indexed.target)
+        if indexed.source is not None:
+            yield from _side_tables(indexed.source)
+        if indexed.owners is None:
+            assert indexed.map.constants is not None
+            yield indexed.map.constants.astype("<f4").view("<u4").reshape(-1, 1)
         else:
-            assert found.map.order is not None
-            yield found.owners.table()
-            yield found.map.order.reshape(-1, 1)
+            assert indexed.map.order is not None
+            yield indexed.owners.table()
+            yield indexed.map.order.reshape(-1, 1)
 
 
 def _side_tables(tables: IndexTables) -> Iterator[npt.NDArray[Any]]:
@@ -65,13 +65,13 @@ def _side_tables(tables: IndexTables) -> Iterator[npt.NDArray[Any]]:
     yield tables.keys.reshape(-1, 1)
 
 
-def _count(found: IndexedConnection) -> int:
-    return SIDE_TABLES * (1 + (found.source is not None)) + (1 if found.owners is None else 2)
+def _count(indexed: IndexedConnection) -> int:
+    return SIDE_TABLES * (1 + (indexed.source is not None)) + (1 if indexed.owners is None else 2)
 
 
 def table_count(net: PoplarNetwork) -> int:
     """Return the number of tables of indexed connections in ``plan.bin``."""
-    return sum(_count(found) for found in net.indexed.values())
+    return sum(_count(indexed) for indexed in net.indexed.values())
 
 
 def _first_table(net: PoplarNetwork, connection: str) -> int:
@@ -84,25 +84,25 @@ def _first_table(net: PoplarNetwork, connection: str) -> int:
 
 def add_indexed(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the variables, copies and updates of all indexed connections."""
-    for id_, found in net.indexed.items():
-        at = _first_table(net, id_)
-        _add_side(assembly, f"{id_}_in", found.connection.target, found.target, at)
-        after = at + SIDE_TABLES
-        if found.source is not None:
-            _add_side(assembly, f"{id_}_out", found.connection.source, found.source, after)
-            after += SIDE_TABLES
-        if found.map.maximum:
-            _add_choices(net, assembly, found)
-        elif found.owners is None:
-            for side in _sides(found):
-                assembly.variable("Parts", f"{side}_copy", f"{side}.constants(graph, tables[{after}])", "constant weights")
+    for id_, indexed in net.indexed.items():
+        table = _first_table(net, id_)
+        _add_side(assembly, f"{id_}_in", indexed.connection.target, indexed.target, table)
+        table += SIDE_TABLES
+        if indexed.source is not None:
+            _add_side(assembly, f"{id_}_out", indexed.connection.source, indexed.source, table)
+            table += SIDE_TABLES
+        if indexed.map.maximum:
+            _add_choices(net, assembly, indexed)
+        elif indexed.owners is None:
+            for side in _sides(indexed):
+                assembly.variable("Parts", f"{side}_copy", f"{side}.constants(graph, tables[{table}])", "constant weights")
         else:
-            _add_theta(net, assembly, found, after)
+            _add_theta(net, assembly, indexed, table)
 
 
-def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection) -> None:
+def _add_choices(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection) -> None:
     """Add the intermediate results of a maximum: the number of the first entry with a spike, from 1, or the largest value so far."""
-    id_, target = found.connection.id, found.connection.target
+    id_, target = indexed.connection.id, indexed.connection.target
     bus = net.buses[id_]
     if bus.kind == "events":
         seen = assembly.cells(target, f"{id_}_seen", "1", "first entry with a spike")
@@ -110,7 +110,7 @@ def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
             add_zeroing(assembly, target, seen, "nothing seen")
     else:
         assembly.variable("Sums", f"{id_}_best", f'layout.block_rows({target}, "{id_}_best", 1)', "largest value so far")
-    if found.source is not None:
+    if indexed.source is not None:
         assembly.cells(target, f"{id_}_chosen", "1", "first entry of the largest value")
         assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "chosen entries, for the source")
 
@@ -121,15 +121,15 @@ def add_zeroing(assembly: Assembly, population: str, cells: str, comment: str) -
     assembly.add("start", f"{population}: {comment}", ("Block", "b", f"{population}.blocks"), "zero_currents", ZERO_VERTEX, values)
 
 
-def _sides(found: IndexedConnection) -> list[str]:
-    id_ = found.connection.id
-    return [f"{id_}_in", *([f"{id_}_out"] if found.source is not None else [])]
+def _sides(indexed: IndexedConnection) -> list[str]:
+    id_ = indexed.connection.id
+    return [f"{id_}_in", *([f"{id_}_out"] if indexed.source is not None else [])]
 
 
-def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTables, at: int) -> None:
+def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTables, first_table: int) -> None:
     form = tables.form
     number_type, poplar_type = INDEX_TYPES[form.index_bytes], _POPLAR_TYPES[form.index_bytes]
-    assembly.variable("Side", name, f"Side({population}, tables, {at})", f"runs with {population}")
+    assembly.variable("Side", name, f"Side({population}, tables, {first_table})", f"runs with {population}")
     assembly.variable("Parts", f"{name}_rows", f"{name}.rows<{number_type}>(graph, {poplar_type})")
     if form.keyed:
         assembly.variable("Parts", f"{name}_keys", f"{name}.keys<{number_type}>(graph, {poplar_type})")
@@ -137,18 +137,19 @@ def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTable
         assembly.variable("Parts", f"{name}_{what}", f"{name}.runs<{number_type}>(graph, {poplar_type}, {column})")
 
 
-def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
-    connection, id_, target = found.connection, found.connection.id, found.connection.target
-    owners = f"{id_}_owners"
-    assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "owners of the weights, which update them")
-    if half_table(net, found):
-        _add_half_theta(net, assembly, found, at + 1)
+def _add_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, first_table: int) -> None:
+    """Add weights and biases and, in training, their gradients and updates; `first_table` is the table of the owners."""
+    connection, id_, target = indexed.connection, indexed.connection.id, indexed.connection.target
+    owners, order = f"{id_}_owners", first_table + 1
+    assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{first_table}])", "owners of the weights, which update them")
+    if half_table(net, indexed):
+        _add_half_theta(net, assembly, indexed, order)
     else:
         _owned(assembly, owners, f"{id_}_theta", f"weights and biases of {connection.label}")
-        for side in _sides(found):
+        for side in _sides(indexed):
             assembly.variable("Parts", f"{side}_copy", f'{side}.copies(graph, "{side}_copy")', "copy of the weights that each group uses")
             assembly.refresh.append(f"to_readers.add({side}.from({id_}_theta.all), {side}_copy.all);")
-        _shown(net, assembly, found, "PARAMETER", "", "theta", at + 1, writable=True)
+        _expose(net, assembly, indexed, "PARAMETER", "", "theta", order, writable=True)
     if id_ not in net.weight_gradients:
         return
     sums = assembly.variable("Parts", f"d_{id_}_theta", f'{id_}_in.private_sums(graph, "d_{id_}_theta")', "private gradients")
@@ -159,42 +160,42 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection,
     assembly.forget(SHARED_SUMS, f"d_{id_}_rest")
     shares = f"Shares({target}, {id_}_in, {owners}, {sums})"
     assembly.variable("Shares", f"{id_}_shares", shares, "the groups' parts of each owner's gradient")
-    _shown(net, assembly, found, "GRADIENT", "d_", "total", at + 1, writable=False)
-    _add_sums(net, assembly, found, sums)
-    _add_updates(net, assembly, found, at)
+    _expose(net, assembly, indexed, "GRADIENT", "d_", "total", order, writable=False)
+    _add_sums(net, assembly, indexed, sums)
+    _add_updates(net, assembly, indexed, order)
 
 
-def half_table(net: PoplarNetwork, found: IndexedConnection) -> bool:
+def half_table(net: PoplarNetwork, indexed: IndexedConnection) -> bool:
     """Return whether the weights of an indexed connection are float16."""
-    weight = found.connection.weight
+    weight = indexed.connection.weight
     return weight is not None and net.program.parameters[weight].half
 
 
-def _add_half_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, order: int) -> None:
-    """Add float16 weights, padded to whole words per owner, and float32 biases."""
-    connection, id_, weights = found.connection, found.connection.id, found.map.weights
+def _add_half_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, order: int) -> None:
+    """Add float16 weights, padded to whole words per owner, and float32 biases; `order` is the table with the order of the weights."""
+    connection, id_, weights = indexed.connection, indexed.connection.id, indexed.map.weights
     theta = f'half_theta(graph, {id_}_owners, "{id_}_theta", {weights})'
     assembly.variable("Parts", f"{id_}_theta", theta, f"weights of {connection.label}, in whole words per owner")
     whole = f"without_padding({id_}_theta, {id_}_owners, {weights})"
-    for side in _sides(found):
+    for side in _sides(indexed):
         made = f'{side}.copies(graph, "{side}_copy", poplar::HALF, 0, {weights})'
         assembly.variable("Parts", f"{side}_copy", made, "copy of the weights that each group uses")
         assembly.refresh.append(f"to_readers.add({side}.from({whole}, 0, {weights}), {side}_copy.all);")
     shape = net.cpp_shape(connection.weight or "")
     assembly.tensors.append(f'half_parameter("{connection.weight}", {shape}, {whole}, order_of_table(tables[{order}]));')
-    if not found.map.biases:
+    if not indexed.map.biases:
         return
     size = f"[](const Owner &o) {{ return o.first < {weights} ? std::size_t{{0}} : o.count; }}"
     assembly.variable("Parts", f"{id_}_beta", f'parts_on(graph, {id_}_owners, "{id_}_beta", {size})', f"biases of {connection.label}")
-    copies = f'{id_}_in.copies(graph, "{id_}_in_biases", poplar::FLOAT, {weights}, {found.map.elements})'
+    copies = f'{id_}_in.copies(graph, "{id_}_in_biases", poplar::FLOAT, {weights}, {indexed.map.elements})'
     assembly.variable("Parts", f"{id_}_in_biases", copies, "copy of the biases that each group uses")
-    assembly.refresh.append(f"to_readers.add({id_}_in.from({id_}_beta.all, {weights}, {found.map.elements}), {id_}_in_biases.all);")
+    assembly.refresh.append(f"to_readers.add({id_}_in.from({id_}_beta.all, {weights}, {indexed.map.elements}), {id_}_in_biases.all);")
     assembly.tensor("PARAMETER", str(connection.bias), net.cpp_shape(connection.bias or ""), f"{id_}_beta.all", "{}", True)
 
 
-def _add_sums(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, sums: str) -> None:
+def _add_sums(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, sums: str) -> None:
     """Add the vertices that sum the private gradients of each group and then, for each owner, those of all groups."""
-    label, id_, target = found.connection.label, found.connection.id, found.connection.target
+    label, id_, target = indexed.connection.label, indexed.connection.id, indexed.connection.target
     values = {
         "sums": f"{sums}[g.begin]",
         "others": f"{sums}.range(g.begin + 1, g.end)",
@@ -203,7 +204,7 @@ def _add_sums(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, 
     }
     groups = ("Group", "g", f"with_several_blocks({target})")
     assembly.add("update", label, groups, "sum_private_gradients", sum_private(net.costs), values)
-    nothing = "layout.numbers({0.0f}, s.tile)" if half_table(net, found) else f"{id_}_theta[s.owner]"
+    nothing = "layout.numbers({0.0f}, s.tile)" if half_table(net, indexed) else f"{id_}_theta[s.owner]"
     values = {
         "pieces": f"{id_}_shares.of(s, {nothing})",
         "place": f"layout.constants({id_}_shares.place(s), s.tile)",
@@ -221,39 +222,39 @@ def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int =
     assembly.variable("Parts", name, f'parts_on(graph, {owners}, "{name}", [](const Owner &o) {{ return {size}; }})', comment)
 
 
-def _add_updates(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
-    """Add the vertices that update weights and biases: one class for both if they are stored alike and have the same rates."""
-    id_, weight, bias, weights = found.connection.id, found.connection.weight, found.connection.bias, found.map.weights
+def _add_updates(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, order: int) -> None:
+    """Add the vertices that update weights and biases: one class for both if both are float32 and have the same rates."""
+    id_, weight, bias, weights = indexed.connection.id, indexed.connection.weight, indexed.connection.bias, indexed.map.weights
     for moment in optimizer_arrays(net):
         _owned(assembly, f"{id_}_owners", f"{id_}_{moment}", "")
-        _shown(net, assembly, found, "SETTING" if moment == "kept" else "MOMENT", "", moment, at + 1, writable=True)
-    learned, half = f"learned_owners({id_}_owners)", half_table(net, found)
+        _expose(net, assembly, indexed, "SETTING" if moment == "kept" else "MOMENT", "", moment, order, writable=True)
+    learned, half = f"learned_owners({id_}_owners)", half_table(net, indexed)
     updated = {op.parameter for op in net.program.update}
     rates = {name: rates_of(net, name) for name in (weight, bias) if name in updated and name is not None}
     if not half and len(set(rates.values())) == 1:
-        _add_update(net, assembly, found, learned, next(iter(rates.values())))
+        _add_update(net, assembly, indexed, learned, next(iter(rates.values())))
         return
     if weight in rates:
-        more = _rounding(net, assembly, found, at + 1) if half else {}
-        _add_update(net, assembly, found, f"owners_between({learned}, 0, {weights})", rates[weight], half=half, more=more)
-    if bias in rates and found.map.biases:
-        between = f"owners_between({learned}, {weights}, {found.map.elements})"
-        _add_update(net, assembly, found, between, rates[bias], value="beta" if half else "theta")
+        more = _rounding(net, assembly, indexed, order) if half else {}
+        _add_update(net, assembly, indexed, f"owners_between({learned}, 0, {weights})", rates[weight], half=half, more=more)
+    if bias in rates and indexed.map.biases:
+        between = f"owners_between({learned}, {weights}, {indexed.map.elements})"
+        _add_update(net, assembly, indexed, between, rates[bias], value="beta" if half else "theta")
 
 
-def _rounding(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, order: int) -> Values:
+def _rounding(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, order: int) -> Values:
     """Return the fields for rounding weights: those of random numbers (stochastic rounding), or rounding errors ("master")."""
-    id_, weight, rounding = found.connection.id, found.connection.weight or "", net.program.rounding
+    id_, weight, rounding = indexed.connection.id, indexed.connection.weight or "", net.program.rounding
     if rounding is None or rounding.kind == "nearest":
         return {}
     if rounding.kind == "master":
         _owned(assembly, f"{id_}_owners", f"{id_}_{REMAINDER}", "rounding errors")
-        whole = f"{id_}_{REMAINDER}.all.slice(0, {found.map.weights})"
+        whole = f"{id_}_{REMAINDER}.all.slice(0, {indexed.map.weights})"
         assembly.tensor("MOMENT", f"{weight}_{REMAINDER}", net.cpp_shape(weight), whole, f"order_of_table(tables[{order}])", True)
         return {REMAINDER: f"{id_}_{REMAINDER}[o.index]"}
     number = [op.parameter for op in net.program.update].index(weight)
     values: Values = {"updates": "optimizer_step[0]", "key": f"{parameter_key(rounding.seed, number)}u"}
-    if found.map.reordered:
+    if indexed.map.reordered:
         return values | {"places": f"layout.constants(places_of(o, tables[{order}]), o.tile)"}
     # Weights in the model's order are like a matrix with a single column: the row is the position.
     return values | {"begin": "o.first", "first": 0, "columns": 1, "inputs": 1}
@@ -262,7 +263,7 @@ def _rounding(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, 
 def _add_update(
     net: PoplarNetwork,
     assembly: Assembly,
-    found: IndexedConnection,
+    indexed: IndexedConnection,
     owners: str,
     rates: str,
     *,
@@ -271,7 +272,7 @@ def _add_update(
     more: Values | None = None,
 ) -> None:
     """Add the vertices with which `owners` update their weights or biases."""
-    id_ = found.connection.id
+    id_ = indexed.connection.id
     values: Values = {
         "rates": rates,
         "value": f"{id_}_{value}[o.index]",
@@ -283,25 +284,25 @@ def _add_update(
     values |= {moment: f"{id_}_{moment}[o.index]" for moment in optimizer_arrays(net)}
     values |= {"clip": FACTOR} if clips(net) else {}
     values |= more or {}
-    vertex = connected_update(net, half=half, placed=half and found.map.reordered)
-    assembly.add("update", found.connection.label, ("Owner", "o", owners), "update_parameters", vertex, values)
+    vertex = connected_update(net, half=half, placed=half and indexed.map.reordered)
+    assembly.add("update", indexed.connection.label, ("Owner", "o", owners), "update_parameters", vertex, values)
 
 
-def _shown(
-    net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, role: str, prefix: str, what: str, order: int, *, writable: bool
+def _expose(
+    net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, role: str, prefix: str, what: str, order: int, *, writable: bool
 ) -> None:
     """Expose the weights and biases, or the values `what` that belong to them, to the host."""
-    connection, weights, elements = found.connection, found.map.weights, found.map.elements
+    connection, weights, elements = indexed.connection, indexed.map.weights, indexed.map.elements
     learned = {op.parameter for op in net.program.update}
     suffix = f"_{what}" if role in ("MOMENT", "SETTING") else ""
-    for name, first, last, way in (
+    for name, first, last, order_code in (
         (connection.weight, 0, weights, f"order_of_table(tables[{order}])"),
-        (connection.bias if found.map.biases else None, weights, elements, "{}"),
+        (connection.bias if indexed.map.biases else None, weights, elements, "{}"),
     ):
         if name is None or (role != "PARAMETER" and name not in learned):
             continue
         whole = f"{prefix}{connection.id}_{what}.all.slice({first}, {last})"
-        assembly.tensor(role, f"{prefix}{name}{suffix}", net.cpp_shape(name), whole, way, writable)
+        assembly.tensor(role, f"{prefix}{name}{suffix}", net.cpp_shape(name), whole, order_code, writable)
 
 
 # ---- vertices --------------------------------------------------------------------------------------------------------
@@ -331,8 +332,8 @@ def _run_columns(form: TableForm) -> tuple[str, ...]:
 
 def table_body(net: PoplarNetwork, connection: str, index: int, *, source: bool = False) -> Body:
     """Return the template data for the tables of an indexed connection."""
-    found = net.indexed[connection]
-    tables = found.source if source else found.target
+    indexed = net.indexed[connection]
+    tables = indexed.source if source else indexed.target
     assert tables is not None
     form = tables.form
     return {
@@ -341,5 +342,5 @@ def table_body(net: PoplarNetwork, connection: str, index: int, *, source: bool 
         "length": "nullptr" if form.single else f"&length{index}[0]",
         "find": f"&keys{index}[0]" if form.keyed else f"low{index}",
         "kind": "single" if form.single else "run",
-        "value": "choice" if found.map.maximum else "value",
+        "value": "choice" if indexed.map.maximum else "value",
     }

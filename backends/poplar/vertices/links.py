@@ -38,8 +38,8 @@ class Incoming(BlockLink):
         """Return the template data of the connection that all vertices share."""
         i, size = self.index, self.link.weight_elements
         shared = size == 1 and self.link.one_to_one
-        one = f"static_cast<float>(weight{i}[c])" if self.link.half else f"weight{i}[c]"
-        weight = {0: "1.0f"}.get(size, f"*weight{i}" if shared else one)
+        of_neuron = f"static_cast<float>(weight{i}[c])" if self.link.half else f"weight{i}[c]"
+        weight = "1.0f" if size == 0 else f"*weight{i}" if shared else of_neuron
         biases = f"&biases{i}[0], weights{i}" if self.link.half else f"&weight{i}[0], 0"
         return {
             "index": i,
@@ -78,13 +78,13 @@ class Incoming(BlockLink):
         """Return the statements that count the cycles of the connection's loops."""
         events = f"total({self.body()['numbers'] if backward else f'&number{self.index}[0]'}, samples)"
         tables = TRIPS if self.form is not None else {}
-        return counted(loops["incoming", self.index], {**self._amounts(), **tables, "events": events})
+        return counted(loops["incoming", self.index], {**self._trip_counts(), **tables, "events": events})
 
     def partials_body(self, loops: LoopsByPlace) -> Body:
         """Return the template data of the partial products that the connection returns to its source."""
-        return self.body() | {"counts": counted(loops["partials", self.index], self._amounts())}
+        return self.body() | {"counts": counted(loops["partials", self.index], self._trip_counts())}
 
-    def _amounts(self) -> dict[str, str]:
+    def _trip_counts(self) -> dict[str, str]:
         i = self.index
         nonzero = f"nonzero_rows(&values{i}[0], width{i}, samples)"
         return {**BLOCK, "entries": f"entries_of(&number{i}[0], samples)", "width": f"width{i}", "nonzero": nonzero}
@@ -92,10 +92,10 @@ class Incoming(BlockLink):
 
 def incoming(net: PoplarNetwork, population: str) -> tuple[Incoming, ...]:
     """Return all connections into a population."""
-    found = []
+    links = []
     for index, (connection, link) in enumerate(zip(net.incoming(population), net.layers[population].incoming, strict=True)):
         bus, tables = net.buses[connection.id], net.indexed.get(connection.id)
-        found.append(
+        links.append(
             Incoming(
                 index,
                 link,
@@ -109,7 +109,7 @@ def incoming(net: PoplarNetwork, population: str) -> tuple[Incoming, ...]:
                 tables is not None and tables.map.biases > 0,
             )
         )
-    return tuple(found)
+    return tuple(links)
 
 
 def window_values(net: PoplarNetwork, links: Iterable[Incoming], backward: bool = False) -> Values:
@@ -142,8 +142,8 @@ def weight_values(links: Iterable[Incoming]) -> Values:
             id_, side = link.connection.id, f"{link.connection.id}_in"
             values |= table_values(id_, i, link.form)
             if link.link.chooses:
-                what = "seen" if link.link.events else "best"
-                values[f"{what}{i}"] = f"{id_}_{what}[b.index]"
+                name = "seen" if link.link.events else "best"
+                values[f"{name}{i}"] = f"{id_}_{name}[b.index]"
             else:
                 values[f"weight{i}"] = f"{side}_copy[b.group]"
                 if link.link.half and link.link.indexed is not None and link.biased:

@@ -9,7 +9,7 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.native.composed_loss import target_form
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parameters.updates import add_accumulation, rate_numbers, scaled, scheduled
+from snnc.backends.poplar.parameters.updates import add_accumulation, rate_count, rates_vertex, scaled
 from snnc.backends.poplar.parts import ONCE, Assembly, Body
 from snnc.backends.poplar.vertices.composed_loss import composed_context
 from snnc.backends.poplar.vertices.external import loss_output, population_of
@@ -42,25 +42,25 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     assembly.on_tile("FLOAT", "loss")
     assembly.on_tile("FLOAT", "lr", "learning rate")
     assembly.on_tile("INT", "optimizer_step")
-    assembly.on_tile("FLOAT", "rates", "step sizes and bias corrections, read by the updates", shape=f"{{{rate_numbers(net)}}}")
+    assembly.on_tile("FLOAT", "rates", "step sizes and bias corrections, read by the updates", shape=f"{{{rate_count(net)}}}")
     assembly.tensors += [
         'tensor("loss", SNNC_RESULT, {1}, loss, {}, false);',
         'tensor("lr", SNNC_SETTING, {1}, lr, {}, true);',
         'tensor("optimizer_step", SNNC_SETTING, {1}, optimizer_step, {}, true, SNNC_INT32);',
         target_input,
     ]
-    _add_factor(net, assembly)
+    _add_loss_scale(net, assembly)
     _add_vertices(net, assembly, population_of(net, output), output.record, shape, loss["parts"])
     total = {"losses": "losses.all", "total": "loss[0]", "count": f"BATCH * {loss['parts']}"}
     assembly.add("loss", "their sum", ONCE, "loss_sum", loss_sum(net.costs), total, "0")
     rates = {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly)}
     rates |= {"loss_scale": "loss_scale[0]"} if scaled(net) else {}
-    assembly.add("loss", "the learning rate", ONCE, RATES if net.described.passes else "loss_sum", scheduled(net), rates, "0")
+    assembly.add("loss", "the learning rate", ONCE, RATES if net.described.passes else "loss_sum", rates_vertex(net), rates, "0")
     return loss
 
 
-def _add_factor(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the loss scale, if there is one, and the numbers of updates since its last change and of skipped ones."""
+def _add_loss_scale(net: PoplarNetwork, assembly: Assembly) -> None:
+    """Add the loss scale, if there is one, and two counters: updates since its last change, and skipped updates."""
     optimizer = net.program.optimizer
     if not scaled(net) or optimizer is None or optimizer.loss_scale is None:
         return
@@ -96,27 +96,27 @@ def _targets(net: PoplarNetwork, assembly: Assembly, shape: LossShape) -> str:
 def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, record: str, shape: LossShape, parts: int) -> None:
     """Add the vertices of each sample's loss; the workers of a tile divide the scores among themselves, then the steps."""
 
-    def on_tiles(kind: str, name: str, each: object, comment: str = "") -> None:
-        assembly.variable("Parts", name, f'layout.on_tiles(loss_tiles, poplar::{kind}, "{name}", {each})', comment)
+    def on_tiles(kind: str, name: str, size: int) -> None:
+        assembly.variable("Parts", name, f'layout.on_tiles(loss_tiles, poplar::{kind}, "{name}", {size})')
 
     def add(compute_set: str, vertex: VertexSpec, values: Mapping[str, object]) -> None:
         samples = ("std::size_t", "i", "samples_of(BATCH)")
         assembly.add("loss", "one vertex per sample", samples, compute_set, vertex, values, "loss_tiles.at(i, 0)")
 
-    for name, found in (("class_offset", f"class_offsets({population}, STEPS)"), ("class_stride", f"class_strides({population})")):
-        assembly.variable("std::vector<Tensor>", name, f"layout.constants_on_tiles(loss_tiles, {found})")
+    for name, constants in (("class_offset", f"class_offsets({population}, STEPS)"), ("class_stride", f"class_strides({population})")):
+        assembly.variable("std::vector<Tensor>", name, f"layout.constants_on_tiles(loss_tiles, {constants})")
     places = {"offset": "class_offset[i]", "stride": "class_stride[i]", "steps": "STEPS"}
     records = {"records": f"of_sample({population}, {record}, STEPS, i)"}
     targets = {"targets": "targets[i]"} if shape.columns else {"label": "labels[i]"}
     read: Mapping[str, object] = records
     if shape.scores:
-        kept = {"scores": "FLOAT", **({"chosen": "INT"} if shape.chooses_step else {})}
-        for name, kind in kept.items():
+        types = {"scores": "FLOAT", **({"chosen": "INT"} if shape.chooses_step else {})}
+        for name, kind in types.items():
             on_tiles(kind, name, shape.scores)
-        shown = {name: f"{name}[i]" for name in kept}
-        also = targets if shape.scores_read_targets else {}
-        add("loss_scores", loss_scores(net.costs, shape), {**records, **places, **also, **shown, "classes": shape.scores})
-        read = {**shown, **records} if shape.reads_steps else shown
+        scores = {name: f"{name}[i]" for name in types}
+        read_targets = targets if shape.scores_read_targets else {}
+        add("loss_scores", loss_scores(net.costs, shape), {**records, **places, **read_targets, **scores, "classes": shape.scores})
+        read = {**scores, **records} if shape.reads_steps else scores
     on_tiles("FLOAT", "losses", parts)
     written = {"adjoint": f"of_sample({population}, d_{record}, STEPS, i)", "loss": "losses[i]"}
     written |= {"loss_scale": "loss_scale[0]"} if scaled(net) else {}
@@ -130,7 +130,7 @@ def loss_context(loss: Loss | None, shape: LossShape, batch: int, steps: int, wo
         return composed_context(loss, shape, batch, steps, workers)
     if loss is None or loss.name not in {"ce_count", "ce_rate", "ce_mean_membrane", "ce_max_membrane", "mse_count"}:
         raise UnsupportedOnPoplarError(f"the loss {getattr(loss, 'name', None)!r} has no Poplar template.")
-    found: Body = {
+    body: Body = {
         "title": loss.name,
         "batch": c_literal(float(batch)),
         "scored": bool(shape.scores),
@@ -141,10 +141,10 @@ def loss_context(loss: Loss | None, shape: LossShape, batch: int, steps: int, wo
         "terms": (),
     }
     if isinstance(loss, MeanSquaredCount):
-        found |= {
+        body |= {
             "correct": c_literal(float(int(steps * loss.correct_rate))),
             "incorrect": c_literal(float(int(steps * loss.incorrect_rate))),
             "factor": c_literal(2 / (batch * shape.width * steps)),
             "share": c_literal(1 / (batch * shape.width * steps)),
         }
-    return found
+    return body

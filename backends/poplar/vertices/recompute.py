@@ -1,9 +1,10 @@
 """Emitted code for segments (docs/decisions/0009-recompute.md): histories of a segment, and states saved at boundaries.
 
 Without segments, a state with a history has a slot for each step and one for the initial value. With segments, the slots form a ring: the
-states before step t are in slot ``t % (STEPS_KEPT + 1)``, saved values in slot ``t % STEPS_KEPT``, and initial values in boundary 0. At
-each boundary, a block saves its states and the masks or values that it sent last. If boundaries are in streaming memory, the block has a
-slot for the initial values and one for any other boundary. If histories are in streaming memory, it has only the slot for initial values.
+states before step t are in slot ``t % (STEPS_KEPT + 1)``, and values that a kernel saves for its adjoint are in slot ``t % STEPS_KEPT``.
+Initial values are in boundary 0. At each boundary, a block saves its states and the masks or values that it sent last. If boundaries are
+in streaming memory, the block has a slot for the initial values and one for any other boundary. If histories are in streaming memory, it
+has only the slot for initial values.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ TITLES: Final = {SAVE: "saves", RESTORE: "restores"}
 
 
 def keeps_history(net: PoplarNetwork, population: PopulationInfo, index: int) -> bool:
-    """Return whether the array of a state contains its history, because the backward pass reads it without further rounding."""
+    """Return whether the array of a state contains its history.
+
+    If the backward pass reads float16 roundings of a float32 state, a separate array contains these instead.
+    """
     kernel = population.kernel
     state = kernel.states[index]
     unrounded = state in kernel.halves or state not in kernel.rounded
@@ -84,7 +88,7 @@ def _slot(net: PoplarNetwork, step: str, more: int, size: str = "size") -> str:
 
 
 def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the vertices that save states at segment boundaries, restore them, and reset the clock."""
+    """Add the vertices that restore states from boundaries and reset the clock; if segments run again, also those that save states."""
     if not net.plan.segment:
         return
     for population in net.program.populations:
@@ -112,13 +116,13 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: Population
     sent: list[tuple[int, bool]] = []
     copies: list[Body] = []
     for index, buffer in enumerate(net.step(population.id).states):
-        values |= _both(f"state{index}", f"{buffer}_boundary[b.index]", f"{buffer}[b.index]")
+        values |= _fields(f"state{index}", f"{buffer}_boundary[b.index]", f"{buffer}[b.index]")
         number = "halves / 2" if is_half(population, index) else "size"
         copies.append({"name": f"state{index}", "slot": state_slots(net, population, index)[0], "number": number})
     for index, buffer in enumerate(net.step(population.id).outputs if net.plan.segments.reruns else ()):
         if buffer in net.stores:
-            found, copy = _sent(net, assembly, population, net.stores[buffer], index)
-            values |= found
+            fields, copy = _add_last_sent(net, assembly, population, net.stores[buffer], index)
+            values |= fields
             copies.append(copy)
             sent.append((index, net.stores[buffer].kind == "events"))
     vertex, shown = boundary(net.costs, state_types(population.kernel), sent), f"{population.id} {population.label}"
@@ -128,23 +132,25 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: Population
     assembly.add_codelet("recompute", comment, blocks, [compute_set], vertex, values, title, shown, body)
 
 
-def _both(name: str, kept: str, now: str) -> dict[str, object]:
-    return {f"boundary_{name}": kept, name: now}
+def _fields(name: str, at_boundary: str, current: str) -> dict[str, object]:
+    return {f"boundary_{name}": at_boundary, name: current}
 
 
-def _sent(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[dict[str, object], Body]:
+def _add_last_sent(
+    net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, store: Store, index: int
+) -> tuple[dict[str, object], Body]:
     """Add an array for the values that a block sent last, which relays read in the first iteration of the next segment.
 
-    Return its fields and the template data of the copy.
+    Return the vertex's fields for it, and the template data of the copy.
     """
     name, kept, label = store.buffer, f"{store.buffer}_boundary", f"last values sent by {population.label}, at boundaries"
     if store.kind != "events":
         assembly.forget("forward", assembly.cells(population.id, kept, boundary_slots(net), label))
-        values, number = _both(f"sent{index}", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), "size"
+        values, number = _fields(f"sent{index}", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), "size"
     else:
         unit = net.mask_unit(store)
         made = f'layout.block_words({population.id}, "{kept}", {boundary_slots(net)}, {unit})'
         assembly.forget("forward", assembly.variable("Parts", kept, made, label))
-        values = _both(f"sent{index}", f"{kept}[b.index]", f"own_mask({name}_mask, {population.id}, b, {unit})")
+        values = _fields(f"sent{index}", f"{kept}[b.index]", f"own_mask({name}_mask, {population.id}, b, {unit})")
         values[f"words{index}"], number = f"{population.id}.words_of(b, {unit})", f"static_cast<unsigned long>(samples) * words{index}"
     return values, {"name": f"sent{index}", "slot": "0", "number": number}

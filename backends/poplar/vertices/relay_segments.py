@@ -40,6 +40,7 @@ def in_segments(net: PoplarNetwork, store: Store) -> bool:
 
 
 def _ring(net: PoplarNetwork, store: Store) -> int:
+    """Return the number of steps in the ring of a store."""
     segments = net.plan.segments
     return segments.steps_streamed(min(b.lag for b in store.buses), store.lag) if store.external else segments.steps_relayed(store.lag)
 
@@ -59,10 +60,10 @@ def keep_count(net: PoplarNetwork, assembly: Assembly, name: str) -> None:
 
 def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
     """Return the counters of the forward pass, each with the C++ suffix that selects its elements."""
-    found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if store.drops_support]
-    found += [(f"{bus.id}_lost", ".all") for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
-    found += [(f"{name}_dropped", ".all") for name, store in net.stores.items() if store.limited]
-    return found + ([("forward_round_count", "")] if net.further.forward else [])
+    names = [f"{name}_lost_near" for name, store in net.stores.items() if store.drops_support]
+    names += [f"{bus.id}_lost" for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
+    names += [f"{name}_dropped" for name, store in net.stores.items() if store.limited]
+    return [(name, ".all") for name in names] + ([("forward_round_count", "")] if net.further.forward else [])
 
 
 def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, Values
-from snnc.backends.poplar.vertices.gradient_windows import shown_body, support_values, window_variables
+from snnc.backends.poplar.vertices.gradient_windows import first_window_body, support_values, window_variables
 from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, host_ring, in_segments, keep_count, slot, slots, stored_parts
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.lowering.spike_limits import LOWEST
@@ -34,7 +34,7 @@ JOIN: Final = "relay_windows"
 """Compute set in which relays merge the ids that their workers found and write windows."""
 
 
-def joins(net: PoplarNetwork) -> bool:
+def uses_join(net: PoplarNetwork) -> bool:
     """Return whether any vertices run in :data:`JOIN`."""
     return net.fused or any(store.kind == "events" and not store.external for store in net.stores.values())
 
@@ -76,7 +76,7 @@ def add_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare the bits, ids or values that relays store for all steps, or for those of a ring."""
+    """Declare the bits, ids or values that relays store for all steps or, with segments, for the steps in a ring buffer."""
     name = store.buffer
     relays, stored = f"{name}_relays", slots(net, store)
     if store.bits:
@@ -100,6 +100,7 @@ def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) -> None:
+    """Declare the window of a bus: values, or ids and their number, with what relays need to request and count further windows."""
     relays = f"{store.buffer}_relays"
     comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"
     if store.kind == "values":
@@ -111,7 +112,7 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
         window_variables(assembly, store, bus)
     if bus in net.requesting_buses:
         shares = net.workers if store.bits else 1
-        about = "start of the next window" + (", for each worker" * store.bits)
+        about = f"start of the next window{', for each worker' if store.bits else ''}"
         assembly.window(relays, "poplar::UNSIGNED_INT", f"{bus.id}_position", shares, about)
         numbers = net.numbers_of_relay(bus) * (1 + net.further.both)
         assembly.relay_numbers(relays, "UNSIGNED_INT", f"{bus.id}_more", numbers, "further windows that relays need")
@@ -268,23 +269,23 @@ def _write_windows(
         windows = [net.further.window(bus.id, forward=forward) for bus in buses]
         support = [index for index, window in enumerate(windows) if window.with_support]
         vertex = relay_windows(net.costs, store.stored_spikes, windows, joins=joins, backward=not forward)
-        found, join = _event_values(net, store, buses, joins, forward)
+        fields, join = _event_values(net, store, buses, joins, forward)
         for index, (bus, window) in enumerate(zip(buses, windows, strict=True)):
-            found |= _window_values(store, index, bus, window)
+            fields |= _window_values(store, index, bus, window)
     else:
         vertex = relay_values(net.costs, len(buses), joins=joins)
-        found, join = {"width": store.width, "store": f"{store.buffer}_store[r.index]"}, {"slot": slot(net, store, "finished")}
-        found |= {f"window{i}": f"Layout::samples({bus.id}_values, r)" for i, bus in enumerate(buses)}
+        fields, join = {"width": store.width, "store": f"{store.buffer}_store[r.index]"}, {"slot": slot(net, store, "finished")}
+        fields |= {f"window{i}": f"Layout::samples({bus.id}_values, r)" for i, bus in enumerate(buses)}
         if joins:
-            found |= {"tiles": f"{store.owner}.tiles.size()", "row": f"{store.owner}.most_neurons()", "now": f"{store.buffer}_now.to(r)"}
-            found["first"] = f"layout.constants({store.owner}.first_of_tile(), r.tile)"
+            fields |= {"tiles": f"{store.owner}.tiles.size()", "row": f"{store.owner}.most_neurons()", "now": f"{store.buffer}_now.to(r)"}
+            fields["first"] = f"layout.constants({store.owner}.first_of_tile(), r.tile)"
     body: Body = {
         "join": [join] if joins else [],
         "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(buses) if index not in support],
-        "support_buses": [{**shown_body(net, index, buses[index]), "slot": slot(net, store, "t")} for index in support],
+        "support_buses": [{**first_window_body(net, index, buses[index]), "slot": slot(net, store, "t")} for index in support],
     }
     title = "Stores the values or spikes that the source sent, and writes a step's windows." if joins else "Writes a step's windows."
-    _add(net, assembly, store, compute_set, vertex, title, values | found, body)
+    _add(net, assembly, store, compute_set, vertex, title, values | fields, body)
 
 
 def _add(
@@ -298,7 +299,10 @@ def _add(
 
 
 def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], joins: bool, forward: bool) -> tuple[Values, Body]:
-    """Return the fields of a vertex that writes windows of spikes, and the template data with which it stores a step if it `joins`."""
+    """Return the fields of a vertex that writes windows of spikes, and its template data for storing a step, used only if it `joins`.
+
+    A vertex that joins merges the ids that the workers of its relay found.
+    """
     name = store.buffer
     values: Values = {"stored": store.stored, "ids": f"{name}_ids[r.index]", "numbers": f"{name}_numbers[r.index]"}
     if store.bits:

@@ -37,9 +37,9 @@ def moments_codelets(net: PoplarNetwork) -> list[Body]:
 
 def moments_of_outputs(net: PoplarNetwork) -> list[Body]:
     """Return the measured outputs for ``project.json``, with the first neuron, number of neurons and number of samples of each block."""
-    found: list[Body] = []
+    moments: list[Body] = []
     for placed in net.plan.populations:
         for output in net.measured(placed.id):
             blocks = [[b.first, b.count, b.samples] for b in placed.blocks]
-            found.append({"id": output.id, "tensor": moments_name(output), "shape": list(output.shape), "blocks": blocks})
-    return found
+            moments.append({"id": output.id, "tensor": moments_name(output), "shape": list(output.shape), "blocks": blocks})
+    return moments

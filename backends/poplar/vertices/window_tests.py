@@ -21,7 +21,7 @@ _FOLLOWING: Final = {"left": "windows_left", "again": "again"}
 
 
 def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) -> None:
-    """Add the test, if there is one; `first_table` is the index of its first table in ``plan.bin``."""
+    """Add the test, if the program needs one; `first_table` is the index of its first table in ``plan.bin``."""
     test = net.window_test
     if test is None:
         return
@@ -37,15 +37,15 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
     if net.further.known:
         about = "further windows of each iteration of the backward pass"
         assembly.on_tile("UNSIGNED_INT", "windows_back", about, shape="{ITERATIONS}", tile=_TILE)
-    _levels(net, assembly, test.direction, first_table)
-    _answer(net, assembly, test.direction)
+    _add_levels(net, assembly, test.direction, first_table)
+    _add_answer(net, assembly, test.direction)
     if net.further.known:
-        _known(net, assembly)
+        _add_known(net, assembly)
     for part in parts:
         assembly.add("clocks", f"{part}: one window less", ONCE, f"{part}_next", count_down(net.costs), _FOLLOWING, _TILE)
 
 
-def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_table: int) -> None:
+def _add_levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_table: int) -> None:
     """Add the vertices that find the largest reported number, level by level of the tree."""
     test = net.window_test
     assert test is not None
@@ -53,28 +53,29 @@ def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_
     assembly.variable("Tensor", "reported", f"in_order({{{each}}}, tables[{first_table}])", "tiles whose reported numbers each test reads")
     below = "reported"
     for level in range(len(test.levels)):
-        table, given = f"tables[{first_table + 1 + level}]", f"most{level}"
-        made = f'layout.on_tiles({table}, poplar::UNSIGNED_INT, "{given}", {test.words})'
-        assembly.variable("Parts", given, made, "largest reported number")
+        table, maxima = f"tables[{first_table + 1 + level}]", f"most{level}"
+        made = f'layout.on_tiles({table}, poplar::UNSIGNED_INT, "{maxima}", {test.words})'
+        assembly.variable("Parts", maxima, made, "largest reported number")
         assembly.variable("std::vector<Reader>", f"readers{level}", f"readers_of({table})")
-        values = {"more": f"{below}.slice(r.first, r.last)", "most": f"{given}[r.index]", "count": f"(r.last - r.first) / {test.words}"}
+        values = {"more": f"{below}.slice(r.first, r.last)", "most": f"{maxima}[r.index]", "count": f"(r.last - r.first) / {test.words}"}
         name, title = f"{direction}_level{level}", f"further windows, level {level + 1}"
         assembly.add("clocks", title, ("Reader", "r", f"readers{level}"), name, most(net.costs), values)
-        below = f"{given}.all"
+        below = f"{maxima}.all"
     shape = f"{{{net.workers * test.words}}}"
     assembly.on_tile("UNSIGNED_INT", "worker_maxima", "largest number found by each worker", shape=shape, tile=_TILE)
     values = {"more": below, "most": "worker_maxima", "count": f"{below}.numElements() / {test.words}"}
     assembly.add("clocks", "further windows", ONCE, f"{direction}_decide", most_of_workers(net.costs), values, _TILE)
 
 
-def _answer(net: PoplarNetwork, assembly: Assembly, direction: Direction) -> None:
+def _add_answer(net: PoplarNetwork, assembly: Assembly, direction: Direction) -> None:
+    """Add the vertex that sets the number of remaining windows; in the forward pass, it may also store that of the backward pass."""
     vertex = answer(net.costs, looks_back=net.further.known)
     kept = {"k": f"second_clock[{_TILE}]", "back": "windows_back"} if net.further.known else {}
     values = {"maxima": "worker_maxima", "rounds": f"{direction}_round_count[0]", **_FOLLOWING, **kept}
     assembly.add("clocks", "further windows: decision", ONCE, f"{direction}_answer", vertex, values, _TILE)
 
 
-def _known(net: PoplarNetwork, assembly: Assembly) -> None:
+def _add_known(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the vertex with which the backward pass reads the numbers that the forward pass found."""
     kept = {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]"}
     assembly.add("clocks", "backward: further windows", ONCE, "relay_backward", known(net.costs), {**kept, **_FOLLOWING}, _TILE)

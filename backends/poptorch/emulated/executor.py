@@ -28,7 +28,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):  # type: ignore[misc]  # tor
 class PoplarExecutor:
     """See ``poptorch.PoplarExecutor``: call it with the tensors of all micro-batches.
 
-    Samples of a call are split into device iterations, then accumulated micro-batches, then replicas. Gradients are averaged.
+    Samples of a call are split into device iterations, then accumulated micro-batches, then replicas. An update uses the mean gradient of
+    the micro-batches of a device iteration.
     """
 
     def __init__(
@@ -46,11 +47,11 @@ class PoplarExecutor:
     def __call__(self, *tensors: torch.Tensor) -> Any:
         """Run the model on all micro-batches and return the results of the output mode."""
         options, results = self._options, []
-        each = options.Training.gradient_accumulation * options.replication_factor
-        parts = [self._split(t, options.device_iterations * each) for t in tensors]
+        per_iteration = options.Training.gradient_accumulation * options.replication_factor
+        parts = [self._split(t, options.device_iterations * per_iteration) for t in tensors]
         for iteration in range(options.device_iterations):
-            batches = [tuple(p[iteration * each + n] for p in parts) for n in range(each)]
-            results += self._updated(batches) if self._optimizer is not None else [self._run(n, batch) for n, batch in enumerate(batches)]
+            batches = [tuple(p[iteration * per_iteration + n] for p in parts) for n in range(per_iteration)]
+            results += self._update(batches) if self._optimizer is not None else [self._run(n, batch) for n, batch in enumerate(batches)]
         final = options.mode == OutputMode.Final or (options.mode == OutputMode.Default and self._optimizer is not None)
         return _joined(results[-options.replication_factor :] if final else results)
 
@@ -62,12 +63,12 @@ class PoplarExecutor:
 
     def copyNamedBuffersToDevice(self) -> None:  # noqa: N802
         """Copy the model's buffers that the options name to all replicas."""
-        now = dict(self._model.named_buffers())
+        of_model = dict(self._model.named_buffers())
         for name in self._options.updatable:
-            if name not in now:
+            if name not in of_model:
                 raise Error(f"the model has no buffer {name!r}")
             for buffers in self._buffers:
-                buffers[name] = now[name].clone()
+                buffers[name] = of_model[name].clone()
 
     def destroy(self) -> None:
         """Do nothing, because the emulator holds no device."""
@@ -78,7 +79,7 @@ class PoplarExecutor:
         parts: tuple[torch.Tensor, ...] = torch.chunk(tensor, number)
         return parts
 
-    def _updated(self, batches: list[tuple[torch.Tensor, ...]]) -> list[Any]:
+    def _update(self, batches: list[tuple[torch.Tensor, ...]]) -> list[Any]:
         """Update the weights once, with the mean gradient of all batches, and return the results of the batches."""
         assert self._optimizer is not None, "only training has updates"
         self._optimizer.zero_grad()
@@ -105,22 +106,22 @@ class PoplarExecutor:
         finally:
             emulator.running = False
         self._check_blocks()
-        self._keep({name for name, buffer in buffers.items() if buffer._version != versions[name]})
+        self._copy_to_host({name for name, buffer in buffers.items() if buffer._version != versions[name]})
         return result
 
-    def _keep(self, changed: set[str]) -> None:
-        """Copy to the host the buffers of the first replica that the model changed."""
+    def _copy_to_host(self, changed: set[str]) -> None:
+        """Copy the first replica's values of the `changed` buffers to the model."""
         if changed and self._options.replication_factor > 1 and self._options.broadcast_buffers:
             raise Error(f"replicas change the buffer {min(changed)!r}, which they share; call broadcastBuffers(False) if they may differ")
-        own = dict(self._model.named_buffers())
+        of_model = dict(self._model.named_buffers())
         with torch.no_grad():
             for name in changed:
-                own[name].copy_(self._buffers[0][name])
+                of_model[name].copy_(self._buffers[0][name])
 
     def _check_blocks(self) -> None:
         """Check the number of IPUs, and that a pipeline has at least one micro-batch per stage.
 
-        The number must suffice for the custom operation. It must be a power of two, unless it is rounded up.
+        The number of IPUs must suffice for the custom operation. It must be a power of two, unless it is rounded up.
         """
         options, blocks = self._options, self._emulator.blocks
         ipus = max(blocks, default=0) + 1
@@ -131,11 +132,13 @@ class PoplarExecutor:
             raise Error(f"the model uses {ipus} IPUs; the number must be a power of two; call autoRoundNumIPUs(True) to round it up")
         if len(blocks) < 2 or not options.strategy.pipelined:
             return
-        stages = 2 * len(blocks) - 1 if self._optimizer is not None else len(blocks)
-        name = "gradientAccumulation" if self._optimizer is not None else "deviceIterations"
-        given = options.Training.gradient_accumulation if self._optimizer is not None else options.device_iterations
-        if given < stages:
-            raise Error(f"the pipeline has {stages} stages, but {name} is {given}; it must be {stages} or more")
+        if self._optimizer is not None:
+            # One stage for each block's forward and backward pass, except that the last block runs both in one stage.
+            stages, name, batches = 2 * len(blocks) - 1, "gradientAccumulation", options.Training.gradient_accumulation
+        else:
+            stages, name, batches = len(blocks), "deviceIterations", options.device_iterations
+        if batches < stages:
+            raise Error(f"the pipeline has {stages} stages, but {name} is {batches}; it must be {stages} or more")
 
 
 def _detached(result: Any) -> Any:

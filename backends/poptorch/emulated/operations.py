@@ -15,16 +15,19 @@ from snnc.backends.poptorch.popart import GradientOperation, RunningOperation, o
 
 @dataclass
 class Emulator:
-    """The emulated machine, the operations lowered for it, and the annotations of the running model."""
+    """The emulated machine, the operations lowered for it, and the losses and blocks that the running model marks."""
 
     machine: str = "ipu2"
     tiles: int = 0
+    """Number of tiles of an IPU; 0: all tiles of `machine`."""
     ipus: int = 1
     """Number of IPUs that a custom operation uses; the model must use at least as many."""
     operations: dict[tuple[Any, ...], RunningOperation] = field(default_factory=dict)
     gradients: dict[int, GradientOperation] = field(default_factory=dict)
+    """Gradient operations, by the ``id()`` of the forward operation."""
     losses: list[torch.Tensor] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
+    """The IPU of each block, in the order of execution."""
     running: bool = False
 
     def custom_op(
@@ -37,19 +40,19 @@ class Emulator:
         attributes: Mapping[str, Any] | None = None,
     ) -> list[torch.Tensor]:
         """See ``poptorch.custom_op``; attributes are strings, tensors are float32."""
-        given = dict(attributes or {})
-        for key, value in given.items():
+        strings = dict(attributes or {})
+        for key, value in strings.items():
             if not (isinstance(value, str) and value.isascii()):
                 raise Error(f"the attribute {key!r} is {value!r}; the substitute for PopTorch accepts ASCII strings")
         if wrong := [str(t.dtype) for t in (*inputs, *example_outputs) if t.dtype != torch.float32]:
             raise Error(f"the substitute for PopTorch passes 32-bit floats to custom operations, not {wrong[0]}")
-        wanted = (domain, name, domain_version, tuple(sorted(given.items())), tuple(tuple(t.shape) for t in inputs))
-        if wanted not in self.operations:
-            shapes = [tuple(t.shape) for t in inputs]
-            self.operations[wanted] = open_operation(
-                domain, name, domain_version, given, shapes, machine=self.machine, tiles=self.tiles, ipus=self.ipus
+        shapes = tuple(tuple(t.shape) for t in inputs)
+        identity = (domain, name, domain_version, tuple(sorted(strings.items())), shapes)
+        if identity not in self.operations:
+            self.operations[identity] = open_operation(
+                domain, name, domain_version, strings, shapes, machine=self.machine, tiles=self.tiles, ipus=self.ipus
             )
-        operation = self.operations[wanted]
+        operation = self.operations[identity]
         if operation.shapes != tuple(tuple(t.shape) for t in example_outputs):
             raise Error(f"example_outputs of {name} do not have the shapes {operation.shapes} that its setup() reports")
         return list(_Custom.apply(self, operation, *inputs))
@@ -99,11 +102,11 @@ class _Custom(torch.autograd.Function):  # type: ignore[misc]  # torch is an ext
         operation = ctx.emulator.gradient(ctx.operation)
         saved = ctx.saved_tensors
         kinds = {"in": saved[: ctx.number], "out": saved[ctx.number :], "gradient": gradients}
-        given = [kinds[source.kind][source.number].detach().contiguous().numpy() for source in operation.sources]
-        found: list[torch.Tensor | None] = [None] * ctx.number
-        for target, array in zip(operation.targets, operation.run(given), strict=True):
-            found[target] = torch.from_numpy(array)
-        return None, None, *found
+        arrays = [kinds[source.kind][source.number].detach().contiguous().numpy() for source in operation.sources]
+        of_inputs: list[torch.Tensor | None] = [None] * ctx.number
+        for target, array in zip(operation.targets, operation.run(arrays), strict=True):
+            of_inputs[target] = torch.from_numpy(array)
+        return None, None, *of_inputs
 
 
 class EmulatedBlock:
@@ -114,7 +117,7 @@ class EmulatedBlock:
     emulator
         Object that records the blocks of the model.
     user_id, ipu_id
-        Name of the block, and its IPU.
+        Name of the block, which is ignored, and its IPU; None: the IPU of the operations before it.
     """
 
     def __init__(self, emulator: Emulator, user_id: str | int | None = None, ipu_id: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Options of PopTorch: those that the substitute uses are stored, all others are accepted and ignored."""
+"""Options of PopTorch that scripts usually set: the substitute uses some of them, and accepts and ignores the others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ShardedExecution:
     pipelined = False
 
     def __init__(self, *stages: Any) -> None:
-        self.stages = stages
+        """Accept and ignore the stages."""
 
 
 class PipelinedExecution(ShardedExecution):
@@ -46,8 +46,7 @@ class PipelinedExecution(ShardedExecution):
 class TrainingOptions:
     """Options of training: ``Options().Training``."""
 
-    def __init__(self, owner: Options) -> None:
-        self._owner = owner
+    def __init__(self) -> None:
         self.gradient_accumulation = 1
 
     def gradientAccumulation(self, number: int) -> TrainingOptions:  # noqa: N802  # PopTorch's name
@@ -68,7 +67,7 @@ class Options:
     """``poptorch.Options``: every setter returns the options."""
 
     def __init__(self) -> None:
-        self.Training = TrainingOptions(self)
+        self.Training = TrainingOptions()
         self.Precision = PrecisionOptions()
         self.device_iterations = 1
         self.replication_factor = 1
@@ -122,7 +121,7 @@ class Options:
         return self
 
     def outputMode(self, mode: OutputMode, period: int | None = None) -> Options:  # noqa: N802
-        """Choose the results that a call returns."""
+        """Choose the results that a call returns; `period` is ignored."""
         if mode not in (OutputMode.All, OutputMode.Final, OutputMode.Default):
             raise Error(f"the substitute for PopTorch returns all results or the final one, not {mode.name}")
         self.mode = mode

@@ -202,7 +202,7 @@ def test_inputs_of_another_shape_or_number_are_refused():
             model(torch.zeros(5, 12, 30), torch.zeros(5, 12, 30))
     with pytest.raises(PopArtError, match="input x0 of the network does not have the shape"):
         name = json.loads((case.folder / "network.json").read_text())["operation"]
-        shapes = [(1,), *(g.shape for g in case.operation.given[1:])]
+        shapes = [(1,), *(g.shape for g in case.operation.operation_inputs[1:])]
         open_operation("snnc", name, 1, {"folder": str(case.folder)}, shapes, machine="ipu2", tiles=100)
 
 
@@ -210,7 +210,8 @@ def test_a_device_with_fewer_tiles_is_refused():
     case = package("windows")
     name = json.loads((case.folder / "network.json").read_text())["operation"]
     with imported(case, "spiking_network"), pytest.raises(PopArtError, match="placed on 100 tiles, but the device has 8"):
-        open_operation("snnc", name, 1, {"folder": str(case.folder)}, [g.shape for g in case.operation.given], machine="ipu2", tiles=8)
+        shapes = [i.shape for i in case.operation.operation_inputs]
+        open_operation("snnc", name, 1, {"folder": str(case.folder)}, shapes, machine="ipu2", tiles=8)
 
 
 def test_compile_writes_a_package(tmp_path):
