@@ -25,7 +25,7 @@ from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
 from snnc.compiler.ir.plan import Plan
-from snnc.data.archive import Chosen
+from snnc.data.archive import RenamedArrays
 from snnc.data.whole_files import write_bytes
 from snnc.errors import FilledBufferError, NoKernelsError, OptionConflictError, OutputFileError, RecordingError
 from snnc.options.compile_options import CompileOptions
@@ -258,15 +258,15 @@ def arrays_for(
             f"the array {filled[0]!r} contains values other than 0, but this buffer starts with zeros; leave it out, or export the past "
             "values as separate states."
         )
-    arrays = Chosen(arrays, {name: name for name in arrays if name not in idle})
+    arrays = RenamedArrays(arrays, {name: name for name in arrays if name not in idle})
     states = {*own, *arrays_with_parts(own)}
     arrays = with_input_name(arrays, [i.label for i in session.program.inputs])
     inputs, initial = ({name: name for name in arrays if (name in states) is wanted} for wanted in (False, True))
-    return Chosen(arrays, inputs), Chosen(arrays, initial)
+    return RenamedArrays(arrays, inputs), RenamedArrays(arrays, initial)
 
 
 def with_input_name(arrays: Mapping[str, npt.NDArray[Any]], inputs: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
     """Rename the array ``x`` to the name of the only input, unless there is an array of that name."""
     if len(inputs) == 1 and "x" in arrays and inputs[0] not in arrays:
-        return Chosen(arrays, {inputs[0] if name == "x" else name: name for name in arrays})
+        return RenamedArrays(arrays, {inputs[0] if name == "x" else name: name for name in arrays})
     return arrays

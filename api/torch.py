@@ -120,13 +120,14 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         )
         if batch is not None and options.backend.native:
             raise OptionTargetError(f"batch = {batch} is for machines; a module on {target!r} accepts any number of samples; leave it out.")
-        graph = as_graph(model, dt=dt, input_kind=input_kind or "values" if input_gradients else input_kind, steps=steps)
-        graph = with_learnable(graph, learnable)
+        if input_gradients and input_kind is None:
+            input_kind = "values"
+        graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=steps), learnable)
         self._recipe = ModuleRecipe(graph, options, chosen_outputs(graph, output), input_gradients)
         self._window_now: tuple[float, float] | None = None
         self._prepare()
         self._open()
-        self._own_parameters()
+        self._register_parameters()
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -170,18 +171,18 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         SessionError
             The arguments do not fit the network.
         """
-        given = self._given(inputs)
+        given = self._checked_inputs(inputs)
         order = list(given)
         tensors: list[Any] = [given[name] if isinstance(given[name], torch.Tensor) else None for name in order]
         if any(t is not None and t.requires_grad for t in tensors) and torch.is_grad_enabled() and not self._adjoined.input_adjoints:
             raise TorchTensorError("an input requires a gradient; create the module with input_gradients=True.")
         values = [getattr(module, name) for module, name in self._places.values()]
-        found: torch.Tensor = _Sequence.apply(self, given, *tensors, *values)
+        output: torch.Tensor = _Sequence.apply(self, given, *tensors, *values)
         if len(self.outputs) == 1:
-            return found
+            return output
         shapes = self._adjoined.shapes
-        parts = found.split([math.prod(shape) for shape in shapes], dim=2)
-        return tuple(part.reshape(*found.shape[:2], *shape) for part, shape in zip(parts, shapes, strict=True))
+        parts = output.split([math.prod(shape) for shape in shapes], dim=2)
+        return tuple(part.reshape(*output.shape[:2], *shape) for part, shape in zip(parts, shapes, strict=True))
 
     def extra_repr(self) -> str:
         """Return the text that ``repr`` shows in addition to the layers."""
@@ -213,6 +214,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
                 self._places[name] = (self.get_submodule(above), last)
         self._lock = threading.Lock()
         self._runs = 0
+        """Number of forward and backward passes, by which a backward pass recognises whether its forward pass was the last pass."""
         self._drawn = 0
         """Number of dropout mask draws; each forward call in ``train()`` mode draws new masks."""
         self._process: int | None = None
@@ -231,7 +233,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._window_now = self._window.now
         self._process = os.getpid()
 
-    def _given(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
+    def _checked_inputs(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
+        """Return the inputs by id, tensors as float32; raise an error if they do not fit the program."""
         infos = self.program.inputs
         by_name = inputs if isinstance(inputs, Mapping) else {infos[0].label: inputs}
         if set(by_name) != {i.label for i in infos}:
@@ -254,61 +257,64 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             found[info.id] = value
         return found
 
-    def _own_parameters(self) -> None:
+    def _register_parameters(self) -> None:
         """Register the program's parameters: ``layer.weight`` becomes ``weight`` of a submodule ``layer``."""
         learned = {step.parameter for step in self.program.update}
-        for name, (home, last) in self._places.items():
+        for name, (owner, attribute) in self._places.items():
             value = torch.from_numpy(np.array(self.program.parameters[name].value, dtype=np.float32)).to(self._device)
             if name in learned:
-                home.register_parameter(last, torch.nn.Parameter(value))
+                owner.register_parameter(attribute, torch.nn.Parameter(value))
             else:
-                home.register_buffer(last, value)
+                owner.register_buffer(attribute, value)
 
-    def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
-        """Run forward with these parameters and the dropout masks of draw number `masks` (None: no dropout).
+    def _run_forward(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
+        """Run the inputs `given` with the parameters `values`, and with the dropout masks of draw number `masks` (None: no dropout).
 
-        The next :meth:`_go_back` is the backward pass of this run.
+        The next :meth:`_run_backward` is the backward pass of this run.
         """
         if self._machine is not None:
-            found = self._machine.run(given, values, masks)
+            output = self._machine.run_forward(given, values, masks)
             self._runs += 1
-            return found
+            return output
         for name, value in values.items():
-            self._give(name, value)
-        self._engine.run_forward({name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()}, masks)
+            self._set_tensor(name, value)
+        inputs = {name: value if isinstance(value, Events) else self._as_engine_input(value) for name, value in given.items()}
+        self._engine.run_forward(inputs, masks)
         self._runs += 1
         steps, batch = next(iter(given.values())).shape[:2]
-        return self._take(self._adjoined.output.record, (steps, batch, *self._adjoined.output.shape))
+        return self._get_tensor(self._adjoined.output.record, (steps, batch, *self._adjoined.output.shape))
 
-    def _go_back(self, adjoint: torch.Tensor, steps: int, batch: int) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    def _run_backward(self, adjoint: torch.Tensor, steps: int, batch: int) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+        """Return the gradients of the learned parameters and, where wanted, of the inputs, from the `adjoint` of the output."""
         learned = {step.parameter for step in self.program.update}
         self._runs += 1
         if self._machine is not None:
-            return self._machine.go_back(adjoint, [name for name in self._places if name in learned])
-        self._give(f"d_{self._adjoined.output.record}", adjoint)
+            return self._machine.run_backward(adjoint, [name for name in self._places if name in learned])
+        self._set_tensor(f"d_{self._adjoined.output.record}", adjoint)
         self._engine.run_backward()
-        gradients = {name: self._take(f"d_{name}", self.program.parameters[name].value.shape) for name in self._places if name in learned}
+        parameters = self.program.parameters
+        gradients = {name: self._get_tensor(f"d_{name}", parameters[name].value.shape) for name in self._places if name in learned}
         shapes = {i.id: (steps, batch, *i.shape) for i in self.program.inputs}
-        return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._adjoined.input_adjoints.items()}
+        return gradients, {name: self._get_tensor(tensor, shapes[name]) for name, tensor in self._adjoined.input_adjoints.items()}
 
-    def _give(self, name: str, value: torch.Tensor) -> None:
-        """Let the program read a tensor, in place if it is contiguous, float32 and on the device of the program, otherwise as a copy.
+    def _set_tensor(self, name: str, value: torch.Tensor) -> None:
+        """Let the program read `value` as its tensor `name`: in place if it is contiguous, float32 and on the same device, else as a copy.
 
         The copy is allocated in the current stream, so its memory is reused only after the program has run.
         """
-        whole = value.detach().to(self._device, torch.float32).contiguous()
-        self._engine.session.set_from(name, whole.data_ptr(), max(1, whole.numel()))
+        contiguous = value.detach().to(self._device, torch.float32).contiguous()
+        self._engine.session.set_from(name, contiguous.data_ptr(), max(1, contiguous.numel()))
 
-    def _take(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
+    def _get_tensor(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
         """Return a new tensor into which the program writes its tensor `name`."""
-        found = torch.empty(shape, dtype=torch.float32, device=self._device)
-        self._engine.session.get_into(name, found.data_ptr(), max(1, found.numel()))
-        return found
+        copy = torch.empty(shape, dtype=torch.float32, device=self._device)
+        self._engine.session.get_into(name, copy.data_ptr(), max(1, copy.numel()))
+        return copy
 
-    def _read(self, value: torch.Tensor) -> Any:
+    def _as_engine_input(self, value: torch.Tensor) -> Any:
         """Return a tensor in the form that an engine accepts as input."""
-        whole = value.detach().contiguous()
-        return whole if whole.is_cuda else whole.numpy()
+        contiguous = value.detach().contiguous()
+        return contiguous if contiguous.is_cuda else contiguous.numpy()
 
     @contextmanager
     def _in_torch_stream(self) -> Iterator[None]:
@@ -341,9 +347,9 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         with module._in_torch_stream():
             ctx.masks = module._drawn if module.training else None
             module._drawn += module.training
-            found = module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
+            output = module._run_forward(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
             ctx.run = module._runs
-        return found
+        return output
 
     @staticmethod
     def backward(ctx: Any, *adjoints: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
@@ -352,7 +358,7 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         given = {name: ctx.events.get(name, tensor) for name, tensor in zip(ctx.names, tensors[: len(ctx.names)], strict=True)}
         with module._in_torch_stream():
             if module._runs != ctx.run:
-                module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
-            gradients, of_inputs = module._go_back(adjoint, adjoint.shape[0], adjoint.shape[1])
-        inputs = (of_inputs.get(name) if needed else None for name, needed in zip(given, ctx.needs_input_grad[2:], strict=False))
+                module._run_forward(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
+            gradients, input_gradients = module._run_backward(adjoint, adjoint.shape[0], adjoint.shape[1])
+        inputs = (input_gradients.get(name) if needed else None for name, needed in zip(given, ctx.needs_input_grad[2:], strict=False))
         return (None, None, *inputs, *(gradients.get(name) for name in module._places))

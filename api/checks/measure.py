@@ -16,7 +16,7 @@ from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.ir.shapes import PortMap, port_map
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.passes.edit import fresh_name
-from snnc.driver.measuring import calibration, sequences
+from snnc.driver.measuring import sequences
 from snnc.understanding.synops import Counting, Counts, MeasuredSynops, effective_fan_out, fan_out, has_synapses, source_of
 
 CHUNK = 16
@@ -57,8 +57,8 @@ def measure(graph: Graph, data: Path) -> MeasuredSynops:
     ports = port_map(graph)
     probed, probes = _probed(graph, ports)
     program = lower(probed)
-    given = sequences(program, calibration(data, graph))
-    inputs = {i.id: checked(given[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}
+    arrays = sequences(graph, program, data)
+    inputs = {i.id: checked(arrays[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}
     steps, samples = next(iter(inputs.values())).shape[:2]
     activities: Activities = {}
     delays = _delays(graph)
@@ -134,10 +134,10 @@ def _summed(graph: Graph, ports: PortMap, activities: Activities, source: str, s
             continue
         operation = graph.operation(name)
         first = isinstance(operation, Population) and port == operation.model.outputs[0]
-        own = first and ports[name, port].kind == "spikes"
-        if own or (isinstance(operation, Input) and sent.binary):
+        spiking = first and ports[name, port].kind == "spikes"
+        if spiking or (isinstance(operation, Input) and sent.binary):
             rates[name] = float(sent.counts.sum()) / (runs * max(sent.counts.size, 1))
-        if own and sent.counts.size:
+        if spiking and sent.counts.size:
             silent[name] = float((sent.counts == 0).mean())
             saturated[name] = float((sent.counts >= SATURATED * runs).mean())
         if first:

@@ -42,10 +42,11 @@ class RunRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class Other:
+class OtherRun:
     """A run of a network in the implementation `name`; `stepwise` is whether it ran one time step at a time.
 
-    `graph` and `arrays` are the graph and the inputs for snnc's run, `outputs` and `hidden` the outputs and internal values of this run.
+    `outputs` are the outputs of this run, `hidden` the states and outputs of its populations; `graph` and `arrays` are the graph and the
+    inputs for snnc's run.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Other:
     stepwise: bool = False
 
 
-def run_file(path: Path, request: RunRequest) -> Other:
+def run_file(path: Path, request: RunRequest) -> OtherRun:
     """Run an ONNX file in ONNX Runtime, with the tensors of its populations as additional outputs.
 
     Raise NotGenericError if the file contains a different network for arrays of these sizes than for others.
@@ -78,10 +79,10 @@ def run_file(path: Path, request: RunRequest) -> Other:
     runtime = inside.open(path, graph)
     found = runtime.run(arrays, batch)
     hidden = inside.observe(runtime, found, arrays)
-    return Other(RUNTIME, graph, arrays, {name: found[name] for name in runtime.outputs}, hidden, runtime.stepwise)
+    return OtherRun(RUNTIME, graph, arrays, {name: found[name] for name in runtime.outputs}, hidden, runtime.stepwise)
 
 
-def run_graph(graph: Graph, request: RunRequest) -> Other:
+def run_graph(graph: Graph, request: RunRequest) -> OtherRun:
     """Write a graph as an ONNX file with the values of its populations as additional outputs, and run it in ONNX Runtime."""
     from snnc.frontends.onnx.writer.write import write_onnx
 
@@ -95,10 +96,10 @@ def run_graph(graph: Graph, request: RunRequest) -> Other:
         write_onnx(extended, Path(folder) / "model.onnx")
         found = RuntimeModel(Path(folder) / "model.onnx", extended).run(arrays, batch)
     hidden = [of_arrays(p.population, p.port, p.fires, found[names[p.population, p.port]], RUNTIME) for p in ports]
-    return Other(RUNTIME, graph, arrays, {name: found[name] for name, _ in graph.of_type(Output)}, hidden)
+    return OtherRun(RUNTIME, graph, arrays, {name: found[name] for name, _ in graph.of_type(Output)}, hidden)
 
 
-def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | None) -> Other:
+def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | None) -> OtherRun:
     """Run a NIR file in the forward-Euler interpreter of the format."""
     from snnc.frontends.nir.interpreter.interpreter import simulate
 
@@ -111,11 +112,11 @@ def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | No
         if name in found.spikes:
             hidden.append(of_arrays(name, port, True, _shaped(found.spikes[name], population), SIMULATOR))
         for state, values in found.states.get(name, {}).items():
-            own = state if state in population.model.states else _STATES_OF_NIR.get(state, state)
-            if own in population.model.states:
-                hidden.append(of_arrays(name, own, False, _shaped(values, population), SIMULATOR))
+            port = state if state in population.model.states else _STATES_OF_NIR.get(state, state)
+            if port in population.model.states:
+                hidden.append(of_arrays(name, port, False, _shaped(values, population), SIMULATOR))
     outputs = {name: found.outputs[name] for name, _ in graph.of_type(Output)}
-    return Other(SIMULATOR, graph, arrays, outputs, hidden)
+    return OtherRun(SIMULATOR, graph, arrays, outputs, hidden)
 
 
 def _inputs(
@@ -190,11 +191,11 @@ def sizes(graph: Graph, arrays: Mapping[str, Array]) -> tuple[int, int]:
 def check_room(graph: Graph, steps: int, batch: int) -> None:
     """Raise HiddenTooLargeError if a verification would compute and store more than ``MAX_VALUES`` values."""
     shapes = port_map(graph)
-    given = sum(math.prod(i.shape) for _, i in graph.of_type(Input))
+    inputs = sum(math.prod(i.shape) for _, i in graph.of_type(Input))
     neurons = sum(math.prod(shapes[p.population, p.port].shape) for p in all_ports(graph))
-    values = (given + neurons) * steps * batch
+    values = (inputs + neurons) * steps * batch
     if values > MAX_VALUES:
         raise HiddenTooLargeError(
-            f"{given:,} inputs and {neurons:,} states and outputs of neurons in {steps:,} steps of {batch:,} samples are {values:,} values "
-            f"to compare; at most {MAX_VALUES:,} are kept. Use fewer samples (--samples) or steps (--steps)."
+            f"{inputs:,} inputs and {neurons:,} states and outputs of neurons in {steps:,} steps of {batch:,} samples are {values:,} "
+            f"values to compare; at most {MAX_VALUES:,} are kept. Use fewer samples (--samples) or steps (--steps)."
         )

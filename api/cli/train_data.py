@@ -41,13 +41,13 @@ class Archived:
 
 @dataclass(frozen=True)
 class NamedDataSet:
-    """A data set; the network determines how its samples become inputs."""
+    """A data set of a kind in :data:`snnc.data.named.KINDS`; the network determines how its samples become inputs."""
 
     kind: str
     data: DataSet
 
     def for_fit(self, session: Session, reading: Reading) -> tuple[DataSet, None]:
-        """Return the data set, with samples converted to the network's inputs."""
+        """Return the data set, with samples converted to the network's inputs; the None stands for the labels, which it contains."""
         from snnc.data.named import as_inputs
 
         infos = session.program.inputs
@@ -75,9 +75,9 @@ class WantedData:
         train = data or table.get("train")
         if train is None:
             raise DataOptionError("no training data; give --data, or train = … in the table [data] of the recipe.")
-        tested = validation or table.get("validation")
+        validation = validation or table.get("validation")
         settings = {name: value for name, value in table.items() if name not in ("train", "validation") and getattr(reading, name) is None}
-        return cls(str(train), None if tested is None else str(tested), replace(reading, **settings))
+        return cls(str(train), None if validation is None else str(validation), replace(reading, **settings))
 
 
 def open_data(given: str) -> Archived | NamedDataSet:

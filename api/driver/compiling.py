@@ -19,7 +19,7 @@ from snnc.driver.learnable import with_learnable
 from snnc.driver.loading import Model, as_graph, load_project
 from snnc.driver.measuring import Data
 from snnc.driver.stages import emit_project, open_engine, planned
-from snnc.driver.trusting import vouch
+from snnc.driver.trusting import check_trusted
 from snnc.errors import OptionConflictError
 from snnc.options.compile_options import CompileOptions, options
 from snnc.options.keywords import CompileKeywords, check_keywords, with_keywords
@@ -164,9 +164,7 @@ def compile(
 
 
 def open(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project with the weights of its last training.
-
-    If these cannot be used, it warns and uses the weights of the compiled model.
+    """Open a compiled project with its trained weights, if it was trained; if they cannot be used, warn and use the compiled weights.
 
     Parameters
     ----------
@@ -193,7 +191,7 @@ def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
 def _opened(where: Path, lenient: bool, trust: bool) -> Session:
     compiled = read_project(where)
     if compiled.options.backend.emits:
-        vouch(where, trust)
+        check_trusted(where, trust)
     session = Session(open_engine(compiled, where), released(compiled, where), where)
     try:
         load_trained(session, where, lenient)

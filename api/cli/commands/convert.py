@@ -52,7 +52,7 @@ def convert(
         raise OptionValueError(f"--steps is {steps}; it must be 1 or more.")
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
     with working("reading"):
-        # If the output is a NIR file, dt is the length of its steps. Only a NIR file is also read with it: other models have discrete time.
+        # For a NIR output, dt is the length of the written steps; the model is then read with dt only if it is a NIR file, too.
         read_dt = dt if output.suffix.lower() != ".nir" or (model.is_file() and is_nir(model)) else None
         graph = graph_for(model, conversion, dt=read_dt, dialect=dialect, detach=detach, steps=steps)
     if steps is not None:

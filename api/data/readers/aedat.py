@@ -3,8 +3,7 @@
 A header contains the type and the source (16 bits each), then the size of an event, the offset of its time, the clock overflow count,
 the capacity, the number of events and the number of valid events (32 bits each), all little-endian. A polarity event is one word of 32
 bits (from the lowest: valid, polarity, 15 bits of y, 15 bits of x) and 32 bits of microseconds; each clock overflow adds 2^31
-microseconds.
-The events of a file are sorted by time. Source: iniVation, "AEDAT file formats".
+microseconds. The events of a file are sorted by time. Source: iniVation, "AEDAT file formats".
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ def test_what_snnc_emits_is_known_as_such_and_asked_for_once(tmp_path, state, ta
     with pytest.raises(errors.UntrustedProjectError, match=r"compiled by somebody else.*--trust.*trust=True"):
         snnc.open(project)
     assert not state.exists()
-    snnc.driver.trusting.vouch(project, True)
-    snnc.driver.trusting.vouch(project, False)
+    snnc.driver.trusting.check_trusted(project, True)
+    snnc.driver.trusting.check_trusted(project, False)
 
 
 def test_trust_is_remembered(project, state):
