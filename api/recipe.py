@@ -122,7 +122,7 @@ def _problem(key: str, value: Any, kind: str) -> str:
     if kind == "true or false":
         good = isinstance(value, bool)
     elif kind.startswith("a whole number"):
-        good = is_whole(value, int(kind.split()[4]))
+        good = is_whole(value, int(kind.split()[4]))  # the number in _WHOLE
     elif key == "capacity" and isinstance(value, str | dict):
         good = bool(value)
     elif kind.startswith("a number of") and not (key == "learning_rate" and isinstance(value, str)):

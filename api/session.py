@@ -64,8 +64,8 @@ class Session(session.BackendSession):
 
     def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
         """Return the compiled batch size, unless another is given or the engine or the data determine it."""
-        given = batch is not None or self.engine.batch is not None or (y is None and not isinstance(x, BatchedData))
-        return batch if given else self.options.batch
+        determined = batch is not None or self.engine.batch is not None or (y is None and not isinstance(x, BatchedData))
+        return batch if determined else self.options.batch
 
     def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
         """Return `seed`, by default the seed of the compilation."""
@@ -249,9 +249,9 @@ def arrays_for(
 ) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, npt.NDArray[Any]]]:
     """Split named arrays into inputs and initial states, renaming ``x`` as in :func:`with_input_name`.
 
-    Only arrays for idle inputs are read already; raise FilledBufferError if one that must be 0 is not.
+    An array is read when it is used, except arrays for idle inputs that must be 0: raise FilledBufferError if one of them is not.
     """
-    own, idle = session.program.state_inputs, session.graph.idle_inputs
+    state_inputs, idle = session.program.state_inputs, session.graph.idle_inputs
     filled = sorted(name for name in idle if idle[name] == "zeros" and name in arrays and np.any(arrays[name]))
     if filled:
         raise FilledBufferError(
@@ -259,9 +259,9 @@ def arrays_for(
             "values as separate states."
         )
     arrays = RenamedArrays(arrays, {name: name for name in arrays if name not in idle})
-    states = {*own, *arrays_with_parts(own)}
+    states = {*state_inputs, *arrays_with_parts(state_inputs)}
     arrays = with_input_name(arrays, [i.label for i in session.program.inputs])
-    inputs, initial = ({name: name for name in arrays if (name in states) is wanted} for wanted in (False, True))
+    inputs, initial = ({name: name for name in arrays if (name in states) is is_state} for is_state in (False, True))
     return RenamedArrays(arrays, inputs), RenamedArrays(arrays, initial)
 
 

@@ -33,7 +33,7 @@ OPTIONS_FILE = "model/options.json"
 """File of a project with its options."""
 PRECISIONS = get_args(Precision)
 SIZES: Final = ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate")
-"""Options that are whole numbers of 1 or more."""
+"""Options that are whole numbers of 1 or more; a capacity may also be a :class:`Capacities`, whose smallest number counts."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +153,14 @@ def options(
     every target.
     """
     check_keywords(more, MoreKeywords)
-    rule = optimizer_of(optimizer)
+    optimizer_or_text = optimizer_of(optimizer)
     values: dict[str, Any] = {name: _PARSERS[name](value) if name in _PARSERS else value for name, value in more.items()}
-    outside = {"lr": lr, "loss_scale": loss_scale} | {name: values.pop(name, None) for name in ("calibrate", "learnable")}
-    updates = parse_optimizer(rule, lr) if isinstance(rule, str) else with_lr(rule, lr, loss is not None)
+    # Options without a field in CompileOptions.
+    others = {"lr": lr, "loss_scale": loss_scale} | {name: values.pop(name, None) for name in ("calibrate", "learnable")}
+    if isinstance(optimizer_or_text, str):
+        chosen_optimizer: Optimizer | None = parse_optimizer(optimizer_or_text, lr)
+    else:
+        chosen_optimizer = with_lr(optimizer_or_text, lr, loss is not None)
     if values.get("half") is not None and values.get("precision", "float32") == "float32":
         values["precision"] = "float16"
     chosen = CompileOptions(
@@ -164,11 +168,11 @@ def options(
         steps=steps,
         batch=batch,
         loss=loss_of(loss),
-        optimizer=updates if updates is None else with_loss_scale(updates, loss_scale),
+        optimizer=None if chosen_optimizer is None else with_loss_scale(chosen_optimizer, loss_scale),
         surrogate=surrogate_of(surrogate),
         **values,
     )
-    given = chosen.requested() | {name: value for name, value in outside.items() if value is not None}
+    given = chosen.requested() | {name: value for name, value in others.items() if value is not None}
     if chosen.half is not None:
         given.pop("precision", None)  # half implies float16
     check_support(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})

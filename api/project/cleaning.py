@@ -15,7 +15,7 @@ from snnc.compiler.files.temporary import TemporaryFolder, abandoned, abandoned_
 
 _DIGEST: Final = "[0-9a-f]{16,128}"
 _BUILT: Final = f"(?:precompiled|object|project|cpu|cuda|cuda-host|emulator|popart)-{_DIGEST}"
-OWN: Final = {
+CACHE_NAMES: Final = {
     "": re.compile(rf"{_BUILT}|\.{_BUILT}-[a-z0-9_]{{8}}|\.{_BUILT}\.lock|\.trimmed"),
     "codelets": re.compile(rf"{_DIGEST}|\.{_DIGEST}(?:-[a-z0-9_]{{8}}|\.lock)"),
     "programs": re.compile(rf"{_DIGEST}|\.{_DIGEST}(?:-[a-z0-9_]{{8}}|\.lock)"),
@@ -39,7 +39,7 @@ def in_cache() -> tuple[list[Waste], int]:
     cache = cache_dir()
     found: list[Waste] = []
     busy = 0
-    for folder, pattern in OWN.items():
+    for folder, pattern in CACHE_NAMES.items():
         building = _building(cache / folder)
         for path in _entries(cache / folder):
             if not pattern.fullmatch(path.name):

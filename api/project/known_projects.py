@@ -14,7 +14,7 @@ from snnc.compiler.files.cache import cache_dir, make_private
 from snnc.compiler.files.ownership import fault_above, fault_of
 
 _NAME: Final = "known-projects"
-MOST: Final = 20_000
+MAX_PROJECTS: Final = 20_000
 """Maximum number of projects in the list; a full list is reduced to its newer half."""
 
 
@@ -64,9 +64,9 @@ def _append(place: Path, line: bytes) -> None:
         fcntl.flock(stream, fcntl.LOCK_EX)
         os.fchmod(handle, 0o600)
         lines = stream.read().splitlines(keepends=True)
-        if line in lines[-MOST:]:
+        if line in lines[-MAX_PROJECTS:]:
             return
-        if len(lines) >= MOST:
+        if len(lines) >= MAX_PROJECTS:
             stream.truncate(0)
-            stream.write(b"".join(lines[-MOST // 2 :]))
+            stream.write(b"".join(lines[-MAX_PROJECTS // 2 :]))
         stream.write(line)

@@ -117,8 +117,9 @@ def in_parts(recording: Recording, between: Correspondence) -> Recording:
 
 
 def _whole_label(between: Correspondence, part: str) -> str:
-    of = between.populations[part].whole
-    return next(p.label for p in between.whole.populations if p.id == of)
+    """Return the label of the population that `part` is a part of."""
+    whole = between.populations[part].whole
+    return next(p.label for p in between.whole.populations if p.id == whole)
 
 
 def write_recording(path: Path, recording: Recording) -> None:

@@ -26,7 +26,7 @@ KINDS: Final[Mapping[type, str]] = {
     Scale: "scale",
     OneToOne: "one to one",
 }
-"""Names of operations between populations in reports."""
+"""Names of the listed connections, by type of operation."""
 COUNTINGS: Final = ("AC", "MAC")
 """Kinds of synaptic operations: an AC (accumulate) only adds, a MAC multiplies and adds."""
 
@@ -71,7 +71,7 @@ def describe(graph: Graph, *, measured: MeasuredSynops | None = None, surrogate:
 
 
 def recurrences(graph: Graph) -> list[dict[str, Any]]:
-    """Return the groups of populations that feed each other or themselves, with the delays of the connections within each group."""
+    """Return the groups of populations that feed each other or themselves, with the delays above 0 of the connections in each group."""
     found = []
     for members in nx.strongly_connected_components(graph.nx):
         inner = [e for e in graph.edges if e.source in members and e.target in members]

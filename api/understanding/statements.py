@@ -64,18 +64,22 @@ def _surrogate(graph: Graph, firings: Mapping[str, FiringDescription], chosen: S
 
 
 def _initial(graph: Graph) -> str:
-    rest: list[tuple[str, Array]] = []
-    other: list[tuple[str, Array]] = []
+    at_zero: list[str] = []
+    others: list[tuple[str, Array]] = []
     for name, population in graph.of_type(Population):
         for state, default in population.model.states.items():
             value = np.asarray(population.initial.get(state, default))
-            (other if value.any() else rest).append((f"{name}.{state}", value))
-    if not rest and not other:
+            if value.any():
+                others.append((f"{name}.{state}", value))
+            else:
+                at_zero.append(f"{name}.{state}")
+    if not at_zero and not others:
         return ""
-    texts = [f"{name} starts at {range_text(value)}" for name, value in other]
-    texts += ["all others at 0" if other else "every state starts at 0"] if rest else []
-    given = ", ".join(graph.state_inputs)
-    return f"{', '.join(texts)}{f'; a caller may set {given}' if given else ''}."
+    texts = [f"{name} starts at {range_text(value)}" for name, value in others]
+    if at_zero:
+        texts.append("all others at 0" if others else "every state starts at 0")
+    settable = ", ".join(graph.state_inputs)
+    return f"{', '.join(texts)}{f'; a caller may set {settable}' if settable else ''}."
 
 
 def _axes(graph: Graph) -> str:

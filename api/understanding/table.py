@@ -14,7 +14,7 @@ EQUATIONS: Final = "One step of each neuron, in this order; [t-1] is the previou
 
 
 def to_text(found: dict[str, Any], width: int | None = None) -> list[str]:
-    """Return the result of :func:`~snnc.understanding.describe.describe` as lines of at most `width` columns, but at least 60."""
+    """Return the result of :func:`~snnc.understanding.describe.describe` as lines of text, wrapped at `width` columns (60 or more)."""
     columns = max(width or WIDTH, NARROWEST)
     lines = [*textwrap.wrap(_head(found), columns, subsequent_indent="  "), "", *_table(found, columns), *_totals(found, columns)]
     if any(neuron["equations"] for neuron in found["neurons"]):

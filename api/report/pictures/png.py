@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
 Pixels = npt.NDArray[np.uint8]
-WIDE: Final = 760
+MAP_WIDTH: Final = 760
 """Approximate width of a map in pixels."""
 EDGE, HEAD, BELOW = 28, 96, 58
 """Space in pixels: around the maps, for the title, and for the legend below each map."""
 INK, SOFT = "#1c2530", "#5b6776"
 """Colours of titles and of other text."""
-NAMED: Final = 10
+MAX_NAMES: Final = 10
 """Maximum number of layers in the legend."""
+CHARACTER_WIDTH: Final = 7
+"""Approximate width of a character of the smallest font in pixels."""
 
 
 def draw_png(subject: Subject) -> bytes:
@@ -45,7 +47,7 @@ def draw_png(subject: Subject) -> bytes:
     title = f"{plan.name} on {plan.target.name}: T = {plan.steps}, batch {plan.batch} (predicted)"
     pen.text((EDGE, 18), _short(title, 100), INK, fonts[22])
     for number, limit in enumerate(subject.limits[:2]):
-        pen.text((EDGE, 50 + 19 * number), _short(limit.sentence, 2 * wide // 7), SOFT, fonts[13])
+        pen.text((EDGE, 50 + 19 * number), _short(limit.sentence, 2 * wide // CHARACTER_WIDTH), SOFT, fonts[13])
     for number, (title, legend, pixels) in enumerate(maps):
         left, top = EDGE + (number % 2) * (wide + EDGE), HEAD + (number // 2) * (high + BELOW) + 24
         pen.text((left, top - 22), title, INK, fonts[15])
@@ -59,7 +61,7 @@ def draw_png(subject: Subject) -> bytes:
 def _maps(subject: Subject) -> list[tuple[str, list[tuple[str, str]], Pixels]]:
     """Return title, legend and colours [tiles, 3] of each map."""
     plan = subject.plan
-    names = [(layer_colour(n), p.label) for n, p in enumerate(plan.populations[:NAMED])]
+    names = [(layer_colour(n), p.label) for n, p in enumerate(plan.populations[:MAX_NAMES])]
     found = [("layers", [(RELAY, "relays"), (EMPTY, "free"), *names], _layers(subject))]
     wanted: list[tuple[str, Any, float, str]] = [("memory", plan.tile_memory, plan.target.tile_bytes, "bytes, the limit")]
     for kind in ("compute", "exchange"):
@@ -104,7 +106,8 @@ def _arranged(subject: Subject, pixels: Pixels) -> Pixels:
 
 
 def _enlarged(pixels: Pixels) -> Pixels:
-    side = max(2, WIDE // pixels.shape[1])
+    """Enlarge each pixel to a square; squares of 5 pixels or more are separated by white lines."""
+    side = max(2, MAP_WIDTH // pixels.shape[1])
     found = np.repeat(np.repeat(pixels, side, axis=0), side, axis=1)
     if side >= 5:
         found[side - 1 :: side] = found[:, side - 1 :: side] = 255

@@ -17,7 +17,12 @@ Emulated = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Span:
-    """An interval; `start` is in cycles from the start of the row. `kind` is one of :data:`KINDS`, or empty for a whole phase or part."""
+    """An interval of a row.
+
+    `phase` is the name of a phase or part, `kind` one of :data:`KINDS`, or empty for a whole phase or part. `start` is in cycles from the
+    start of the row. `runs` is 1 in a part of a single run, otherwise the number of runs of the phase in a step (of a part: of its most
+    frequent phase).
+    """
 
     phase: str
     kind: str

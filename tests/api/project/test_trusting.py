@@ -295,7 +295,7 @@ def test_a_home_that_cannot_be_written_leaves_the_record_to_the_cache(tmp_path, 
 
 
 def test_the_record_stays_small(project, monkeypatch, state):
-    monkeypatch.setattr(known_projects, "MOST", 4)
+    monkeypatch.setattr(known_projects, "MAX_PROJECTS", 4)
     file = state / "snnc" / "known-projects"
     for number in range(10):
         (project / MANIFEST).write_text(str(number))
