@@ -149,8 +149,8 @@ class Session(session.BackendSession):
         def counted(inputs: Mapping[str, npt.NDArray[Any]]) -> dict[str, float]:
             from snnc.report.recording import record
 
-            found = record(self.program, self.engine.get_parameters(), inputs, {})
-            return {train.label: len(train.ids) / found.samples for train in found.trains}
+            recording = record(self.program, self.engine.get_parameters(), inputs, {})
+            return {train.label: len(train.ids) / recording.samples for train in recording.trains}
 
         return counted
 
@@ -176,29 +176,29 @@ class Session(session.BackendSession):
 
     def profile(self) -> dict[str, Any] | None:
         """Return the emulator's counts for each superstep; None without the emulator."""
-        found: dict[str, Any] = profile_of(self.engine).get("emulator") or {}
-        if "steps" not in found:
+        counts: dict[str, Any] = profile_of(self.engine).get("emulator") or {}
+        if "steps" not in counts:
             return None
         from snnc.report.profile import slim
 
-        return slim(found)
+        return slim(counts)
 
     def cycles(self) -> dict[str, float] | None:
         """Return the cycles of the last run, counted by the emulator and predicted; None if the emulator counted nothing.
 
         The prediction is for the activity of the plan: measured on ``calibrate``, or assumed.
         """
-        found = self.profile()
-        if self.plan is None or found is None or not found["cycles_last_run"]:
+        profile = self.profile()
+        if self.plan is None or profile is None or not profile["cycles_last_run"]:
             return None
-        return {"counted": found["cycles_last_run"], "predicted": self.plan.cycles}
+        return {"counted": profile["cycles_last_run"], "predicted": self.plan.cycles}
 
     def keep(self) -> None:
         """Store the emulator's profile or, without a plan, the measured time of a training step in the project folder, for reports."""
-        found = self.profile() if self.plan is not None else self._times()
-        if self.project is not None and found is not None:
+        profile = self.profile() if self.plan is not None else self._times()
+        if self.project is not None and profile is not None:
             try:
-                write_bytes(self.project / PROFILE, json.dumps(found).encode())
+                write_bytes(self.project / PROFILE, json.dumps(profile).encode())
             except OutputFileError as error:
                 warnings.warn(f"the profile of this run is not stored: {error.text}", stacklevel=2)
 

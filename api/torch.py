@@ -241,7 +241,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             raise UnknownNameError(
                 f"inputs are {', '.join(map(repr, by_name))}; the module accepts {', '.join(repr(i.label) for i in infos)}."
             )
-        found: dict[str, Input] = {}
+        checked: dict[str, Input] = {}
         for info in infos:
             value = by_name[info.label]
             if isinstance(value, torch.Tensor):
@@ -254,8 +254,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             if tuple(value.shape[2:]) != info.shape or min(value.shape) < 1:
                 wanted = ", ".join(map(str, ("T", "B", *info.shape)))
                 raise TorchTensorError(f"the input {info.label!r} has shape {list(value.shape)}; the module accepts [{wanted}].")
-            found[info.id] = value
-        return found
+            checked[info.id] = value
+        return checked
 
     def _register_parameters(self) -> None:
         """Register the program's parameters: ``layer.weight`` becomes ``weight`` of a submodule ``layer``."""

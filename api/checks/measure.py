@@ -103,10 +103,10 @@ def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, s
 
 def _delays(graph: Graph) -> dict[tuple[str, str], set[int]]:
     """Return, by port, the delays of the connections that read it; always includes 0."""
-    found: dict[tuple[str, str], set[int]] = {}
+    delays: dict[tuple[str, str], set[int]] = {}
     for edge in graph.edges:
-        found.setdefault((edge.source, edge.source_port), {0}).add(edge.delay)
-    return found
+        delays.setdefault((edge.source, edge.source_port), {0}).add(edge.delay)
+    return delays
 
 
 def _count(activities: Activities, delays: Mapping[tuple[str, str], set[int]], port: tuple[str, str], record: Array) -> None:

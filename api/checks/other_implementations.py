@@ -77,9 +77,9 @@ def run_file(path: Path, request: RunRequest) -> OtherRun:
             raise NotGenericError(f"for arrays of the shapes {text} the file contains a different network; give other sizes.")
     inside = HiddenOfFile(imported, steps)
     runtime = inside.open(path, graph)
-    found = runtime.run(arrays, batch)
-    hidden = inside.observe(runtime, found, arrays)
-    return OtherRun(RUNTIME, graph, arrays, {name: found[name] for name in runtime.outputs}, hidden, runtime.stepwise)
+    values = runtime.run(arrays, batch)
+    hidden = inside.observe(runtime, values, arrays)
+    return OtherRun(RUNTIME, graph, arrays, {name: values[name] for name in runtime.outputs}, hidden, runtime.stepwise)
 
 
 def run_graph(graph: Graph, request: RunRequest) -> OtherRun:
@@ -94,9 +94,9 @@ def run_graph(graph: Graph, request: RunRequest) -> OtherRun:
         extended.steps = steps
     with temporary_folder() as folder:
         write_onnx(extended, Path(folder) / "model.onnx")
-        found = RuntimeModel(Path(folder) / "model.onnx", extended).run(arrays, batch)
-    hidden = [of_arrays(p.population, p.port, p.fires, found[names[p.population, p.port]], RUNTIME) for p in ports]
-    return OtherRun(RUNTIME, graph, arrays, {name: found[name] for name, _ in graph.of_type(Output)}, hidden)
+        values = RuntimeModel(Path(folder) / "model.onnx", extended).run(arrays, batch)
+    hidden = [of_arrays(p.population, p.port, p.fires, values[names[p.population, p.port]], RUNTIME) for p in ports]
+    return OtherRun(RUNTIME, graph, arrays, {name: values[name] for name, _ in graph.of_type(Output)}, hidden)
 
 
 def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | None) -> OtherRun:
@@ -105,17 +105,17 @@ def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | No
 
     graph = load_model(path, dt=dt, dialect=dialect)
     arrays, _, _ = _inputs(graph, request, lambda name, axis: None)
-    found = simulate(path, arrays, dt=dt, dialect=dialect or "nir")
+    simulated = simulate(path, arrays, dt=dt, dialect=dialect or "nir")
     hidden = []
     for name, population in graph.of_type(Population):
         port = population.model.outputs[0]
-        if name in found.spikes:
-            hidden.append(of_arrays(name, port, True, _shaped(found.spikes[name], population), SIMULATOR))
-        for state, values in found.states.get(name, {}).items():
+        if name in simulated.spikes:
+            hidden.append(of_arrays(name, port, True, _shaped(simulated.spikes[name], population), SIMULATOR))
+        for state, values in simulated.states.get(name, {}).items():
             port = state if state in population.model.states else _STATES_OF_NIR.get(state, state)
             if port in population.model.states:
                 hidden.append(of_arrays(name, port, False, _shaped(values, population), SIMULATOR))
-    outputs = {name: found.outputs[name] for name, _ in graph.of_type(Output)}
+    outputs = {name: simulated.outputs[name] for name, _ in graph.of_type(Output)}
     return OtherRun(SIMULATOR, graph, arrays, outputs, hidden)
 
 
@@ -159,11 +159,11 @@ class TracedPort:
 
 def all_ports(graph: Graph) -> list[TracedPort]:
     """Return all states and outputs of all populations, in the order of the network."""
-    found: list[TracedPort] = []
+    ports: list[TracedPort] = []
     for name, p in graph.of_type(Population):
         lines = {line.target: line.value for line in p.model.equations}
-        found.extend(TracedPort(name, port, is_spike_port(lines, port)) for port in dict.fromkeys((*p.model.states, *p.model.outputs)))
-    return found
+        ports.extend(TracedPort(name, port, is_spike_port(lines, port)) for port in dict.fromkeys((*p.model.states, *p.model.outputs)))
+    return ports
 
 
 def watched(graph: Graph, ports: Sequence[tuple[str, str]]) -> tuple[Graph, dict[tuple[str, str], str]]:

@@ -48,14 +48,14 @@ def run_once(folder: Path, data: Path | None) -> TrialRun:
         inputs = {id_: _fitted(array, steps, batch) for id_, array in arrays.items()}
     try:
         start = time.monotonic()
-        found = engine.forward(inputs, {})
+        outputs = engine.forward(inputs, {})
         seconds = time.monotonic() - start
         counters = engine.counters()
     finally:
         engine.close()
-    wanted = ReferenceEngine(program).forward(inputs, {})
-    worst = max((float(np.abs(found[k] - wanted[k]).max()) for k in wanted if wanted[k].size), default=0.0)
-    return TrialRun(len(wanted), worst, seconds, counters)
+    expected = ReferenceEngine(program).forward(inputs, {})
+    largest = max((float(np.abs(outputs[k] - expected[k]).max()) for k in expected if expected[k].size), default=0.0)
+    return TrialRun(len(expected), largest, seconds, counters)
 
 
 def _fitted(array: Array, steps: int, batch: int) -> Array:

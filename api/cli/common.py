@@ -78,8 +78,8 @@ def check_seed(seed: int | None, model: Path, target: str | None) -> None:
     from snnc.driver.loading import is_project, load_options
     from snnc.errors import OptionTargetError
 
-    own = load_options(model).target if is_project(model) else DEFAULT
-    if (is_project(model) and target in (None, own)) or not backend_of(target or DEFAULT).has_tiles:
+    project_target = load_options(model).target if is_project(model) else DEFAULT
+    if (is_project(model) and target in (None, project_target)) or not backend_of(target or DEFAULT).has_tiles:
         raise OptionTargetError(
             f"seed = {seed} (--seed) only affects the placement on the tiles of a machine, and this run places nothing; leave it out."
         )
@@ -99,8 +99,8 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
         if trust:
             raise CommandLineError(f"--trust is for compiled projects, but {str(model)!r} is not one; leave it out.")
         return False
-    own = load_options(model)
-    if not own.backend.emits or target not in (None, own.target):
+    options = load_options(model)
+    if not options.backend.emits or target not in (None, options.target):
         return trust
     try:
         check_trusted(model, trust)
@@ -126,6 +126,8 @@ def check_recordable(record: int | None, model: Path, target: str | None) -> Non
             f"--record stores spikes in a project's folder, but {str(model)!r} is not a project; "
             f"compile it first: snnc compile {model} -o DIR"
         )
-    own = load_options(model).target
-    if target not in (None, own):
-        raise RecordingError(f"--record stores spikes in a project's folder, and this project is for {own!r}; leave out --target {target}.")
+    project_target = load_options(model).target
+    if target not in (None, project_target):
+        raise RecordingError(
+            f"--record stores spikes in a project's folder, and this project is for {project_target!r}; leave out --target {target}."
+        )

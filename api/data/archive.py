@@ -91,13 +91,13 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         with archive.open(info) as stream:
             shape, dtype = self._header(stream, name)
             stored = info.file_size - stream.tell()
-        found = _Member(info, shape, dtype)
-        if found.bytes != stored:
+        member = _Member(info, shape, dtype)
+        if member.bytes != stored:
             raise ArraySizeError(
-                f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {found.bytes:,} bytes, but "
+                f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {member.bytes:,} bytes, but "
                 f"contains {stored:,} bytes; write the archive again."
             )
-        return found
+        return member
 
     def _header(self, stream: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
         version = np.lib.format.read_magic(stream)

@@ -40,10 +40,10 @@ def _places(graph: Graph, name: str) -> list[tuple[str, str]]:
     populations = {node: operation.model.parameters for node, operation in graph.of_type(Population)}
     node, _, parameter = name.rpartition(".")
     if node:
-        found = [(node, parameter)] if parameter in populations.get(node, ()) else []
+        places = [(node, parameter)] if parameter in populations.get(node, ()) else []
     else:
-        found = [(node, name) for node, parameters in populations.items() if name in parameters]
-    if not found:
+        places = [(node, name) for node, parameters in populations.items() if name in parameters]
+    if not places:
         known = [f"{node} has {', '.join(parameters)}" for node, parameters in populations.items() if parameters]
         more = f" and {len(known) - MAX_LISTED} more" if len(known) > MAX_LISTED else ""
         raise UnknownLearnableError(
@@ -51,4 +51,4 @@ def _places(graph: Graph, name: str) -> list[tuple[str, str]]:
             f"{'; '.join(known[:MAX_LISTED]) or 'no neuron has parameters'}{more}. "
             "Write beta for every population that has one, or population.beta."
         )
-    return found
+    return places

@@ -57,12 +57,12 @@ class ExplorationPoint:
 
     def to_data(self) -> dict[str, Any]:
         """Return the point as JSON types."""
-        found: dict[str, Any] = {"asked": self.target, "batch": self.batch, "assumed_activity": self.activity, "fits": self.fits}
+        data: dict[str, Any] = {"asked": self.target, "batch": self.batch, "assumed_activity": self.activity, "fits": self.fits}
         if self.estimate is None:
-            found |= {"target": self.target, "reason": self.reason, "code": self.code}
+            data |= {"target": self.target, "reason": self.reason, "code": self.code}
         else:
-            found = {**self.estimate.to_data(), **found}
-        return found | {"point_s": self.point_s}
+            data = {**self.estimate.to_data(), **data}
+        return data | {"point_s": self.point_s}
 
 
 def explore(

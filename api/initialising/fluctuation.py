@@ -83,14 +83,14 @@ class FluctuationDriven:
             `mean` is not below a threshold, the mean of the weights alone causes more than the wanted variance, or the input does not
             make a membrane fluctuate.
         """
-        found = graph.copy()
+        changed = graph.copy()
         for name, weights in incoming_weights(graph).items():
             population = graph.operation(name)
             assert isinstance(population, Population)
             for one, share in zip(weights, self._shares(weights), strict=True):
                 mean, std = self._mean_and_std(name, population, one, share, self._moments(graph, one.path, inputs))
-                with_weights(found, one.name, rng.normal(mean, std, one.operation.weight.shape))
-        return found
+                with_weights(changed, one.name, rng.normal(mean, std, one.operation.weight.shape))
+        return changed
 
     def _shares(self, weights: Sequence[IncomingWeights]) -> list[float]:
         """Return each connection's share of the mean and variance of the membrane potential of its target."""

@@ -62,15 +62,15 @@ def incoming_weights(graph: Graph) -> dict[str, list[IncomingWeights]]:
     condensed = nx.condensation(graph.nx)  # each recurrence becomes one node, with its members
     order = nx.lexicographical_topological_sort(condensed)
     names = [name for group in order for name in graph.names if name in condensed.nodes[group]["members"]]
-    found: dict[str, list[IncomingWeights]] = {}
+    by_population: dict[str, list[IncomingWeights]] = {}
     for name in names:
         if isinstance(graph.operation(name), Population):
-            found[name] = [
+            by_population[name] = [
                 IncomingWeights(node, operation, port, path, path[0] in component_of[name])
                 for edge in graph.incoming(name)
                 for node, operation, port, path in _weights(graph, edge, edge.target_port, frozenset())
             ]
-    return found
+    return by_population
 
 
 def _weights(graph: Graph, edge: Edge, port: str, seen: frozenset[str]) -> Iterator[tuple[str, Connection, str, tuple[str, ...]]]:

@@ -62,11 +62,11 @@ def initialise(model: Any, method: Method, *, data: Data | Path | str | None = N
         raise InitialisationError("LSUV scales weights on a batch of data; give one with data=.")
     if isinstance(method, FluctuationDriven | LSUV):
         return method.apply(graph, inputs, rng)
-    found = graph.copy()
+    changed = graph.copy()
     for weights in incoming_weights(graph).values():
         for one in weights:
-            with_weights(found, one.name, method.draw(one.operation.weight.shape, one.fans, rng))
-    return found
+            with_weights(changed, one.name, method.draw(one.operation.weight.shape, one.fans, rng))
+    return changed
 
 
 def _inputs(graph: Graph, data: Data | Path) -> Mapping[str, Array]:

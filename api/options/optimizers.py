@@ -70,25 +70,25 @@ def _group(text: str, group: str) -> Group:
 
 def _values(text: str, name: str, numbers: str, ordered: tuple[str, ...], more: tuple[str, ...]) -> dict[str, Any]:
     """Parse ``0.01,0.9,weight_decay=0.1,nesterov`` into settings by name."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     try:
         for place, part in enumerate(p.strip() for p in numbers.split(",") if p.strip()):
             key, equals, value = (piece.strip() for piece in part.partition("="))
             if key in _FLAGS and key in more and not equals:
-                found[key] = True
-            elif equals and key == "loss_scale" and key in more and key not in found:
-                found[key] = _loss_scale(value)
-            elif equals and key in (*ordered, *more) and key not in (*_FLAGS, *found):
-                found[key] = float(value)
-            elif not equals and place < len(ordered) and ordered[place] not in found:
-                found[ordered[place]] = float(part)
+                settings[key] = True
+            elif equals and key == "loss_scale" and key in more and key not in settings:
+                settings[key] = _loss_scale(value)
+            elif equals and key in (*ordered, *more) and key not in (*_FLAGS, *settings):
+                settings[key] = float(value)
+            elif not equals and place < len(ordered) and ordered[place] not in settings:
+                settings[ordered[place]] = float(part)
             else:
                 raise ValueError(part)
     except ValueError:
         accepted = ", ".join((*ordered, *more))
-        wrong = f"sets {key} twice" if key in found else f"has an invalid setting, {part!r}"
+        wrong = f"sets {key} twice" if key in settings else f"has an invalid setting, {part!r}"
         raise UnknownOptimizerError(f"the optimiser {text!r} {wrong}; {name} accepts {accepted}.") from None
-    return found
+    return settings
 
 
 def with_lr(optimizer: Optimizer | None, lr: float | None, training: bool) -> Optimizer | None:

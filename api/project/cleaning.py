@@ -37,7 +37,7 @@ class Waste:
 def in_cache() -> tuple[list[Waste], int]:
     """Return the entries of the cache, without those that a process is building, and the number of the latter."""
     cache = cache_dir()
-    found: list[Waste] = []
+    entries: list[Waste] = []
     busy = 0
     for folder, pattern in CACHE_NAMES.items():
         building = _building(cache / folder)
@@ -47,8 +47,8 @@ def in_cache() -> tuple[list[Waste], int]:
             if any(path.name.removeprefix(".").startswith(name) for name in building):
                 busy += 1
             else:
-                found.append(Waste("cache", path, size_of(path)))
-    return found, busy
+                entries.append(Waste("cache", path, size_of(path)))
+    return entries, busy
 
 
 def left_over(folders: tuple[Path, ...] = ()) -> list[Waste]:

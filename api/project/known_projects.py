@@ -38,12 +38,12 @@ def is_known(folder: Path) -> bool:
 
 def _places() -> list[Path]:
     """Return the files that may contain the list: in the user's state folder (preferred), and in the cache."""
-    found = []
+    places = []
     with suppress(RuntimeError):  # no home folder
-        found.append(Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "snnc" / _NAME)
+        places.append(Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "snnc" / _NAME)
     with suppress(SnncError, RuntimeError, OSError):
-        found.append(cache_dir() / _NAME)
-    return found
+        places.append(cache_dir() / _NAME)
+    return places
 
 
 def _read(place: Path) -> list[bytes]:

@@ -57,11 +57,11 @@ def busiest_vertex(plan: Plan) -> dict[str, Any] | None:
     For each loop: expected trips per run, worker cycles per trip, their product, and its share of all loops of the vertex.
     """
     phase = max(plan.phases, key=lambda p: p.runs * p.compute)
-    whole = sum(loop.total for loop in phase.loops)
-    if not whole:
+    total = sum(loop.total for loop in phase.loops)
+    if not total:
         return None
     loops = [
-        {"name": loop.name, "trips": loop.trips, "cycles_a_trip": loop.cycles, "cycles": loop.total, "share": loop.total / whole}
+        {"name": loop.name, "trips": loop.trips, "cycles_a_trip": loop.cycles, "cycles": loop.total, "share": loop.total / total}
         for loop in phase.loops
     ]
     return {"phase": phase.name, "tile": phase.busiest_tile, "vertex": phase.loops[0].vertex, "loops": loops}
@@ -95,8 +95,8 @@ def _time(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[
     if kind == "compute":
         what += f" on tile {phase.busiest_tile:,} ({holder(plan, places, phase.busiest_tile)})"
         if phase.loops:
-            most, whole = phase.loops[0], sum(loop.total for loop in phase.loops)
-            loop = f" Its slowest vertex spends most cycles on {most.name} ({100 * most.total / whole:.0f} %)."
+            most, total = phase.loops[0], sum(loop.total for loop in phase.loops)
+            loop = f" Its slowest vertex spends most cycles on {most.name} ({100 * most.total / total:.0f} %)."
     elif kind == "exchange":
         what += _exchange(plan, phase, traffic, names)
     rest = ", ".join(f"{k} {100 * all_of[k]:.0f} %" for k in ("compute", "exchange", "sync"))

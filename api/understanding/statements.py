@@ -19,14 +19,14 @@ def statements(graph: Graph, firings: Mapping[str, FiringDescription], surrogate
 
     `firings` contains the result of :func:`~snnc.understanding.resets.firing` for each population.
     """
-    found = [
+    texts = [
         ("time step", _time(graph)),
         ("reset", _resets(firings)),
         ("surrogate", _surrogate(graph, firings, surrogate)),
         ("initial states", _initial(graph)),
         ("input axes", _axes(graph)),
     ]
-    return [{"about": about, "text": text} for about, text in found if text]
+    return [{"about": about, "text": text} for about, text in texts if text]
 
 
 def _time(graph: Graph) -> str:
@@ -50,11 +50,11 @@ def _surrogate(graph: Graph, firings: Mapping[str, FiringDescription], chosen: S
     spiking = [(n, p) for n, p in graph.of_type(Population) if firings[n].fires is not None]
     if not spiking:
         return ""
-    own: dict[str, list[str]] = {}
+    by_surrogate: dict[str, list[str]] = {}
     for name, population in spiking:
         if population.surrogate is not None:
-            own.setdefault(str(population.surrogate), []).append(name)
-    texts = [f"{', '.join(names)}: {text}, from the model." for text, names in own.items()]
+            by_surrogate.setdefault(str(population.surrogate), []).append(name)
+    texts = [f"{', '.join(names)}: {text}, from the model." for text, names in by_surrogate.items()]
     if texts and all(p.surrogate is not None for _, p in spiking):
         return " ".join(texts)
     if chosen is not None:

@@ -116,13 +116,13 @@ def _on_cpu(args: BenchArguments) -> None:
     if args.listing:
         _print(workload.label for workload in chosen)
         return
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     try:
-        run_suite(chosen, args.engine_names, args.rounds, args.threads, note, found)
+        run_suite(chosen, args.engine_names, args.rounds, args.threads, note, results)
     finally:
-        if found:
-            write_json(args.json_file, found)
-    _show_steps(args, found, "training steps on a CPU", "measured", lines)
+        if results:
+            write_json(args.json_file, results)
+    _show_steps(args, results, "training steps on a CPU", "measured", lines)
 
 
 def _on_cuda(args: BenchArguments) -> None:
@@ -141,26 +141,26 @@ def _on_cuda(args: BenchArguments) -> None:
     file = None if args.to_stdout else args.json_file
     if args.resume and file is None:
         raise BenchError("--resume continues the file of --json; name one.")
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     ways, first_step = args.ways or FASTEST, args.first_step or FIRST_STEP_S
     resumed = file if args.resume else None
     options = CudaBenchOptions(args.rounds, args.threads, ways, first_step, resumed, precisions(args.precision or FLOAT32))
     try:
-        run_suite(chosen, args.engine_names, options, note, found, lambda: write_json(file, found))
+        run_suite(chosen, args.engine_names, options, note, results, lambda: write_json(file, results))
     finally:
-        if found:
-            write_json(args.json_file, found)
-    _show_steps(args, found, "training steps on a GPU", found["machine"]["times"], lines)
+        if results:
+            write_json(args.json_file, results)
+    _show_steps(args, results, "training steps on a GPU", results["machine"]["times"], lines)
 
 
-def _show_steps(args: BenchArguments, found: dict[str, Any], title: str, times: str, lines: Callable[..., Iterable[str]]) -> None:
+def _show_steps(args: BenchArguments, results: dict[str, Any], title: str, times: str, lines: Callable[..., Iterable[str]]) -> None:
     from snnc.benchmarks.cpu.plot import draw
     from snnc.data.whole_files import write_text
 
     if args.plot is not None:
-        write_text(args.plot, draw(found["rows"], title, times))
+        write_text(args.plot, draw(results["rows"], title, times))
     if not args.to_stdout:
-        _print(lines(found["rows"], found["left_out"], found["machine"], columns()))
+        _print(lines(results["rows"], results["left_out"], results["machine"], columns()))
 
 
 def _paper(args: BenchArguments) -> None:

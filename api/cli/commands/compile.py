@@ -97,8 +97,8 @@ def _estimate(graph: Graph, chosen: CompileOptions, args: CompileArguments, star
         show(args.as_json, needed.to_data, needed.lines)
         return
     with working("planning"):
-        found = estimate_graph(graph, chosen, args.options["calibrate"], activity=args.activity, strategy=args.strategy, start=start)
-    show(args.as_json, found.to_data, lambda: [*plan_lines(found.plan), *estimate_lines(found)])
+        estimate = estimate_graph(graph, chosen, args.options["calibrate"], activity=args.activity, strategy=args.strategy, start=start)
+    show(args.as_json, estimate.to_data, lambda: [*plan_lines(estimate.plan), *estimate_lines(estimate)])
 
 
 def _compile(graph: Graph, chosen: CompileOptions, args: CompileArguments, output: Path) -> None:

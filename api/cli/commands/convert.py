@@ -61,14 +61,14 @@ def convert(
         files = write(graph, output)
     for text in graph.assumptions:
         note(f"note: {text}")
-    found = _summary(graph, files)
+    summary = _summary(graph, files)
     if as_json:
-        result_json(found)
+        result_json(summary)
         return
-    sizes = ", ".join(f"{f['file']} ({f['bytes']:,} bytes)" for f in found["files"])
+    sizes = ", ".join(f"{f['file']} ({f['bytes']:,} bytes)" for f in summary["files"])
     result(f"wrote {sizes}")
-    result(f"inputs: {', '.join(found['inputs'])}; outputs: {', '.join(found['outputs'])}")
-    result(f"{found['populations']} populations, {found['weights']:,} weights")
+    result(f"inputs: {', '.join(summary['inputs'])}; outputs: {', '.join(summary['outputs'])}")
+    result(f"{summary['populations']} populations, {summary['weights']:,} weights")
 
 
 def writer_for(output: Path, dt: float | None, form: str | None = None) -> Callable[[Graph, Path], list[Path]]:

@@ -143,13 +143,13 @@ def _settings(args: TrainArguments) -> dict[str, Any]:
     from snnc.recipe import number_or_text, read_recipe
 
     values = {_FIT_NAMES.get(name, name): getattr(args, name) for name in _SETTINGS}
-    found = {} if args.recipe is None else read_recipe(args.recipe)
-    found |= {name: value for name, value in values.items() if not (value is None or value is False or value == [])}
+    settings = {} if args.recipe is None else read_recipe(args.recipe)
+    settings |= {name: value for name, value in values.items() if not (value is None or value is False or value == [])}
     if args.lr is not None:
-        found["learning_rate"] = number_or_text(args.lr)
-    if found.get("restore_best"):
-        found.setdefault("best", args.folder / BEST)
-    return found
+        settings["learning_rate"] = number_or_text(args.lr)
+    if settings.get("restore_best"):
+        settings.setdefault("best", args.folder / BEST)
+    return settings
 
 
 def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
@@ -225,9 +225,9 @@ def _hint_to_continue(folder: Path, data: str) -> Iterator[None]:
     except Exception:
         raise
     except BaseException:
-        found = position_of(folder) if leads() else None
-        if found is not None and not found.finished:
-            note(f"training is saved {found.text}; continue with: snnc train {folder} --data {data} --resume")
+        position = position_of(folder) if leads() else None
+        if position is not None and not position.finished:
+            note(f"training is saved {position.text}; continue with: snnc train {folder} --data {data} --resume")
         raise
 
 

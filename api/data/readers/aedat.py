@@ -90,8 +90,8 @@ def read_between(path: Path, index: AedatIndex, start: int, end: int, height: in
                 at = int(index.offsets[number]) + first * _EVENT.itemsize
                 raise damaged(path, at, f"an event is at x {x[first]}, y {y[first]}, but the sensor has {width} x {height}")
             parts.append(np.stack([times - start, (polarity * height + y) * width + x])[:, inside])
-    found = np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1)
-    return Aer(found[0], found[1], (2, height, width), polar=True)
+    columns = np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1)
+    return Aer(columns[0], columns[1], (2, height, width), polar=True)
 
 
 def _skip_text(stream: IO[bytes], path: Path) -> None:

@@ -111,10 +111,10 @@ def dvs_gesture(path: str | Path, trials: str | Path | None = None) -> DataSet:
         names = [line.strip() for line in _text(Path(trials)).splitlines() if line.strip()]
     if names:
         return DataSet(Recordings(folder, tuple(piece for name in names for piece in _pieces(folder, name))))
-    found = [(f"{f.parent.name}/{f.name}", f.stem) for f in sorted(folder.glob("*/*.npy"))]
-    found += [(f"{f.parent.name}/{f.name}", f.parent.name) for f in sorted(folder.glob("*/*.npz"))]
-    files = tuple((name, int(label)) for name, label in found if label.isdecimal() and int(label) < CLASSES)
-    if not files or len(files) != len(found):
+    candidates = [(f"{f.parent.name}/{f.name}", f.stem) for f in sorted(folder.glob("*/*.npy"))]
+    candidates += [(f"{f.parent.name}/{f.name}", f.parent.name) for f in sorted(folder.glob("*/*.npz"))]
+    files = tuple((name, int(label)) for name, label in candidates if label.isdecimal() and int(label) < CLASSES)
+    if not files or len(files) != len(candidates):
         raise DataFileError(f"{str(folder)!r} has no *.aedat, and no files */CLASS.npy or CLASS/*.npz of classes 0 … {CLASSES - 1}.")
     return DataSet(CutFiles(folder, files))
 

@@ -65,10 +65,10 @@ def nmnist(path: str | Path) -> DataSet:
     """
     folder = Path(path)
     check_exists(folder, "folder")
-    found = [(f"{digit}/{file.name}", digit) for digit in range(10) for file in sorted((folder / str(digit)).glob("*.bin"))]
-    if not found:
+    files = [(f"{digit}/{file.name}", digit) for digit in range(10) for file in sorted((folder / str(digit)).glob("*.bin"))]
+    if not files:
         raise DataFileError(f"{str(folder)!r} has no files 0/*.bin … 9/*.bin; give the folder Train or Test of N-MNIST.")
-    return DataSet(BinFolder(folder, tuple(found)))
+    return DataSet(BinFolder(folder, tuple(files)))
 
 
 def read_events(path: Path) -> Aer:

@@ -83,15 +83,15 @@ def _references(file: int, dataset: Any) -> Array:
         if offset is None or dataset.id.get_storage_size() != rows * _REFERENCE.itemsize:
             raise UnplacedError
         return np.frombuffer(os.pread(file, rows * _REFERENCE.itemsize, offset), _REFERENCE)
-    found = np.zeros(rows, _REFERENCE)
+    all_references = np.zeros(rows, _REFERENCE)
     for index in range(dataset.id.get_num_chunks()):
         chunk = dataset.id.get_chunk_info(index)
         if chunk.filter_mask or chunk.byte_offset is None:
             raise UnplacedError
         references = np.frombuffer(os.pread(file, chunk.size, chunk.byte_offset), _REFERENCE)
         at = chunk.chunk_offset[0]
-        found[at : at + len(references)] = references[: rows - at]
-    return found
+        all_references[at : at + len(references)] = references[: rows - at]
+    return all_references
 
 
 def _objects(file: int, heap: int) -> Iterator[tuple[int, tuple[int, int]]]:
@@ -114,6 +114,6 @@ def _objects(file: int, heap: int) -> Iterator[tuple[int, tuple[int, int]]]:
 def _reader(file: int, heap: int, size: int) -> Callable[[int], bytes]:
     """Return a function that reads an object's header at an offset in a collection; a collection of up to 64 KiB is read once."""
     if size <= 1 << 16:
-        whole = os.pread(file, size, heap)
-        return lambda at: whole[at : at + _OBJECT.size]
+        collection = os.pread(file, size, heap)
+        return lambda at: collection[at : at + _OBJECT.size]
     return lambda at: os.pread(file, _OBJECT.size, heap + at)

@@ -103,25 +103,25 @@ def _nodes(subject: Subject) -> list[Node]:
     plan = subject.plan
     models = {p["id"]: p["model"] for p in subject.program.get("populations", [])}
     layers = {p.id for p in plan.populations}
-    found = []
+    nodes = []
     for name in dict.fromkeys(b.source for b in plan.buses if b.source not in layers):
         bus = next(b for b in plan.buses if b.source == name)
         what = "spikes" if bus.kind == "events" else "values"
-        found.append(Node(name, 0, subject.names.get(name, name), f"input, {bus.width:,} {what}", RELAY, -1))
+        nodes.append(Node(name, 0, subject.names.get(name, name), f"input, {bus.width:,} {what}", RELAY, -1))
     for index, p in enumerate(plan.populations):
         detail = f"{(models.get(p.id, '') or 'neurons')[:11]} {p.neurons:,} · stage {p.stage}"
-        found.append(Node(p.id, 1 + p.stage, p.label, detail, layer_colour(index), index))
-    return found
+        nodes.append(Node(p.id, 1 + p.stage, p.label, detail, layer_colour(index), index))
+    return nodes
 
 
 def _columns(nodes: list[Node]) -> list[list[Node]]:
     """Group nodes by column; split columns with more than 6 and more than sqrt(nodes) nodes."""
     tall = max(6, math.ceil(math.sqrt(len(nodes))))
-    found = []
+    columns = []
     for number in sorted({node.column for node in nodes}):
         column = [node for node in nodes if node.column == number]
-        found += [column[at : at + tall] for at in range(0, len(column), tall)]
-    return found
+        columns += [column[at : at + tall] for at in range(0, len(column), tall)]
+    return columns
 
 
 def _across(columns: int, tall: int) -> int:

@@ -50,8 +50,8 @@ def whole_step(plan: Plan, emulated: Emulated | None = None) -> TimelineRow:
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
         start, members = cursor, list(phases)
         for phase in members:
-            found, cursor = _phase(phase, cursor, phase.runs, emulated)
-            spans += found
+            phase_spans, cursor = _phase(phase, cursor, phase.runs, emulated)
+            spans += phase_spans
         heads.append(Span(part, "", start, cursor - start, max(p.runs for p in members)))
     return TimelineRow("training step" if plan.training else "forward pass", tuple(heads), tuple(spans), cursor)
 
@@ -62,9 +62,9 @@ def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[TimelineRow, ..
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
         cursor, heads, spans, members = 0.0, list[Span](), list[Span](), list(phases)
         for phase in members:
-            found, stop = _phase(phase, cursor, 1, emulated)
+            phase_spans, stop = _phase(phase, cursor, 1, emulated)
             heads.append(Span(phase.name, "", cursor, stop - cursor, phase.runs))
-            spans += found
+            spans += phase_spans
             cursor = stop
         # Neurons compute once per iteration; further windows and decisions may run more often.
         runs = next((phase.runs for phase in members if phase.name == f"{part}: neurons"), max(phase.runs for phase in members))
