@@ -171,13 +171,13 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         SessionError
             The arguments do not fit the network.
         """
-        given = self._checked_inputs(inputs)
-        order = list(given)
-        tensors: list[Any] = [given[name] if isinstance(given[name], torch.Tensor) else None for name in order]
+        checked = self._checked_inputs(inputs)
+        order = list(checked)
+        tensors: list[Any] = [checked[name] if isinstance(checked[name], torch.Tensor) else None for name in order]
         if any(t is not None and t.requires_grad for t in tensors) and torch.is_grad_enabled() and not self._adjoined.input_adjoints:
             raise TorchTensorError("an input requires a gradient; create the module with input_gradients=True.")
         values = [getattr(module, name) for module, name in self._places.values()]
-        output: torch.Tensor = _Sequence.apply(self, given, *tensors, *values)
+        output: torch.Tensor = _Sequence.apply(self, checked, *tensors, *values)
         if len(self.outputs) == 1:
             return output
         shapes = self._adjoined.shapes
@@ -252,8 +252,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
                     )
                 value = value.float()
             if tuple(value.shape[2:]) != info.shape or min(value.shape) < 1:
-                wanted = ", ".join(map(str, ("T", "B", *info.shape)))
-                raise TorchTensorError(f"the input {info.label!r} has shape {list(value.shape)}; the module accepts [{wanted}].")
+                expected = ", ".join(map(str, ("T", "B", *info.shape)))
+                raise TorchTensorError(f"the input {info.label!r} has shape {list(value.shape)}; the module accepts [{expected}].")
             checked[info.id] = value
         return checked
 
@@ -267,21 +267,21 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             else:
                 owner.register_buffer(attribute, value)
 
-    def _run_forward(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
-        """Run the inputs `given` with the parameters `values`, and with the dropout masks of draw number `masks` (None: no dropout).
+    def _run_forward(self, inputs: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
+        """Run `inputs` with the parameters `values`, and with the dropout masks of draw number `masks` (None: no dropout).
 
         The next :meth:`_run_backward` is the backward pass of this run.
         """
         if self._machine is not None:
-            output = self._machine.run_forward(given, values, masks)
+            output = self._machine.run_forward(inputs, values, masks)
             self._runs += 1
             return output
         for name, value in values.items():
             self._set_tensor(name, value)
-        inputs = {name: value if isinstance(value, Events) else self._as_engine_input(value) for name, value in given.items()}
-        self._engine.run_forward(inputs, masks)
+        engine_inputs = {name: value if isinstance(value, Events) else self._as_engine_input(value) for name, value in inputs.items()}
+        self._engine.run_forward(engine_inputs, masks)
         self._runs += 1
-        steps, batch = next(iter(given.values())).shape[:2]
+        steps, batch = next(iter(inputs.values())).shape[:2]
         return self._get_tensor(self._adjoined.output.record, (steps, batch, *self._adjoined.output.shape))
 
     def _run_backward(self, adjoint: torch.Tensor, steps: int, batch: int) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
@@ -340,14 +340,14 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
     """Autograd function of a :class:`Module`; arguments are the module, its inputs, its input tensors (None for events), and parameters."""
 
     @staticmethod
-    def forward(ctx: Any, module: Module, given: dict[str, Input], *tensors: torch.Tensor | None) -> torch.Tensor:
-        ctx.module, ctx.names = module, list(given)
-        ctx.events = {name: value for name, value in given.items() if isinstance(value, Events)}
+    def forward(ctx: Any, module: Module, inputs: dict[str, Input], *tensors: torch.Tensor | None) -> torch.Tensor:
+        ctx.module, ctx.names = module, list(inputs)
+        ctx.events = {name: value for name, value in inputs.items() if isinstance(value, Events)}
         ctx.save_for_backward(*tensors)
         with module._in_torch_stream():
             ctx.masks = module._drawn if module.training else None
             module._drawn += module.training
-            output = module._run_forward(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
+            output = module._run_forward(inputs, dict(zip(module._places, tensors[len(inputs) :], strict=True)), ctx.masks)
             ctx.run = module._runs
         return output
 
@@ -355,10 +355,12 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
     def backward(ctx: Any, *adjoints: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         module, tensors = ctx.module, ctx.saved_tensors
         (adjoint,) = adjoints
-        given = {name: ctx.events.get(name, tensor) for name, tensor in zip(ctx.names, tensors[: len(ctx.names)], strict=True)}
+        inputs = {name: ctx.events.get(name, tensor) for name, tensor in zip(ctx.names, tensors[: len(ctx.names)], strict=True)}
         with module._in_torch_stream():
             if module._runs != ctx.run:
-                module._run_forward(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
+                module._run_forward(inputs, dict(zip(module._places, tensors[len(inputs) :], strict=True)), ctx.masks)
             gradients, input_gradients = module._run_backward(adjoint, adjoint.shape[0], adjoint.shape[1])
-        inputs = (input_gradients.get(name) if needed else None for name, needed in zip(given, ctx.needs_input_grad[2:], strict=False))
-        return (None, None, *inputs, *(gradients.get(name) for name in module._places))
+        wanted_gradients = (
+            input_gradients.get(name) if needed else None for name, needed in zip(inputs, ctx.needs_input_grad[2:], strict=False)
+        )
+        return (None, None, *wanted_gradients, *(gradients.get(name) for name in module._places))

@@ -30,9 +30,9 @@ class MachineRun:
         self._masks = masks_of(adjoined.program)
 
     def run_forward(
-        self, given: Mapping[str, torch.Tensor | Events], values: Mapping[str, torch.Tensor], masks: int | None
+        self, inputs: Mapping[str, torch.Tensor | Events], values: Mapping[str, torch.Tensor], masks: int | None
     ) -> torch.Tensor:
-        """Run the inputs `given` with the parameters `values`, and with the dropout masks of draw number `masks` (None: no dropout).
+        """Run `inputs` with the parameters `values`, and with the dropout masks of draw number `masks` (None: no dropout).
 
         The next :meth:`run_backward` is the backward pass of this run.
         """
@@ -40,10 +40,10 @@ class MachineRun:
         changed = {n: value.copy() for n, value in weights.items() if n not in self._weights or not np.array_equal(self._weights[n], value)}
         self._engine.set_parameters(changed)
         self._weights |= changed
-        inputs = {info.id: self._padded(_dense(info, given[info.id]), info.label) for info in self._adjoined.program.inputs}
-        steps, batch = next(iter(given.values())).shape[:2]
+        arrays = {info.id: self._padded(_dense(info, inputs[info.id]), info.label) for info in self._adjoined.program.inputs}
+        steps, batch = next(iter(inputs.values())).shape[:2]
         initial = {} if masks is None else self._masks.of(self._weights.__getitem__, masks, 0, self._engine.batch or batch)
-        return _tensor(self._engine.forward(inputs, initial)[self._adjoined.output.id][:steps, :batch])
+        return _tensor(self._engine.forward(arrays, initial)[self._adjoined.output.id][:steps, :batch])
 
     def run_backward(self, adjoint: torch.Tensor, learned: Iterable[str]) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """Return the gradients of the `learned` parameters, and of the inputs that have gradients, from the `adjoint` of the output."""

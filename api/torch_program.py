@@ -78,10 +78,10 @@ class Adjoined:
     hidden: frozenset[str | None]
 
 
-def chosen_outputs(graph: Graph, wanted: str | Sequence[str] | None) -> tuple[str, ...]:
+def chosen_outputs(graph: Graph, requested: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of the requested outputs, by default all; raise UnknownNameError for an unknown name or an empty list."""
     known = [name for name, _ in graph.of_type(Output)]
-    names = tuple(known) if wanted is None else (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    names = tuple(known) if requested is None else (requested,) if isinstance(requested, str) else tuple(requested)
     unknown = [name for name in names if name not in known]
     if unknown or not names:
         what = f"has no output {unknown[0]!r}" if unknown else "needs at least one output name"

@@ -20,7 +20,7 @@ from snnc.driver.measuring import sequences
 from snnc.understanding.synops import Counting, Counts, MeasuredSynops, effective_fan_out, fan_out, has_synapses, source_of
 
 CHUNK = 16
-"""Number of samples per run."""
+"""Number of samples per run, which limits the memory."""
 SATURATED = 0.95
 """Minimum firing rate of a saturated neuron, in spikes per step."""
 MOSTLY: Final = 0.5
@@ -90,10 +90,10 @@ def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, s
 
     Probes read the first output port of each population, and every port that feeds synapses, except those of inputs.
     """
-    wanted = {(e.source, e.source_port) for n in graph.names if has_synapses(graph.operation(n)) for e in graph.incoming(n)}
-    wanted |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population)}
+    ports_to_probe = {(e.source, e.source_port) for n in graph.names if has_synapses(graph.operation(n)) for e in graph.incoming(n)}
+    ports_to_probe |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population)}
     probed, probes = graph.copy(), {}
-    for source, port in sorted(wanted):
+    for source, port in sorted(ports_to_probe):
         if not isinstance(graph.operation(source), Input):
             name = probed.add(fresh_name(probed, "probe"), Output())
             probed.connect(source, name, source_port=port)

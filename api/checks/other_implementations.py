@@ -123,11 +123,11 @@ def _inputs(
     graph: Graph,
     request: RunRequest,
     size: Callable[[str, int | None], int | None],
-    wanted: Callable[[str], tuple[int | str, ...]] | None = None,
+    shape_of: Callable[[str], tuple[int | str, ...]] | None = None,
 ) -> tuple[Mapping[str, Array], int, int]:
     """Return the checked arrays of a run by input of `graph`, and their numbers of steps and samples.
 
-    `size` returns the length that the model fixes for an axis of an input, or None; `wanted`, the shape of an input.
+    `size` returns the length that the model fixes for an axis of an input, or None; `shape_of`, the shape of an input.
     """
     names = [name for name, _ in graph.of_type(Input)]
     arrays: Mapping[str, Array]
@@ -136,9 +136,9 @@ def _inputs(
     else:
         arrays = with_input_name(request.arrays, names)
     check_names(names, arrays)
-    if wanted is not None:
+    if shape_of is not None:
         for name in names:
-            check_shape(name, arrays[name].shape, wanted(name))
+            check_shape(name, arrays[name].shape, shape_of(name))
     steps, batch = sizes(graph, arrays)
     check_room(graph, steps, batch)
     return arrays, steps, batch

@@ -119,9 +119,8 @@ def graph_for(
             "a conversion balances thresholds on sample data; give an npz archive with --calibration: x [samples, …], and optionally y "
             "[samples], the class indices."
         )
-    given = {"steps": conversion.steps, "percentile": conversion.percentile}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    return as_graph(_converted(model, read_arrays(conversion.calibration), **chosen).graph, input_kind=input_kind)
+    settings = {name: value for name in ("steps", "percentile") if (value := getattr(conversion, name)) is not None}
+    return as_graph(_converted(model, read_arrays(conversion.calibration), **settings).graph, input_kind=input_kind)
 
 
 def _converted(model: Path, arrays: Mapping[str, npt.ArrayLike], **chosen: Any) -> Conversion:

@@ -97,7 +97,7 @@ def estimate(
     strategy: str = "snnc",
     dt: float | None = None,
     input_kind: Kind | None = None,
-    **given: Unpack[EstimateKeywords],
+    **keywords: Unpack[EstimateKeywords],
 ) -> Estimate:
     """Predict the cost of a network on a machine, without emitting, building or running anything.
 
@@ -126,11 +126,11 @@ def estimate(
     True
     """
     start = time.perf_counter()
-    check_keywords(given, EstimateKeywords)
+    check_keywords(keywords, EstimateKeywords)
     # Calibration data affect only the activity, so they are not part of the options.
-    calibrate = given.pop("calibrate", None)
-    chosen = options(target, **given)
-    graph = as_graph(model, dt=dt, input_kind=input_kind, steps=given.get("steps"))
+    calibrate = keywords.pop("calibrate", None)
+    chosen = options(target, **keywords)
+    graph = as_graph(model, dt=dt, input_kind=input_kind, steps=keywords.get("steps"))
     return estimate_graph(graph, chosen, calibrate, activity=activity, strategy=strategy, start=start)
 
 

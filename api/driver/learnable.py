@@ -14,13 +14,13 @@ MAX_LISTED: Final = 6
 """Maximum number of populations that a message lists."""
 
 
-def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
-    """Return a copy of `graph` with the named neuron parameters made learnable; `graph` itself if `wanted` is None or an empty list.
+def with_learnable(graph: Graph, learnable: str | Iterable[str] | None) -> Graph:
+    """Return a copy of `graph` with the named neuron parameters made learnable; `graph` itself if `learnable` is None or an empty list.
 
-    `wanted` contains names, or is a text of names separated by commas: ``beta`` selects the parameter of every population that has it,
+    `learnable` contains names, or is a text of names separated by commas: ``beta`` selects the parameter of every population that has it,
     ``hidden.beta`` that of one population. Raise UnknownLearnableError if no population has such a parameter.
     """
-    names = [name.strip() for name in (wanted.split(",") if isinstance(wanted, str) else wanted or ())]
+    names = [name.strip() for name in (learnable.split(",") if isinstance(learnable, str) else learnable or ())]
     if not names:
         return graph
     changed = graph.copy()

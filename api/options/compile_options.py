@@ -172,10 +172,11 @@ def options(
         surrogate=surrogate_of(surrogate),
         **values,
     )
-    given = chosen.requested() | {name: value for name, value in others.items() if value is not None}
+    requested = chosen.requested() | {name: value for name, value in others.items() if value is not None}
+    exempt = {"calibrate", "seed"} if trial else set()
     if chosen.half is not None:
-        given.pop("precision", None)  # half implies float16
-    check_support(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})
+        exempt.add("precision")  # half implies float16
+    check_support(target, chosen.loss is not None, {name: value for name, value in requested.items() if name not in exempt})
     _check_dropping(chosen)
     return chosen
 
@@ -303,7 +304,7 @@ _CONVERTERS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]
     "loss": (_loss_text, parse_loss),
     "optimizer": (optimizers.to_data, optimizers.from_data),
     "surrogate": (surrogate_to_data, surrogate_from_data),
-    "capacity": (lambda given: given if isinstance(given, int) else given.text, parse_capacity),
+    "capacity": (lambda capacity: capacity if isinstance(capacity, int) else capacity.text, parse_capacity),
     "half": (half_data, parse_half),
     "gradient_window": (lambda ends: [x if math.isfinite(x) else None for x in ends], _window),
 }

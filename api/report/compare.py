@@ -55,7 +55,7 @@ def _costs(subject: Subject) -> dict[tuple[str, str], float]:
 
 def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
     a, b = facts(first), facts(second)
-    wanted = {
+    keys = {
         "milliseconds a step": "milliseconds",
         "samples/s": "samples_per_second",
         "milliseconds of host stream before it": "host_milliseconds",
@@ -67,7 +67,7 @@ def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
         "chips used": "chips_used",
         "bytes on the fullest tile": "busiest_bytes",
     }
-    return [_row(name, a[key], b[key]) for name, key in wanted.items() if a[key] is not None and b[key] is not None]
+    return [_row(name, a[key], b[key]) for name, key in keys.items() if a[key] is not None and b[key] is not None]
 
 
 def _phases(first: Subject, second: Subject) -> list[dict[str, Any]]:

@@ -198,8 +198,8 @@ def slim(profile: Mapping[str, Any]) -> dict[str, Any]:
     stored = {name: value for name, value in profile.items() if name != "per_tile"}
     per_tile = profile.get("per_tile")
     if isinstance(per_tile, Mapping):
-        most = per_tile.get("peak", per_tile["memory"])["total"]
-        stored[TILES] = {"compute_cycles": runs(per_tile["compute_cycles"]), "memory": runs(most)}
+        peak = per_tile.get("peak", per_tile["memory"])["total"]
+        stored[TILES] = {"compute_cycles": runs(per_tile["compute_cycles"]), "memory": runs(peak)}
     return stored
 
 

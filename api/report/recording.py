@@ -136,8 +136,8 @@ def write_recording(path: Path, recording: Recording) -> None:
     arrays: dict[str, npt.NDArray[Any]] = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
     for number, train in enumerate(recording.trains):
         columns = ("step", train.steps, recording.steps), ("sample", train.samples, recording.samples), ("id", train.ids, train.width)
-        for name, values, most in columns:
-            arrays[f"{name}_{number}"] = values.astype(np.min_scalar_type(max(most - 1, 0)))
+        for name, values, bound in columns:
+            arrays[f"{name}_{number}"] = values.astype(np.min_scalar_type(max(bound - 1, 0)))
     write_arrays(path, arrays)
 
 
@@ -165,10 +165,10 @@ def read_recording(path: Path) -> Recording:
 def _read_train(arrays: Mapping[str, npt.NDArray[Any]], number: int, info: Mapping[str, Any], steps: int, samples: int) -> Train:
     width = int(info["width"])
     columns = []
-    for name, most in (("step", steps), ("sample", samples), ("id", width)):
+    for name, bound in (("step", steps), ("sample", samples), ("id", width)):
         values = arrays[f"{name}_{number}"]
-        if values.ndim != 1 or values.dtype.kind != "u" or (values.size and int(values.max()) >= most):
-            raise ValueError(f"{name}_{number} is not a list of numbers below {most}")
+        if values.ndim != 1 or values.dtype.kind != "u" or (values.size and int(values.max()) >= bound):
+            raise ValueError(f"{name}_{number} is not a list of numbers below {bound}")
         columns.append(values.astype(np.int64))
     if len({len(values) for values in columns}) != 1:
         raise ValueError(f"the lists of train {number} differ in length")

@@ -94,7 +94,7 @@ def train(context: typer.Context, args: TrainArguments) -> None:
     from snnc.backends.folders.folder_lock import locked
     from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
     from snnc.backends.training.updates.ranks import leads
-    from snnc.cli.train_data import WantedData, open_data
+    from snnc.cli.train_data import DataNames, open_data
     from snnc.data.named import Reading
     from snnc.driver.loading import is_project, load_project
     from snnc.project.resuming import SETTINGS, Settings, settings_for
@@ -103,8 +103,8 @@ def train(context: typer.Context, args: TrainArguments) -> None:
     every = chosen.pop("checkpoint_every", EVERY)
     seconds_of(every)  # an error before data and project are opened
     reading = Reading(args.bin_steps, args.bin_time, args.bin_duration, args.downsample, args.polarity, args.encoder)
-    wanted = WantedData.of(chosen.pop("data", {}), args.data, args.validation or chosen.pop("validation", None), reading)
-    samples, validation = open_data(wanted.train), None if wanted.validation is None else open_data(wanted.validation)
+    data_names = DataNames.of(chosen.pop("data", {}), args.data, args.validation or chosen.pop("validation", None), reading)
+    samples, validation = open_data(data_names.train), None if data_names.validation is None else open_data(data_names.validation)
     if not is_project(folder):
         load_project(folder)
     trust = permitted(folder, args.trust)
@@ -112,12 +112,12 @@ def train(context: typer.Context, args: TrainArguments) -> None:
         settings = settings_for(folder, Settings(**{name: chosen.pop(name, None) for name in SETTINGS}, resume=args.resume))
         with working("building"):
             session = _opened(folder, settings, trust)
-        with session, _hint_to_continue(folder, wanted.train if args.recipe is None else f"{wanted.train} --recipe {args.recipe}"):
+        with session, _hint_to_continue(folder, data_names.train if args.recipe is None else f"{data_names.train} --recipe {args.recipe}"):
             if args.time_kernels:
                 session.time_kernels()
-            x, y = samples.for_fit(session, wanted.reading)
+            x, y = samples.for_fit(session, data_names.reading)
             if validation is not None:
-                chosen["validation"] = validation.for_validation(session, wanted.reading)
+                chosen["validation"] = validation.for_validation(session, data_names.reading)
             history = _fit(session, folder, (x, y), settings, chosen, every, args.as_json)
             if not leads():
                 return

@@ -63,11 +63,11 @@ def _maps(subject: Subject) -> list[tuple[str, list[tuple[str, str]], Pixels]]:
     plan = subject.plan
     names = [(layer_colour(n), p.label) for n, p in enumerate(plan.populations[:MAX_NAMES])]
     maps = [("layers", [(RELAY, "relays"), (EMPTY, "free"), *names], _layers(subject))]
-    wanted: list[tuple[str, Any, float, str]] = [("memory", plan.tile_memory, plan.target.tile_bytes, "bytes, the limit")]
+    numbers: list[tuple[str, Any, float, str]] = [("memory", plan.tile_memory, plan.target.tile_bytes, "bytes, the limit")]
     for kind in ("compute", "exchange"):
         values = plan.tile_cycles.get(kind, (0,) * plan.target.tiles)
-        wanted.append((kind, values, max(values) or 1, "cycles per step"))
-    for kind, values, top, unit in wanted:
+        numbers.append((kind, values, max(values) or 1, "cycles per step"))
+    for kind, values, top, unit in numbers:
         legend = [(EMPTY, "0"), (RAMP[0], "little"), (RAMP[len(RAMP) // 2], f"{top / 2:,.0f}"), (RAMP[-1], f"{top:,.0f} {unit}")]
         maps.append((f"{kind} (predicted)", legend, ramped(np.asarray(values), top)))
     return maps
@@ -126,7 +126,7 @@ def _legend(pen: ImageDraw, font: Any, entries: list[tuple[str, str]], left: flo
         x += length
 
 
-def _short(text: str, most: int) -> str:
+def _short(text: str, length: int) -> str:
     """Shorten a text and replace characters that the built-in font lacks."""
     plain = "".join(c if ord(c) < 0x250 else "?" for c in printable(text).translate({0x201C: '"', 0x201D: '"', 0x2026: "."}))
-    return plain if len(plain) <= most else plain[: most - 3] + "..."
+    return plain if len(plain) <= length else plain[: length - 3] + "..."
