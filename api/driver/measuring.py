@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Data: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
 """Inputs in the layout of a model: by name, or a single array for a single input."""
 MAX_MEASURED: Final = 256
-"""Maximum number of training samples of an archive that are used, so that measuring on a large data set is short."""
+"""Maximum number of training samples of an archive that are used, so that a large archive does not take long."""
 
 
 def activity_on_data(graph: Graph, chosen: CompileOptions, data: Path | Data) -> Activity:
@@ -58,9 +58,9 @@ def sequences(graph: Graph, program: StepProgram, data: Path | Data) -> dict[str
 
 def _read_inputs(path: Path, graph: Graph) -> Data:
     arrays = read_arrays(path)
-    names = list(graph.of_type(Input))
-    if "x" in arrays and len(names) == 1 and names[0][0] not in arrays:
-        name, operation = names[0]
+    model_inputs = list(graph.of_type(Input))
+    if "x" in arrays and len(model_inputs) == 1 and model_inputs[0][0] not in arrays:
+        name, operation = model_inputs[0]
         layout = operation.layout
         samples = arrays["x"][:MAX_MEASURED]
         if layout.batch_axis is None:

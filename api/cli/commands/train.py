@@ -99,17 +99,17 @@ def train(context: typer.Context, args: TrainArguments) -> None:
     from snnc.driver.loading import is_project, load_project
     from snnc.project.resuming import SETTINGS, Settings, settings_for
 
-    folder, chosen = args.folder, _settings(args)
-    every = chosen.pop("checkpoint_every", EVERY)
+    folder, fit_arguments = args.folder, _settings(args)
+    every = fit_arguments.pop("checkpoint_every", EVERY)
     seconds_of(every)  # an error before data and project are opened
     reading = Reading(args.bin_steps, args.bin_time, args.bin_duration, args.downsample, args.polarity, args.encoder)
-    data_names = DataNames.of(chosen.pop("data", {}), args.data, args.validation or chosen.pop("validation", None), reading)
+    data_names = DataNames.of(fit_arguments.pop("data", {}), args.data, args.validation or fit_arguments.pop("validation", None), reading)
     samples, validation = open_data(data_names.train), None if data_names.validation is None else open_data(data_names.validation)
     if not is_project(folder):
-        load_project(folder)
+        load_project(folder)  # raises the error
     trust = permitted(folder, args.trust)
     with locked(folder, "trains") if leads() else nullcontext():
-        settings = settings_for(folder, Settings(**{name: chosen.pop(name, None) for name in SETTINGS}, resume=args.resume))
+        settings = settings_for(folder, Settings(**{name: fit_arguments.pop(name, None) for name in SETTINGS}, resume=args.resume))
         with working("building"):
             session = _opened(folder, settings, trust)
         with session, _hint_to_continue(folder, data_names.train if args.recipe is None else f"{data_names.train} --recipe {args.recipe}"):
@@ -117,8 +117,8 @@ def train(context: typer.Context, args: TrainArguments) -> None:
                 session.time_kernels()
             x, y = samples.for_fit(session, data_names.reading)
             if validation is not None:
-                chosen["validation"] = validation.for_validation(session, data_names.reading)
-            history = _fit(session, folder, (x, y), settings, chosen, every, args.as_json)
+                fit_arguments["validation"] = validation.for_validation(session, data_names.reading)
+            history = _fit(session, folder, (x, y), settings, fit_arguments, every, args.as_json)
             if not leads():
                 return
             session.keep()
