@@ -26,6 +26,7 @@ class RecipeError(SnncError, code="SNNC-E593"):
 
 
 _WHOLE: Final = "a whole number of {} or more"
+"""Description of a whole number; the placeholder is the smallest one."""
 _KINDS: Final = {
     "epochs": _WHOLE.format(1),
     "first_epoch": _WHOLE.format(0),

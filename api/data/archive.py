@@ -23,6 +23,7 @@ _EXPANSION: Final = 1_100
 _SLACK: Final = 1_024
 """Bytes accepted in addition to this ratio, for small arrays."""
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Compression methods that are read."""
 _SUFFIX: Final = ".npy"
 _HEADERS: Final = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 """Function that reads the header of an npy file, by version of the format."""

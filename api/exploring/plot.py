@@ -17,6 +17,7 @@ from snnc.report.rendering import environment
 
 FORMATS: Final = ("html", "svg")
 NOTE: Final = "all numbers are predicted; a cross above the axes: does not fit"
+"""Text in the top right corner."""
 WIDTH, HEIGHT, LEFT, TOP, GAP = 300.0, 230.0, 70.0, 70.0, 75.0
 """Size in pixels of a panel's axes, the margins, and the gap between panels."""
 

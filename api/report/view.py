@@ -19,6 +19,7 @@ from snnc.report.pictures.raster import recording_data
 from snnc.report.subject import Subject
 
 FORMAT: Final = "snnc report 2"
+"""Name and version of the report as JSON."""
 
 
 def build_view(subject: Subject) -> dict[str, Any]:

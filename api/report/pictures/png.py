@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
 Pixels = npt.NDArray[np.uint8]
+"""Colours [..., 3]: red, green and blue."""
 MAP_WIDTH: Final = 760
 """Approximate width of a map in pixels."""
 EDGE, HEAD, BELOW = 28, 96, 58
