@@ -169,8 +169,9 @@ def _cycles(plan: Plan, phase: Phase, ran: Sequence[Mapping[str, Any]], repeats:
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
     """Return the bytes of the fullest tile in each phase.
 
-    A step runs the engine's last program, after two others in plans with the phase "update: gradients", and one more in plans with the
-    phase "forward: moments". A recomputed phase comes after the first run of its compute sets.
+    The engine's programs are numbered. A step runs the last one, in plans with the phase "update: gradients" also the two before it, and in
+    plans with the phase "forward: moments" one more. A recomputed phase is the last run of its compute sets in the step, the forward pass
+    the first.
     """
     if not isinstance(points, list) or not points:
         return {}
