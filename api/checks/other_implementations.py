@@ -112,9 +112,9 @@ def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | No
         if name in simulated.spikes:
             hidden.append(of_arrays(name, port, True, _shaped(simulated.spikes[name], population), SIMULATOR))
         for state, values in simulated.states.get(name, {}).items():
-            port = state if state in population.model.states else _STATES_OF_NIR.get(state, state)
-            if port in population.model.states:
-                hidden.append(of_arrays(name, port, False, _shaped(values, population), SIMULATOR))
+            graph_name = state if state in population.model.states else _STATES_OF_NIR.get(state, state)
+            if graph_name in population.model.states:
+                hidden.append(of_arrays(name, graph_name, False, _shaped(values, population), SIMULATOR))
     outputs = {name: simulated.outputs[name] for name, _ in graph.of_type(Output)}
     return OtherRun(SIMULATOR, graph, arrays, outputs, hidden)
 
