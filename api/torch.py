@@ -171,13 +171,13 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         SessionError
             The arguments do not fit the network.
         """
-        checked = self._checked_inputs(inputs)
-        order = list(checked)
-        tensors: list[Any] = [checked[name] if isinstance(checked[name], torch.Tensor) else None for name in order]
+        given = self._given(inputs)
+        order = list(given)
+        tensors: list[Any] = [given[name] if isinstance(given[name], torch.Tensor) else None for name in order]
         if any(t is not None and t.requires_grad for t in tensors) and torch.is_grad_enabled() and not self._adjoined.input_adjoints:
             raise TorchTensorError("an input requires a gradient; create the module with input_gradients=True.")
         values = [getattr(module, name) for module, name in self._places.values()]
-        output: torch.Tensor = _Sequence.apply(self, checked, *tensors, *values)
+        output: torch.Tensor = _Sequence.apply(self, given, *tensors, *values)
         if len(self.outputs) == 1:
             return output
         shapes = self._adjoined.shapes
@@ -233,15 +233,14 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._window_now = self._window.now
         self._process = os.getpid()
 
-    def _checked_inputs(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
-        """Return the inputs by id, tensors as float32; raise an error if they do not fit the program."""
+    def _given(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
         infos = self.program.inputs
         by_name = inputs if isinstance(inputs, Mapping) else {infos[0].label: inputs}
         if set(by_name) != {i.label for i in infos}:
             raise UnknownNameError(
                 f"inputs are {', '.join(map(repr, by_name))}; the module accepts {', '.join(repr(i.label) for i in infos)}."
             )
-        checked: dict[str, Input] = {}
+        found: dict[str, Input] = {}
         for info in infos:
             value = by_name[info.label]
             if isinstance(value, torch.Tensor):
@@ -252,69 +251,66 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
                     )
                 value = value.float()
             if tuple(value.shape[2:]) != info.shape or min(value.shape) < 1:
-                expected = ", ".join(map(str, ("T", "B", *info.shape)))
-                raise TorchTensorError(f"the input {info.label!r} has shape {list(value.shape)}; the module accepts [{expected}].")
-            checked[info.id] = value
-        return checked
+                wanted = ", ".join(map(str, ("T", "B", *info.shape)))
+                raise TorchTensorError(f"the input {info.label!r} has shape {list(value.shape)}; the module accepts [{wanted}].")
+            found[info.id] = value
+        return found
 
     def _register_parameters(self) -> None:
         """Register the program's parameters: ``layer.weight`` becomes ``weight`` of a submodule ``layer``."""
         learned = {step.parameter for step in self.program.update}
-        for name, (owner, attribute) in self._places.items():
+        for name, (home, last) in self._places.items():
             value = torch.from_numpy(np.array(self.program.parameters[name].value, dtype=np.float32)).to(self._device)
             if name in learned:
-                owner.register_parameter(attribute, torch.nn.Parameter(value))
+                home.register_parameter(last, torch.nn.Parameter(value))
             else:
-                owner.register_buffer(attribute, value)
+                home.register_buffer(last, value)
 
-    def _run_forward(self, inputs: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
-        """Run `inputs` with the parameters `values`, and with the dropout masks of draw number `masks` (None: no dropout).
+    def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
+        """Run forward with these parameters and the dropout masks of draw number `masks` (None: no dropout).
 
-        The next :meth:`_run_backward` is the backward pass of this run.
+        The next :meth:`_go_back` is the backward pass of this run.
         """
         if self._machine is not None:
-            output = self._machine.run_forward(inputs, values, masks)
+            found = self._machine.run(given, values, masks)
             self._runs += 1
-            return output
+            return found
         for name, value in values.items():
-            self._set_tensor(name, value)
-        engine_inputs = {name: value if isinstance(value, Events) else self._as_engine_input(value) for name, value in inputs.items()}
-        self._engine.run_forward(engine_inputs, masks)
+            self._give(name, value)
+        self._engine.run_forward({name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()}, masks)
         self._runs += 1
-        steps, batch = next(iter(inputs.values())).shape[:2]
-        return self._get_tensor(self._adjoined.output.record, (steps, batch, *self._adjoined.output.shape))
+        steps, batch = next(iter(given.values())).shape[:2]
+        return self._take(self._adjoined.output.record, (steps, batch, *self._adjoined.output.shape))
 
-    def _run_backward(self, adjoint: torch.Tensor, steps: int, batch: int) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-        """Return the gradients of the learned parameters and, where wanted, of the inputs, from the `adjoint` of the output."""
+    def _go_back(self, adjoint: torch.Tensor, steps: int, batch: int) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         learned = {step.parameter for step in self.program.update}
         self._runs += 1
         if self._machine is not None:
-            return self._machine.run_backward(adjoint, [name for name in self._places if name in learned])
-        self._set_tensor(f"d_{self._adjoined.output.record}", adjoint)
+            return self._machine.go_back(adjoint, [name for name in self._places if name in learned])
+        self._give(f"d_{self._adjoined.output.record}", adjoint)
         self._engine.run_backward()
-        parameters = self.program.parameters
-        gradients = {name: self._get_tensor(f"d_{name}", parameters[name].value.shape) for name in self._places if name in learned}
+        gradients = {name: self._take(f"d_{name}", self.program.parameters[name].value.shape) for name in self._places if name in learned}
         shapes = {i.id: (steps, batch, *i.shape) for i in self.program.inputs}
-        return gradients, {name: self._get_tensor(tensor, shapes[name]) for name, tensor in self._adjoined.input_adjoints.items()}
+        return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._adjoined.input_adjoints.items()}
 
-    def _set_tensor(self, name: str, value: torch.Tensor) -> None:
-        """Let the program read `value` as its tensor `name`: in place if it is contiguous, float32 and on the same device, else as a copy.
+    def _give(self, name: str, value: torch.Tensor) -> None:
+        """Let the program read a tensor, in place if it is contiguous, float32 and on the device of the program, otherwise as a copy.
 
         The copy is allocated in the current stream, so its memory is reused only after the program has run.
         """
-        contiguous = value.detach().to(self._device, torch.float32).contiguous()
-        self._engine.session.set_from(name, contiguous.data_ptr(), max(1, contiguous.numel()))
+        whole = value.detach().to(self._device, torch.float32).contiguous()
+        self._engine.session.set_from(name, whole.data_ptr(), max(1, whole.numel()))
 
-    def _get_tensor(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
+    def _take(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
         """Return a new tensor into which the program writes its tensor `name`."""
-        copy = torch.empty(shape, dtype=torch.float32, device=self._device)
-        self._engine.session.get_into(name, copy.data_ptr(), max(1, copy.numel()))
-        return copy
+        found = torch.empty(shape, dtype=torch.float32, device=self._device)
+        self._engine.session.get_into(name, found.data_ptr(), max(1, found.numel()))
+        return found
 
-    def _as_engine_input(self, value: torch.Tensor) -> Any:
+    def _read(self, value: torch.Tensor) -> Any:
         """Return a tensor in the form that an engine accepts as input."""
-        contiguous = value.detach().contiguous()
-        return contiguous if contiguous.is_cuda else contiguous.numpy()
+        whole = value.detach().contiguous()
+        return whole if whole.is_cuda else whole.numpy()
 
     @contextmanager
     def _in_torch_stream(self) -> Iterator[None]:
@@ -340,27 +336,25 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
     """Autograd function of a :class:`Module`; arguments are the module, its inputs, its input tensors (None for events), and parameters."""
 
     @staticmethod
-    def forward(ctx: Any, module: Module, inputs: dict[str, Input], *tensors: torch.Tensor | None) -> torch.Tensor:
-        ctx.module, ctx.names = module, list(inputs)
-        ctx.events = {name: value for name, value in inputs.items() if isinstance(value, Events)}
+    def forward(ctx: Any, module: Module, given: dict[str, Input], *tensors: torch.Tensor | None) -> torch.Tensor:
+        ctx.module, ctx.names = module, list(given)
+        ctx.events = {name: value for name, value in given.items() if isinstance(value, Events)}
         ctx.save_for_backward(*tensors)
         with module._in_torch_stream():
             ctx.masks = module._drawn if module.training else None
             module._drawn += module.training
-            output = module._run_forward(inputs, dict(zip(module._places, tensors[len(inputs) :], strict=True)), ctx.masks)
+            found = module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
             ctx.run = module._runs
-        return output
+        return found
 
     @staticmethod
     def backward(ctx: Any, *adjoints: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         module, tensors = ctx.module, ctx.saved_tensors
         (adjoint,) = adjoints
-        inputs = {name: ctx.events.get(name, tensor) for name, tensor in zip(ctx.names, tensors[: len(ctx.names)], strict=True)}
+        given = {name: ctx.events.get(name, tensor) for name, tensor in zip(ctx.names, tensors[: len(ctx.names)], strict=True)}
         with module._in_torch_stream():
             if module._runs != ctx.run:
-                module._run_forward(inputs, dict(zip(module._places, tensors[len(inputs) :], strict=True)), ctx.masks)
-            gradients, input_gradients = module._run_backward(adjoint, adjoint.shape[0], adjoint.shape[1])
-        wanted_gradients = (
-            input_gradients.get(name) if needed else None for name, needed in zip(inputs, ctx.needs_input_grad[2:], strict=False)
-        )
-        return (None, None, *wanted_gradients, *(gradients.get(name) for name in module._places))
+                module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
+            gradients, of_inputs = module._go_back(adjoint, adjoint.shape[0], adjoint.shape[1])
+        inputs = (of_inputs.get(name) if needed else None for name, needed in zip(given, ctx.needs_input_grad[2:], strict=False))
+        return (None, None, *inputs, *(gradients.get(name) for name in module._places))

@@ -29,12 +29,10 @@ class MachineRun:
         self._weights: dict[str, Array] = {}
         self._masks = masks_of(adjoined.program)
 
-    def run_forward(
-        self, inputs: Mapping[str, torch.Tensor | Events], values: Mapping[str, torch.Tensor], masks: int | None
-    ) -> torch.Tensor:
+    def run(self, inputs: Mapping[str, torch.Tensor | Events], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
         """Run `inputs` with the parameters `values`, and with the dropout masks of draw number `masks` (None: no dropout).
 
-        The next :meth:`run_backward` is the backward pass of this run.
+        The next :meth:`go_back` is the backward pass of this run.
         """
         weights = {name: value.detach().numpy() for name, value in values.items()}
         changed = {n: value.copy() for n, value in weights.items() if n not in self._weights or not np.array_equal(self._weights[n], value)}
@@ -45,7 +43,7 @@ class MachineRun:
         initial = {} if masks is None else self._masks.of(self._weights.__getitem__, masks, 0, self._engine.batch or batch)
         return _tensor(self._engine.forward(arrays, initial)[self._adjoined.output.id][:steps, :batch])
 
-    def run_backward(self, adjoint: torch.Tensor, learned: Iterable[str]) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    def go_back(self, adjoint: torch.Tensor, learned: Iterable[str]) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """Return the gradients of the `learned` parameters, and of the inputs that have gradients, from the `adjoint` of the output."""
         flat = adjoint.detach().to(torch.float32).flatten(2).numpy()
         self._engine.run_backward(self._padded(flat, "the output's gradient"))
