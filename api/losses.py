@@ -87,8 +87,8 @@ def SquaredError(  # noqa: N802
     UnknownLossError
         The statistic is unknown or does not fit the other arguments.
     """
-    given = {name: value for name, value in (("on", on), ("off", off)) if value is not None}
-    return Composed((compared_term("mse", of, **given),), classes, targets, lengths)
+    values = {name: value for name, value in (("on", on), ("off", off)) if value is not None}
+    return Composed((compared_term("mse", of, **values),), classes, targets, lengths)
 
 
 def Equation(  # noqa: N802

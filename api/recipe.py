@@ -26,6 +26,7 @@ class RecipeError(SnncError, code="SNNC-E593"):
 
 
 _WHOLE: Final = "a whole number of {} or more"
+"""Description of a whole number; the placeholder is the smallest one."""
 _KINDS: Final = {
     "epochs": _WHOLE.format(1),
     "first_epoch": _WHOLE.format(0),
@@ -79,12 +80,12 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8")
-        found = tomllib.loads(text)
+        contents = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise RecipeError(f"the recipe {str(file)!r} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     except tomllib.TOMLDecodeError as error:
         raise RecipeError(f"the recipe {str(file)!r} is not TOML: {error}.") from None
-    for key, value in found.items():
+    for key, value in contents.items():
         table = {f"data.{name}": part for name, part in value.items()} if key == "data" and isinstance(value, dict) else {key: value}
         for name, part in table.items():
             where = f"the recipe {str(file)!r}, line {_line(text, name.removeprefix('data.'))}: {name}"
@@ -95,11 +96,11 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
             problem = _problem(name.removeprefix("data."), part, kind)
             if problem:
                 raise RecipeError(f"{where} = {part!r} must be {problem}.")
-    if "validation" in found and "validation" in found.get("data", {}):
+    if "validation" in contents and "validation" in contents.get("data", {}):
         raise RecipeError(f"the recipe {str(file)!r} contains validation data twice; leave one of them out.")
-    settings = {key: file.parent / value if key in _PATHS else value for key, value in found.items() if key != "data"}
-    if "data" in found:
-        settings["data"] = {key: _placed(file.parent, value) if key in _FILES else value for key, value in found["data"].items()}
+    settings = {key: file.parent / value if key in _PATHS else value for key, value in contents.items() if key != "data"}
+    if "data" in contents:
+        settings["data"] = {key: _placed(file.parent, value) if key in _FILES else value for key, value in contents["data"].items()}
     return settings | {key: _placed(file.parent, settings[key]) for key in _FILES if key in settings}
 
 
@@ -122,7 +123,7 @@ def _problem(key: str, value: Any, kind: str) -> str:
     if kind == "true or false":
         good = isinstance(value, bool)
     elif kind.startswith("a whole number"):
-        good = is_whole(value, int(kind.split()[4]))
+        good = is_whole(value, int(kind.split()[4]))  # the number in _WHOLE
     elif key == "capacity" and isinstance(value, str | dict):
         good = bool(value)
     elif kind.startswith("a number of") and not (key == "learning_rate" and isinstance(value, str)):

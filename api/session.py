@@ -25,7 +25,7 @@ from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
 from snnc.compiler.ir.plan import Plan
-from snnc.data.archive import Chosen
+from snnc.data.archive import RenamedArrays
 from snnc.data.whole_files import write_bytes
 from snnc.errors import FilledBufferError, NoKernelsError, OptionConflictError, OutputFileError, RecordingError
 from snnc.options.compile_options import CompileOptions
@@ -64,8 +64,8 @@ class Session(session.BackendSession):
 
     def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
         """Return the compiled batch size, unless another is given or the engine or the data determine it."""
-        given = batch is not None or self.engine.batch is not None or (y is None and not isinstance(x, BatchedData))
-        return batch if given else self.options.batch
+        determined = batch is not None or self.engine.batch is not None or (y is None and not isinstance(x, BatchedData))
+        return batch if determined else self.options.batch
 
     def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
         """Return `seed`, by default the seed of the compilation."""
@@ -149,8 +149,8 @@ class Session(session.BackendSession):
         def counted(inputs: Mapping[str, npt.NDArray[Any]]) -> dict[str, float]:
             from snnc.report.recording import record
 
-            found = record(self.program, self.engine.get_parameters(), inputs, {})
-            return {train.label: len(train.ids) / found.samples for train in found.trains}
+            recording = record(self.program, self.engine.get_parameters(), inputs, {})
+            return {train.label: len(train.ids) / recording.samples for train in recording.trains}
 
         return counted
 
@@ -176,29 +176,29 @@ class Session(session.BackendSession):
 
     def profile(self) -> dict[str, Any] | None:
         """Return the emulator's counts for each superstep; None without the emulator."""
-        found: dict[str, Any] = profile_of(self.engine).get("emulator") or {}
-        if "steps" not in found:
+        counts: dict[str, Any] = profile_of(self.engine).get("emulator") or {}
+        if "steps" not in counts:
             return None
         from snnc.report.profile import slim
 
-        return slim(found)
+        return slim(counts)
 
     def cycles(self) -> dict[str, float] | None:
         """Return the cycles of the last run, counted by the emulator and predicted; None if the emulator counted nothing.
 
         The prediction is for the activity of the plan: measured on ``calibrate``, or assumed.
         """
-        found = self.profile()
-        if self.plan is None or found is None or not found["cycles_last_run"]:
+        profile = self.profile()
+        if self.plan is None or profile is None or not profile["cycles_last_run"]:
             return None
-        return {"counted": found["cycles_last_run"], "predicted": self.plan.cycles}
+        return {"counted": profile["cycles_last_run"], "predicted": self.plan.cycles}
 
     def keep(self) -> None:
         """Store the emulator's profile or, without a plan, the measured time of a training step in the project folder, for reports."""
-        found = self.profile() if self.plan is not None else self._times()
-        if self.project is not None and found is not None:
+        profile = self.profile() if self.plan is not None else self._times()
+        if self.project is not None and profile is not None:
             try:
-                write_bytes(self.project / PROFILE, json.dumps(found).encode())
+                write_bytes(self.project / PROFILE, json.dumps(profile).encode())
             except OutputFileError as error:
                 warnings.warn(f"the profile of this run is not stored: {error.text}", stacklevel=2)
 
@@ -249,24 +249,24 @@ def arrays_for(
 ) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, npt.NDArray[Any]]]:
     """Split named arrays into inputs and initial states, renaming ``x`` as in :func:`with_input_name`.
 
-    Only arrays for idle inputs are read already; raise FilledBufferError if one that must be 0 is not.
+    An array is read when it is used, except arrays for idle inputs that must be 0: raise FilledBufferError if one of them is not.
     """
-    own, idle = session.program.state_inputs, session.graph.idle_inputs
+    state_inputs, idle = session.program.state_inputs, session.graph.idle_inputs
     filled = sorted(name for name in idle if idle[name] == "zeros" and name in arrays and np.any(arrays[name]))
     if filled:
         raise FilledBufferError(
             f"the array {filled[0]!r} contains values other than 0, but this buffer starts with zeros; leave it out, or export the past "
             "values as separate states."
         )
-    arrays = Chosen(arrays, {name: name for name in arrays if name not in idle})
-    states = {*own, *arrays_with_parts(own)}
+    arrays = RenamedArrays(arrays, {name: name for name in arrays if name not in idle})
+    states = {*state_inputs, *arrays_with_parts(state_inputs)}
     arrays = with_input_name(arrays, [i.label for i in session.program.inputs])
-    inputs, initial = ({name: name for name in arrays if (name in states) is wanted} for wanted in (False, True))
-    return Chosen(arrays, inputs), Chosen(arrays, initial)
+    inputs, initial = ({name: name for name in arrays if (name in states) is is_state} for is_state in (False, True))
+    return RenamedArrays(arrays, inputs), RenamedArrays(arrays, initial)
 
 
 def with_input_name(arrays: Mapping[str, npt.NDArray[Any]], inputs: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
     """Rename the array ``x`` to the name of the only input, unless there is an array of that name."""
     if len(inputs) == 1 and "x" in arrays and inputs[0] not in arrays:
-        return Chosen(arrays, {inputs[0] if name == "x" else name: name for name in arrays})
+        return RenamedArrays(arrays, {inputs[0] if name == "x" else name: name for name in arrays})
     return arrays

@@ -126,13 +126,14 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         )
         if batch is not None and options.backend.native:
             raise OptionTargetError(f"batch = {batch} is for machines; a module on {target!r} accepts any number of samples; leave it out.")
-        graph = as_graph(model, dt=dt, input_kind=input_kind or "values" if input_gradients else input_kind, steps=steps)
-        graph = with_learnable(graph, learnable)
+        if input_gradients and input_kind is None:
+            input_kind = "values"
+        graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=steps), learnable)
         self._recipe = ModuleRecipe(graph, options, chosen_outputs(graph, output), input_gradients)
         self._window_now: tuple[float, float] | None = None
         self._prepare()
         self._open()
-        self._own_parameters()
+        self._register_parameters()
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -182,12 +183,12 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         if any(t is not None and t.requires_grad for t in tensors) and torch.is_grad_enabled() and not self._adjoined.input_adjoints:
             raise TorchTensorError("an input requires a gradient; create the module with input_gradients=True.")
         values = [getattr(module, name) for module, name in self._places.values()]
-        found: torch.Tensor = _Sequence.apply(self, given, *tensors, *values)
+        output: torch.Tensor = _Sequence.apply(self, given, *tensors, *values)
         if len(self.outputs) == 1:
-            return found
+            return output
         shapes = self._adjoined.shapes
-        parts = found.split([math.prod(shape) for shape in shapes], dim=2)
-        return tuple(part.reshape(*found.shape[:2], *shape) for part, shape in zip(parts, shapes, strict=True))
+        parts = output.split([math.prod(shape) for shape in shapes], dim=2)
+        return tuple(part.reshape(*output.shape[:2], *shape) for part, shape in zip(parts, shapes, strict=True))
 
     def extra_repr(self) -> str:
         """Return the text that ``repr`` shows in addition to the layers."""
@@ -219,6 +220,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
                 self._places[name] = (self.get_submodule(above), last)
         self._lock = threading.Lock()
         self._runs = 0
+        """Number of forward and backward passes, by which a backward pass recognises whether its forward pass was the last pass."""
         self._drawn = 0
         """Number of dropout mask draws; each forward call in ``train()`` mode draws new masks."""
         self._process: int | None = None
@@ -263,7 +265,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             found[info.id] = value
         return found
 
-    def _own_parameters(self) -> None:
+    def _register_parameters(self) -> None:
         """Register the program's parameters: ``layer.weight`` becomes ``weight`` of a submodule ``layer``."""
         learned = {step.parameter for step in self.program.update}
         for name, (home, last) in self._places.items():

@@ -29,46 +29,49 @@ class MachineRun:
         self._weights: dict[str, Array] = {}
         self._masks = masks_of(adjoined.program)
 
-    def run(self, given: Mapping[str, torch.Tensor | Events], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
-        """Run forward, with the dropout masks of draw number `masks`; the next :meth:`go_back` is the backward pass of this run."""
+    def run(self, inputs: Mapping[str, torch.Tensor | Events], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
+        """Run `inputs` with the parameters `values`, and with the dropout masks of draw number `masks` (None: no dropout).
+
+        The next :meth:`go_back` is the backward pass of this run.
+        """
         weights = {name: value.detach().numpy() for name, value in values.items()}
         changed = {n: value.copy() for n, value in weights.items() if n not in self._weights or not np.array_equal(self._weights[n], value)}
         self._engine.set_parameters(changed)
         self._weights |= changed
-        inputs = {info.id: self._whole(_dense(info, given[info.id]), info.label) for info in self._adjoined.program.inputs}
-        steps, batch = next(iter(given.values())).shape[:2]
+        arrays = {info.id: self._padded(_dense(info, inputs[info.id]), info.label) for info in self._adjoined.program.inputs}
+        steps, batch = next(iter(inputs.values())).shape[:2]
         initial = {} if masks is None else self._masks.of(self._weights.__getitem__, masks, 0, self._engine.batch or batch)
-        return _tensor(self._engine.forward(inputs, initial)[self._adjoined.output.id][:steps, :batch])
+        return _tensor(self._engine.forward(arrays, initial)[self._adjoined.output.id][:steps, :batch])
 
     def go_back(self, adjoint: torch.Tensor, learned: Iterable[str]) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-        """Return the gradients of the `learned` parameters, and of the inputs that have gradients."""
+        """Return the gradients of the `learned` parameters, and of the inputs that have gradients, from the `adjoint` of the output."""
         flat = adjoint.detach().to(torch.float32).flatten(2).numpy()
-        self._engine.run_backward(self._whole(flat, "the output's gradient"))
-        found = self._engine.gradients()
+        self._engine.run_backward(self._padded(flat, "the output's gradient"))
+        gradients = self._engine.gradients()
         steps, batch = adjoint.shape[:2]
         shapes = {info.id: info.shape for info in self._adjoined.program.inputs}
-        of_inputs = {
+        input_gradients = {
             name: _tensor(self._engine.adjoint_of(tensor)[:steps, :batch]).reshape(steps, batch, *shapes[name])
             for name, tensor in self._adjoined.input_adjoints.items()
         }
-        return {name: _tensor(found[name]) for name in learned}, of_inputs
+        return {name: _tensor(gradients[name]) for name in learned}, input_gradients
 
-    def _whole(self, array: Array, name: str) -> Array:
-        """Pad `array` with zeros to the compiled steps and samples."""
-        most_steps, most_samples = self._engine.steps, self._engine.batch
-        assert most_steps is not None, "a machine's program has a fixed size"
-        assert most_samples is not None, "a machine's program has a fixed size"
+    def _padded(self, array: Array, name: str) -> Array:
+        """Pad `array` with zeros to the compiled steps and samples; raise TorchTensorError, which calls it `name`, if it exceeds them."""
+        max_steps, max_samples = self._engine.steps, self._engine.batch
+        assert max_steps is not None, "a machine's program has a fixed size"
+        assert max_samples is not None, "a machine's program has a fixed size"
         steps, batch = array.shape[:2]
-        if (steps, batch) == (most_steps, most_samples):
+        if (steps, batch) == (max_steps, max_samples):
             return np.ascontiguousarray(array, dtype=np.float32)
-        if steps > most_steps or batch > most_samples:
+        if steps > max_steps or batch > max_samples:
             raise TorchTensorError(
-                f"{name!r} has {steps} steps and {batch} samples; the module was compiled for up to {most_steps} and {most_samples}: set "
+                f"{name!r} has {steps} steps and {batch} samples; the module was compiled for up to {max_steps} and {max_samples}: set "
                 "steps= and batch= when creating it."
             )
-        found = np.zeros((most_steps, most_samples, *array.shape[2:]), dtype=np.float32)
-        found[:steps, :batch] = array
-        return found
+        padded = np.zeros((max_steps, max_samples, *array.shape[2:]), dtype=np.float32)
+        padded[:steps, :batch] = array
+        return padded
 
 
 def _tensor(array: Array) -> torch.Tensor:

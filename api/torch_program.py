@@ -57,14 +57,16 @@ class ModuleRecipe:
 
 @dataclass(frozen=True, eq=False)
 class Adjoined:
-    """A program with a single output, for which the caller gives the adjoint.
+    """A program with a single output, whose adjoint the caller gives: PyTorch, which computes the loss.
 
     Attributes
     ----------
+    output
+        All outputs of the module, joined along one axis.
     shapes
         Shape of each output of the module, in the order in which `output` joins them.
     input_adjoints
-        Name of the gradient tensor, by input, for inputs with gradients.
+        Name of the gradient tensor, by id of the input, for inputs with gradients.
     hidden
         Parameters of the program that do not exist in the network.
     """
@@ -76,10 +78,10 @@ class Adjoined:
     hidden: frozenset[str | None]
 
 
-def chosen_outputs(graph: Graph, wanted: str | Sequence[str] | None) -> tuple[str, ...]:
+def chosen_outputs(graph: Graph, requested: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of the requested outputs, by default all; raise UnknownNameError for an unknown name or an empty list."""
     known = [name for name, _ in graph.of_type(Output)]
-    names = tuple(known) if wanted is None else (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    names = tuple(known) if requested is None else (requested,) if isinstance(requested, str) else tuple(requested)
     unknown = [name for name in names if name not in known]
     if unknown or not names:
         what = f"has no output {unknown[0]!r}" if unknown else "needs at least one output name"
@@ -98,15 +100,15 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
     ports = port_map(graph)
     shapes = tuple(ports[name, "in"].shape for name in names)
     relays: dict[str, str] = {}
-    whole = names[0]
+    output = names[0]
     if len(names) > 1:
-        graph, whole = with_joined_outputs(graph, names)
+        graph, output = with_joined_outputs(graph, names)
     if recipe.input_gradients:
         graph, relays = with_input_gradients(graph)
     program = lower(
         graph,
         loss=ExternalLoss(tuple(relays.values())),
-        loss_output=whole,
+        loss_output=output,
         optimizer=SGD(0.0),
         surrogate=options.surrogate,
         gradient_window=options.gradient_window,
@@ -116,13 +118,13 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
         rounding=options.backend.rounding(options.own()),
     )
     ids = {p.label: p.id for p in program.populations}
-    after = {ids[relay] for relay in relays.values()}
+    relay_ids = {ids[relay] for relay in relays.values()}
     return Adjoined(
         program,
         next(o for o in program.outputs if o.id == program.loss_output),
         shapes,
         {i.id: f"d_{ids[relays[i.label]]}" for i in program.inputs if i.label in relays},
-        frozenset((*(c.weight for c in program.connections if c.target in after), *filter(is_run_value, program.parameters))),
+        frozenset((*(c.weight for c in program.connections if c.target in relay_ids), *filter(is_run_value, program.parameters))),
     )
 
 
@@ -143,8 +145,8 @@ def opened(
         # Modules accept sequences and batches of any size, so the memory limit is checked at each run.
         placed, emitted = PlacedProgram(program), replace(own, steps=None, batch=None, memory=None)
     else:
-        able = ", ".join(repr(b.name) for b in BACKENDS if b.native)
-        raise OptionValueError(f"a module runs on the targets {able} and on machines (gc200, pod4, …), not on {options.target!r}.")
+        native = ", ".join(repr(b.name) for b in BACKENDS if b.native)
+        raise OptionValueError(f"a module runs on the targets {native} and on machines (gc200, pod4, …), not on {options.target!r}.")
     temporary = TemporaryFolder(prefix="snnc-torch-")
     folder = temporary.path / "project"
     backend.emit(placed, emitted, folder)

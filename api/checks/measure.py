@@ -16,11 +16,11 @@ from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.ir.shapes import PortMap, port_map
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.passes.edit import fresh_name
-from snnc.driver.measuring import calibration, sequences
+from snnc.driver.measuring import sequences
 from snnc.understanding.synops import Counting, Counts, MeasuredSynops, effective_fan_out, fan_out, has_synapses, source_of
 
 CHUNK = 16
-"""Number of samples per run."""
+"""Number of samples per run, which limits the memory."""
 SATURATED = 0.95
 """Minimum firing rate of a saturated neuron, in spikes per step."""
 MOSTLY: Final = 0.5
@@ -57,8 +57,8 @@ def measure(graph: Graph, data: Path) -> MeasuredSynops:
     ports = port_map(graph)
     probed, probes = _probed(graph, ports)
     program = lower(probed)
-    given = sequences(program, calibration(data, graph))
-    inputs = {i.id: checked(given[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}
+    arrays = sequences(graph, program, data)
+    inputs = {i.id: checked(arrays[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}
     steps, samples = next(iter(inputs.values())).shape[:2]
     activities: Activities = {}
     delays = _delays(graph)
@@ -90,10 +90,10 @@ def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, s
 
     Probes read the first output port of each population, and every port that feeds synapses, except those of inputs.
     """
-    wanted = {(e.source, e.source_port) for n in graph.names if has_synapses(graph.operation(n)) for e in graph.incoming(n)}
-    wanted |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population)}
+    ports_to_probe = {(e.source, e.source_port) for n in graph.names if has_synapses(graph.operation(n)) for e in graph.incoming(n)}
+    ports_to_probe |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population)}
     probed, probes = graph.copy(), {}
-    for source, port in sorted(wanted):
+    for source, port in sorted(ports_to_probe):
         if not isinstance(graph.operation(source), Input):
             name = probed.add(fresh_name(probed, "probe"), Output())
             probed.connect(source, name, source_port=port)
@@ -103,10 +103,10 @@ def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, s
 
 def _delays(graph: Graph) -> dict[tuple[str, str], set[int]]:
     """Return, by port, the delays of the connections that read it; always includes 0."""
-    found: dict[tuple[str, str], set[int]] = {}
+    delays: dict[tuple[str, str], set[int]] = {}
     for edge in graph.edges:
-        found.setdefault((edge.source, edge.source_port), {0}).add(edge.delay)
-    return found
+        delays.setdefault((edge.source, edge.source_port), {0}).add(edge.delay)
+    return delays
 
 
 def _count(activities: Activities, delays: Mapping[tuple[str, str], set[int]], port: tuple[str, str], record: Array) -> None:
@@ -134,10 +134,10 @@ def _summed(graph: Graph, ports: PortMap, activities: Activities, source: str, s
             continue
         operation = graph.operation(name)
         first = isinstance(operation, Population) and port == operation.model.outputs[0]
-        own = first and ports[name, port].kind == "spikes"
-        if own or (isinstance(operation, Input) and sent.binary):
+        spiking = first and ports[name, port].kind == "spikes"
+        if spiking or (isinstance(operation, Input) and sent.binary):
             rates[name] = float(sent.counts.sum()) / (runs * max(sent.counts.size, 1))
-        if own and sent.counts.size:
+        if spiking and sent.counts.size:
             silent[name] = float((sent.counts == 0).mean())
             saturated[name] = float((sent.counts >= SATURATED * runs).mean())
         if first:

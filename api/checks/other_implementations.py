@@ -42,10 +42,11 @@ class RunRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class Other:
+class OtherRun:
     """A run of a network in the implementation `name`; `stepwise` is whether it ran one time step at a time.
 
-    `graph` and `arrays` are the graph and the inputs for snnc's run, `outputs` and `hidden` the outputs and internal values of this run.
+    `outputs` are the outputs of this run, `hidden` the states and outputs of its populations; `graph` and `arrays` are the graph and the
+    inputs for snnc's run.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Other:
     stepwise: bool = False
 
 
-def run_file(path: Path, request: RunRequest) -> Other:
+def run_file(path: Path, request: RunRequest) -> OtherRun:
     """Run an ONNX file in ONNX Runtime, with the tensors of its populations as additional outputs.
 
     Raise NotGenericError if the file contains a different network for arrays of these sizes than for others.
@@ -76,12 +77,12 @@ def run_file(path: Path, request: RunRequest) -> Other:
             raise NotGenericError(f"for arrays of the shapes {text} the file contains a different network; give other sizes.")
     inside = HiddenOfFile(imported, steps)
     runtime = inside.open(path, graph)
-    found = runtime.run(arrays, batch)
-    hidden = inside.observe(runtime, found, arrays)
-    return Other(RUNTIME, graph, arrays, {name: found[name] for name in runtime.outputs}, hidden, runtime.stepwise)
+    values = runtime.run(arrays, batch)
+    hidden = inside.observe(runtime, values, arrays)
+    return OtherRun(RUNTIME, graph, arrays, {name: values[name] for name in runtime.outputs}, hidden, runtime.stepwise)
 
 
-def run_graph(graph: Graph, request: RunRequest) -> Other:
+def run_graph(graph: Graph, request: RunRequest) -> OtherRun:
     """Write a graph as an ONNX file with the values of its populations as additional outputs, and run it in ONNX Runtime."""
     from snnc.frontends.onnx.writer.write import write_onnx
 
@@ -93,40 +94,40 @@ def run_graph(graph: Graph, request: RunRequest) -> Other:
         extended.steps = steps
     with temporary_folder() as folder:
         write_onnx(extended, Path(folder) / "model.onnx")
-        found = RuntimeModel(Path(folder) / "model.onnx", extended).run(arrays, batch)
-    hidden = [of_arrays(p.population, p.port, p.fires, found[names[p.population, p.port]], RUNTIME) for p in ports]
-    return Other(RUNTIME, graph, arrays, {name: found[name] for name, _ in graph.of_type(Output)}, hidden)
+        values = RuntimeModel(Path(folder) / "model.onnx", extended).run(arrays, batch)
+    hidden = [of_arrays(p.population, p.port, p.fires, values[names[p.population, p.port]], RUNTIME) for p in ports]
+    return OtherRun(RUNTIME, graph, arrays, {name: values[name] for name, _ in graph.of_type(Output)}, hidden)
 
 
-def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | None) -> Other:
+def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | None) -> OtherRun:
     """Run a NIR file in the forward-Euler interpreter of the format."""
     from snnc.frontends.nir.interpreter.interpreter import simulate
 
     graph = load_model(path, dt=dt, dialect=dialect)
     arrays, _, _ = _inputs(graph, request, lambda name, axis: None)
-    found = simulate(path, arrays, dt=dt, dialect=dialect or "nir")
+    simulated = simulate(path, arrays, dt=dt, dialect=dialect or "nir")
     hidden = []
     for name, population in graph.of_type(Population):
         port = population.model.outputs[0]
-        if name in found.spikes:
-            hidden.append(of_arrays(name, port, True, _shaped(found.spikes[name], population), SIMULATOR))
-        for state, values in found.states.get(name, {}).items():
-            own = state if state in population.model.states else _STATES_OF_NIR.get(state, state)
-            if own in population.model.states:
-                hidden.append(of_arrays(name, own, False, _shaped(values, population), SIMULATOR))
-    outputs = {name: found.outputs[name] for name, _ in graph.of_type(Output)}
-    return Other(SIMULATOR, graph, arrays, outputs, hidden)
+        if name in simulated.spikes:
+            hidden.append(of_arrays(name, port, True, _shaped(simulated.spikes[name], population), SIMULATOR))
+        for state, values in simulated.states.get(name, {}).items():
+            graph_name = state if state in population.model.states else _STATES_OF_NIR.get(state, state)
+            if graph_name in population.model.states:
+                hidden.append(of_arrays(name, graph_name, False, _shaped(values, population), SIMULATOR))
+    outputs = {name: simulated.outputs[name] for name, _ in graph.of_type(Output)}
+    return OtherRun(SIMULATOR, graph, arrays, outputs, hidden)
 
 
 def _inputs(
     graph: Graph,
     request: RunRequest,
     size: Callable[[str, int | None], int | None],
-    wanted: Callable[[str], tuple[int | str, ...]] | None = None,
+    shape_of: Callable[[str], tuple[int | str, ...]] | None = None,
 ) -> tuple[Mapping[str, Array], int, int]:
     """Return the checked arrays of a run by input of `graph`, and their numbers of steps and samples.
 
-    `size` returns the length that the model fixes for an axis of an input, or None; `wanted`, the shape of an input.
+    `size` returns the length that the model fixes for an axis of an input, or None; `shape_of`, the shape of an input.
     """
     names = [name for name, _ in graph.of_type(Input)]
     arrays: Mapping[str, Array]
@@ -135,9 +136,9 @@ def _inputs(
     else:
         arrays = with_input_name(request.arrays, names)
     check_names(names, arrays)
-    if wanted is not None:
+    if shape_of is not None:
         for name in names:
-            check_shape(name, arrays[name].shape, wanted(name))
+            check_shape(name, arrays[name].shape, shape_of(name))
     steps, batch = sizes(graph, arrays)
     check_room(graph, steps, batch)
     return arrays, steps, batch
@@ -158,11 +159,11 @@ class TracedPort:
 
 def all_ports(graph: Graph) -> list[TracedPort]:
     """Return all states and outputs of all populations, in the order of the network."""
-    found: list[TracedPort] = []
+    ports: list[TracedPort] = []
     for name, p in graph.of_type(Population):
         lines = {line.target: line.value for line in p.model.equations}
-        found.extend(TracedPort(name, port, is_spike_port(lines, port)) for port in dict.fromkeys((*p.model.states, *p.model.outputs)))
-    return found
+        ports.extend(TracedPort(name, port, is_spike_port(lines, port)) for port in dict.fromkeys((*p.model.states, *p.model.outputs)))
+    return ports
 
 
 def watched(graph: Graph, ports: Sequence[tuple[str, str]]) -> tuple[Graph, dict[tuple[str, str], str]]:
@@ -190,11 +191,11 @@ def sizes(graph: Graph, arrays: Mapping[str, Array]) -> tuple[int, int]:
 def check_room(graph: Graph, steps: int, batch: int) -> None:
     """Raise HiddenTooLargeError if a verification would compute and store more than ``MAX_VALUES`` values."""
     shapes = port_map(graph)
-    given = sum(math.prod(i.shape) for _, i in graph.of_type(Input))
+    inputs = sum(math.prod(i.shape) for _, i in graph.of_type(Input))
     neurons = sum(math.prod(shapes[p.population, p.port].shape) for p in all_ports(graph))
-    values = (given + neurons) * steps * batch
+    values = (inputs + neurons) * steps * batch
     if values > MAX_VALUES:
         raise HiddenTooLargeError(
-            f"{given:,} inputs and {neurons:,} states and outputs of neurons in {steps:,} steps of {batch:,} samples are {values:,} values "
-            f"to compare; at most {MAX_VALUES:,} are kept. Use fewer samples (--samples) or steps (--steps)."
+            f"{inputs:,} inputs and {neurons:,} states and outputs of neurons in {steps:,} steps of {batch:,} samples are {values:,} "
+            f"values to compare; at most {MAX_VALUES:,} are kept. Use fewer samples (--samples) or steps (--steps)."
         )

@@ -1,6 +1,7 @@
 """The losses, optimisers, schedules and precisions in the tables of ``docs/reference/training.md``, and why a target refuses one.
 
-Losses, schedules and precisions come from the tables of their parsers, so that the page lists new ones, too.
+``docs/reference/make_reference.py`` writes these tables. Losses, schedules and precisions come from the tables of their parsers, so that
+the page lists new ones, too.
 """
 
 from __future__ import annotations

@@ -77,11 +77,11 @@ class Verification:
 
     @property
     def first(self) -> tuple[str, int, str] | None:
-        """Layer, step and port of the earliest difference; at equal steps, in the first layer."""
-        found = [(layer.first, k) for k, layer in enumerate(self.layers) if layer.first is not None]
-        if not found:
+        """Layer, step and port of the earliest difference; at equal steps, in the first layer. None if no layer differs."""
+        differing = [(layer.first, k) for k, layer in enumerate(self.layers) if layer.first is not None]
+        if not differing:
             return None
-        step, k = min(found)
+        step, k = min(differing)
         return self.layers[k].name, step, next(p.port for p in self.layers[k].ports if p.first == step)
 
     def data(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from snnc.backends.registry import DEFAULT
-from snnc.checks.other_implementations import Other, RunRequest, all_ports, run_file, run_graph, run_nir, sizes, watched
+from snnc.checks.other_implementations import OtherRun, RunRequest, all_ports, run_file, run_graph, run_nir, sizes, watched
 from snnc.checks.verification import LayerComparison, Verification
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.dataflow_order import in_dataflow_order
@@ -20,7 +20,7 @@ from snnc.compiler.tiles.errors import TooBigError
 from snnc.data.arrays import read_arrays
 from snnc.driver.compiling import MAX_SAMPLES, open_graph, session_for
 from snnc.driver.loading import Model, as_graph, check_discrete, load_options
-from snnc.driver.trusting import vouch
+from snnc.driver.trusting import check_trusted
 from snnc.errors import OptionConflictError, OptionValueError
 from snnc.frontends.load import is_nir
 from snnc.frontends.onnx.writer.comparison import compare, compare_port
@@ -113,14 +113,17 @@ def _of_project(folder: Path, request: RunRequest, target: str | None, tolerance
         )
     if chosen.backend.emits and graph.steps is None:
         graph.steps = chosen.steps
-    own = folder if target in (None, chosen.target) and chosen.backend.emits else None
-    if own is not None:
-        vouch(own, trust)
-    return _compared(run_graph(graph, request), target or chosen.target, tolerance, seed, own)
+    executed = folder if target in (None, chosen.target) and chosen.backend.emits else None
+    if executed is not None:
+        check_trusted(executed, trust)
+    return _compared(run_graph(graph, request), target or chosen.target, tolerance, seed, executed)
 
 
-def _compared(other: Other, target: str, tolerance: float, seed: int, project: Path | None = None) -> Verification:
-    """Run snnc on the arrays of `other`, with hidden values as outputs, and compare."""
+def _compared(other: OtherRun, target: str, tolerance: float, seed: int, project: Path | None = None) -> Verification:
+    """Run snnc on the arrays of `other`, with the values of the populations as additional outputs, and compare.
+
+    With `project`, a trusted project, its emitted program computes the outputs of the network.
+    """
     extended, names = watched(other.graph, [(o.population, o.port) for o in other.hidden])
     note = ""
     try:
@@ -130,17 +133,17 @@ def _compared(other: Other, target: str, tolerance: float, seed: int, project: P
         other = replace(other, hidden=())
         ours = {} if project is not None else _run(other.graph, other.arrays, target, seed)
     if project is not None:
-        with session_for(project, other.arrays, trust=True) as session:  # its folder is trusted
+        with session_for(project, other.arrays, trust=True) as session:
             ours |= session.run(*arrays_for(session, other.arrays))
     outputs = tuple(compare(name, op, ours[name], other.outputs[name], tolerance) for name, op in other.graph.of_type(Output))
-    found = {(o.population, o.port): compare_port(o, ours[names[o.population, o.port]], tolerance) for o in other.hidden}
+    compared = {(o.population, o.port): compare_port(o, ours[names[o.population, o.port]], tolerance) for o in other.hidden}
     layers = []
     for name, population in in_dataflow_order(other.graph).of_type(Population):
-        of_layer = [o for o in other.hidden if o.population == name]
-        own = [found[name, o.port] for o in of_layer]
-        missing = tuple(p.port for p in all_ports(other.graph) if p.population == name and (name, p.port) not in found)
-        spikes, states = (tuple(p for p in own if p.fires is fires) for fires in (True, False))
-        layers.append(LayerComparison(name, population.model.name, source_of(of_layer), spikes, states, missing))
+        observed = [o for o in other.hidden if o.population == name]
+        ports = [compared[name, o.port] for o in observed]
+        missing = tuple(p.port for p in all_ports(other.graph) if p.population == name and (name, p.port) not in compared)
+        spikes, states = (tuple(p for p in ports if p.fires is fires) for fires in (True, False))
+        layers.append(LayerComparison(name, population.model.name, source_of(observed), spikes, states, missing))
     shapes = {name: tuple(np.shape(other.arrays[name])) for name in other.arrays if name in _accepted_names(other.graph)}
     return Verification(target, other.name, shapes, other.stepwise, tuple(layers), outputs, note)
 

@@ -59,51 +59,51 @@ def names_of_targets(incomplete: str) -> list[str]:
     return [name for name in (*(backend.name for backend in named()), *target_names()) if name.startswith(incomplete)]
 
 
-def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[str]) -> None:
-    """Raise OptionConflictError if a parameter in `idle` is given together with the option `alone`, which makes it ineffective."""
+def refuse_without_effect(context: typer.Context, option: str, ineffective: Collection[str]) -> None:
+    """Raise OptionConflictError if a parameter in `ineffective` is given, which has no effect with `option`, a text for the message."""
     from snnc.errors import OptionConflictError
 
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
-        if parameter.name in idle and source is not None and source.name == "COMMANDLINE":
+        if parameter.name in ineffective and source is not None and source.name == "COMMANDLINE":
             shown = parameter.opts[0] if parameter.param_type_name == "option" else str(parameter.name).upper()
-            raise OptionConflictError(f"{shown} has no effect with {alone}; leave one of them out.")
+            raise OptionConflictError(f"{shown} has no effect with {option}; leave one of them out.")
 
 
 def check_seed(seed: int | None, model: Path, target: str | None) -> None:
-    """Raise OptionTargetError if a seed is given, but the target has no tiles, or a project, placed already, runs on its own target."""
+    """Raise OptionTargetError if a seed is given, but nothing is placed: the target has no tiles, or a project runs on its own target."""
     if seed is None:
         return
     from snnc.backends.registry import DEFAULT, backend_of
     from snnc.driver.loading import is_project, load_options
     from snnc.errors import OptionTargetError
 
-    own = load_options(model).target if is_project(model) else DEFAULT
-    if (is_project(model) and target in (None, own)) or not backend_of(target or DEFAULT).has_tiles:
+    project_target = load_options(model).target if is_project(model) else DEFAULT
+    if (is_project(model) and target in (None, project_target)) or not backend_of(target or DEFAULT).has_tiles:
         raise OptionTargetError(
             f"seed = {seed} (--seed) only affects the placement on the tiles of a machine, and this run places nothing; leave it out."
         )
 
 
 def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
-    """Return --trust as given, or True if the user, asked at a terminal, allows a project that somebody else compiled to be executed.
+    """Return `trust`, or True if the user, asked at a terminal, allows a project that somebody else compiled to be executed.
 
-    Raise CommandLineError if --trust is given for something other than a project, UntrustedProjectError if the user answers no or there is
-    no terminal, and other errors of :func:`~snnc.driver.trusting.vouch`.
+    Raise CommandLineError if `trust` is true for something other than a project, UntrustedProjectError if the user answers no or there is
+    no terminal, and other errors of :func:`~snnc.driver.trusting.check_trusted`.
     """
     from snnc.driver.loading import is_project, load_options
-    from snnc.driver.trusting import vouch
+    from snnc.driver.trusting import check_trusted
     from snnc.errors import CommandLineError, UntrustedProjectError
 
     if not is_project(model):
         if trust:
             raise CommandLineError(f"--trust is for compiled projects, but {str(model)!r} is not one; leave it out.")
         return False
-    own = load_options(model)
-    if not own.backend.emits or target not in (None, own.target):
+    options = load_options(model)
+    if not options.backend.emits or target not in (None, options.target):
         return trust
     try:
-        vouch(model, trust)
+        check_trusted(model, trust)
     except UntrustedProjectError as error:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise
@@ -126,6 +126,8 @@ def check_recordable(record: int | None, model: Path, target: str | None) -> Non
             f"--record stores spikes in a project's folder, but {str(model)!r} is not a project; "
             f"compile it first: snnc compile {model} -o DIR"
         )
-    own = load_options(model).target
-    if target not in (None, own):
-        raise RecordingError(f"--record stores spikes in a project's folder, and this project is for {own!r}; leave out --target {target}.")
+    project_target = load_options(model).target
+    if target not in (None, project_target):
+        raise RecordingError(
+            f"--record stores spikes in a project's folder, and this project is for {project_target!r}; leave out --target {target}."
+        )

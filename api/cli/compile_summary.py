@@ -17,22 +17,22 @@ from snnc.understanding.table import assumption_lines, to_text
 
 def as_data(compiled: Compiled, folder: Path, trial: TrialRun | None) -> dict[str, Any]:
     """Return the summary as JSON types."""
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "folder": str(folder),
         "target": compiled.options.target,
         "model": describe(compiled.graph, surrogate=compiled.options.surrogate),
     }
     if compiled.plan is not None:
-        found["plan"] = plan_data(compiled.plan)
+        data["plan"] = plan_data(compiled.plan)
     if trial is not None:
-        found["trial"] = vars(trial)
-    return found
+        data["trial"] = vars(trial)
+    return data
 
 
 def as_text(compiled: Compiled, folder: Path, trial: TrialRun | None) -> list[str]:
     """Return the summary as lines of text: the model, the main facts of the plan, and the next commands."""
-    found = describe(compiled.graph, surrogate=compiled.options.surrogate)
-    lines = [*to_text(found, columns()), *assumption_lines({**found, "assumptions": []}, columns())]
+    description = describe(compiled.graph, surrogate=compiled.options.surrogate)
+    lines = [*to_text(description, columns()), *assumption_lines({**description, "assumptions": []}, columns())]
     if compiled.plan is not None:
         lines += ["", *plan_lines(compiled.plan)]
     if trial is not None:
@@ -104,10 +104,10 @@ def plan_lines(plan: Plan) -> list[str]:
 
 def _places(plan: Plan) -> list[str]:
     """Return each population and its number of tiles; parts of a split population are summed."""
-    whole = {id_: name for name, ids in plan.parts.items() for id_ in ids}
+    split_population = {id_: name for name, ids in plan.parts.items() for id_ in ids}
     tiles: dict[str, int] = {}
     for p in plan.populations:
-        name = f"{whole[p.id]} in {len(plan.parts[whole[p.id]])} parts" if p.id in whole else p.label
+        name = f"{split_population[p.id]} in {len(plan.parts[split_population[p.id]])} parts" if p.id in split_population else p.label
         tiles[name] = tiles.get(name, 0) + p.tiles
     return [f"{name} on {number}" for name, number in tiles.items()]
 

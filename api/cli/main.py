@@ -104,9 +104,9 @@ def make_app() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    commands: tuple[Callable[..., None], ...] = (
-        *(compile_, run, train, check, verify, convert, inspect, explore, bench, reproduce, targets, doctor, clean),
-    )
+    commands: list[Callable[..., None]] = [
+        compile_, run, train, check, verify, convert, inspect, explore, bench, reproduce, targets, doctor, clean,
+    ]  # fmt: skip
     for command in commands:
         app.command(command.__name__.removesuffix("_"))(command)
     app.command("emulate", cls=WithProgramArguments)(emulate)

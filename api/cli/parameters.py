@@ -44,9 +44,9 @@ def command(arguments: type[Arguments]) -> Callable[[Callable[[typer.Context, Ar
     def decorated(function: Callable[[typer.Context, Arguments], None]) -> Callable[..., None]:
         tables = [f for f in fields(cast(Any, arguments)) if _OPTIONS in f.metadata]
 
-        def run(context: typer.Context, **given: Any) -> None:
-            values = {f.name: {name: given.pop(name) for name in f.metadata[_OPTIONS]} for f in tables}
-            function(context, arguments(**given, **values))
+        def run(context: typer.Context, **parameters: Any) -> None:
+            values = {f.name: {name: parameters.pop(name) for name in f.metadata[_OPTIONS]} for f in tables}
+            function(context, arguments(**parameters, **values))
 
         context = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
         run.__signature__ = Signature([context, *_parameters(arguments)])  # type: ignore[attr-defined]

@@ -41,13 +41,13 @@ class Archived:
 
 @dataclass(frozen=True)
 class NamedDataSet:
-    """A data set; the network determines how its samples become inputs."""
+    """A data set of a kind in :data:`snnc.data.named.KINDS`; the network determines how its samples become inputs."""
 
     kind: str
     data: DataSet
 
     def for_fit(self, session: Session, reading: Reading) -> tuple[DataSet, None]:
-        """Return the data set, with samples converted to the network's inputs."""
+        """Return the data set, with samples converted to the network's inputs; the None stands for the labels, which it contains."""
         from snnc.data.named import as_inputs
 
         infos = session.program.inputs
@@ -60,7 +60,7 @@ class NamedDataSet:
 
 
 @dataclass(frozen=True)
-class WantedData:
+class DataNames:
     """Names of the data of a training run, npz archives or ``KIND:PATH``; `reading` says how samples of data sets become inputs."""
 
     train: str
@@ -68,26 +68,26 @@ class WantedData:
     reading: Reading
 
     @classmethod
-    def of(cls, table: Mapping[str, Any], data: str | None, validation: object, reading: Reading) -> WantedData:
+    def of(cls, table: Mapping[str, Any], data: str | None, validation: object, reading: Reading) -> DataNames:
         """Return the data named by the options or else by the table ``[data]`` of a recipe; raise DataOptionError without training data."""
         from snnc.errors import DataOptionError
 
         train = data or table.get("train")
         if train is None:
             raise DataOptionError("no training data; give --data, or train = … in the table [data] of the recipe.")
-        tested = validation or table.get("validation")
+        validation = validation or table.get("validation")
         settings = {name: value for name, value in table.items() if name not in ("train", "validation") and getattr(reading, name) is None}
-        return cls(str(train), None if tested is None else str(tested), replace(reading, **settings))
+        return cls(str(train), None if validation is None else str(validation), replace(reading, **settings))
 
 
-def open_data(given: str) -> Archived | NamedDataSet:
+def open_data(name: str) -> Archived | NamedDataSet:
     """Open the data named by ``--data`` or ``--validation``; errors as for :func:`read_arrays`, :func:`read_named` and :func:`pick`."""
     from snnc.data.arrays import pick, read_arrays
     from snnc.data.named import read_named, split_name
 
-    named = split_name(given)
+    named = split_name(name)
     if named is not None:
         return NamedDataSet(named[0], read_named(*named))
-    path = Path(given)
+    path = Path(name)
     arrays = read_arrays(path)
     return Archived(path, arrays, pick(arrays, "y", path))

@@ -56,7 +56,7 @@ def adapt(data: Any, *, sensor: tuple[int, int, int] | None = None, classes: int
     sensor
         Width, height and number of polarities of events; defaults to the data set's ``sensor_size``, as in tonic.
     classes
-        Number of classes, if known.
+        Number of classes; None if unknown.
     timed
         Whether the first axis of array samples is time.
 

@@ -23,11 +23,12 @@ _EXPANSION: Final = 1_100
 _SLACK: Final = 1_024
 """Bytes accepted in addition to this ratio, for small arrays."""
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Compression methods that are read."""
 _SUFFIX: Final = ".npy"
 _HEADERS: Final = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 """Function that reads the header of an npy file, by version of the format."""
 _TRIES: Final = 10
-"""Attempts to parse a header."""
+"""Attempts to parse a header, see :func:`call_parser`."""
 
 T = TypeVar("T")
 
@@ -91,19 +92,19 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         with archive.open(info) as stream:
             shape, dtype = self._header(stream, name)
             stored = info.file_size - stream.tell()
-        found = _Member(info, shape, dtype)
-        if found.bytes != stored:
+        member = _Member(info, shape, dtype)
+        if member.bytes != stored:
             raise ArraySizeError(
-                f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {found.bytes:,} bytes, but "
+                f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {member.bytes:,} bytes, but "
                 f"contains {stored:,} bytes; write the archive again."
             )
-        return found
+        return member
 
     def _header(self, stream: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
         version = np.lib.format.read_magic(stream)
         if version not in _HEADERS:
             raise DataFileError(f"{str(self._path)!r}: {name!r} contains records; save plain arrays of numbers.")
-        shape, _, dtype = parsed(_HEADERS[version], stream)
+        shape, _, dtype = call_parser(_HEADERS[version], stream)
         if dtype.hasobject:
             raise pickled(self._path)
         if any(not isinstance(n, int) or n < 0 for n in shape):
@@ -118,7 +119,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
                 f"bytes, but this machine has {memory:,} bytes of memory; give fewer samples or steps."
             )
         with self._open() as archive, archive.open(member.info) as stream:
-            return parsed(partial(np.lib.format.read_array, allow_pickle=False), stream)
+            return call_parser(partial(np.lib.format.read_array, allow_pickle=False), stream)
 
     @contextmanager
     def _open(self) -> Iterator[zipfile.ZipFile]:
@@ -140,8 +141,8 @@ def pickled(path: Path) -> PickledArrayError:
     return PickledArrayError(f"{str(path)!r} contains pickled Python objects, which snnc does not load; save plain arrays.")
 
 
-def parsed(parse: Callable[[IO[bytes]], T], stream: IO[bytes]) -> T:
-    """Call a function of NumPy that parses a header; repeat it if another thread disturbed CPython's parser.
+def call_parser(parse: Callable[[IO[bytes]], T], stream: IO[bytes]) -> T:
+    """Call a function of NumPy that parses a header; repeat the call if another thread disturbed CPython's parser.
 
     In CPython before 3.11.8 and 3.12.2, ``ast.literal_eval`` may raise SystemError if several threads call it at once:
     https://github.com/python/cpython/issues/106905.
@@ -155,7 +156,7 @@ def parsed(parse: Callable[[IO[bytes]], T], stream: IO[bytes]) -> T:
     return parse(stream)
 
 
-class Chosen(Mapping[str, npt.NDArray[Any]]):
+class RenamedArrays(Mapping[str, npt.NDArray[Any]]):
     """Some of `arrays` under other names, read on request; `names` maps each new name to the original one."""
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], names: Mapping[str, str]) -> None:

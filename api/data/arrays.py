@@ -19,7 +19,8 @@ from snnc.errors import DataFileError, MissingArrayError, PickledArrayError
 def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:
     """Open an npz archive; its arrays are read on request.
 
-    Raise DataFileError if it is missing, or an error of :class:`~snnc.data.archive.Archive`.
+    Raise DataFileError if it is missing or something else, PickledArrayError if it is a pickle, or an error of
+    :class:`~snnc.data.archive.Archive`.
     """
     try:
         check_exists(path, "file")

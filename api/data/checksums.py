@@ -42,6 +42,6 @@ def verify_archive(path: str | Path) -> None:
     if file.name not in OFFICIAL:
         raise ChecksumError(f"no checksum is known for a file called {file.name!r}; known files: {', '.join(OFFICIAL)}.")
     with opened_file(file) as stream:
-        found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-    if found != OFFICIAL[file.name]:
-        raise ChecksumError(f"{str(file)!r} has the MD5 {found}, but the published file has {OFFICIAL[file.name]}; download it again.")
+        digest = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    if digest != OFFICIAL[file.name]:
+        raise ChecksumError(f"{str(file)!r} has the MD5 {digest}, but the published file has {OFFICIAL[file.name]}; download it again.")

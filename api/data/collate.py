@@ -40,12 +40,12 @@ def targets_of(targets: Sequence[Any]) -> Array:
     Raise SampleError unless they are class indices, or arrays of one shape.
     """
     try:
-        found = np.stack([np.asarray(t) for t in targets])
+        stacked = np.stack([np.asarray(t) for t in targets])
     except ValueError:
-        found = np.empty(0, object)
-    if found.dtype.kind not in "biuf":
+        stacked = np.empty(0, object)
+    if stacked.dtype.kind not in "biuf":
         raise SampleError(f"the target of a sample is {targets[0]!r}; give class indices (whole numbers), or arrays of one shape.")
-    return found.astype(np.int64) if found.dtype.kind in "iub" and found.ndim == 1 else found
+    return stacked.astype(np.int64) if stacked.dtype.kind in "iub" and stacked.ndim == 1 else stacked
 
 
 def _as_spikes(sample: Sample, first: Spikes) -> Spikes:

@@ -151,7 +151,7 @@ class DataSet:
         check_whole("epoch", epoch, 0)
         places = np.arange(len(self)) if order is None else self._checked(order, "order")
         numbers = places if self.chosen is None else self.chosen[places]
-        return read_ahead(lambda: self._made(numbers, size, epoch), self.ahead)
+        return read_ahead(lambda: self._read_batches(numbers, size, epoch), self.ahead)
 
     def take(self, indices: Sequence[int] | npt.NDArray[np.integer[Any]] | slice) -> DataSet:
         """Return the data set of the samples at these positions, in this order.
@@ -192,17 +192,17 @@ class DataSet:
         step = change if isinstance(change, Transform) else _Function(change)
         return replace(self, transforms=(*self.transforms, step))
 
-    def _made(self, numbers: Array, size: int, epoch: int) -> Iterator[tuple[InputValues, Array]]:
+    def _read_batches(self, numbers: Array, size: int, epoch: int) -> Iterator[tuple[InputValues, Array]]:
         with self.source.opened() as read:
             for at in range(0, len(numbers), size):
                 samples, targets = [], []
                 for number in numbers[at : at + size].tolist():
                     sample, target = read(number)
-                    samples.append(self._changed(sample, number, epoch))
+                    samples.append(self._transformed(sample, number, epoch))
                     targets.append(target)
                 yield collate([s for s, _ in samples], samples[0][1]), targets_of(targets)
 
-    def _changed(self, sample: Sample, number: int, epoch: int) -> tuple[Sample, bool]:
+    def _transformed(self, sample: Sample, number: int, epoch: int) -> tuple[Sample, bool]:
         """Return the transformed sample, and whether it has a time axis if it is an array."""
         timed = self.source.timed
         for place, step in enumerate(self.transforms):
@@ -210,8 +210,9 @@ class DataSet:
             timed = timed or step.gives_time
         return sample, timed
 
-    def _checked(self, given: Any, name: str) -> Array:
-        places = np.asarray(given)
+    def _checked(self, positions: Any, name: str) -> Array:
+        """Return positions of samples as an array; raise DataOptionError, which calls them `name`, if one is invalid."""
+        places = np.asarray(positions)
         if places.ndim != 1 or (places.dtype.kind not in "iu" and len(places)):
             raise DataOptionError(f"{name} is {places.dtype} {list(places.shape)}; give a list of sample positions (whole numbers).")
         wrong = (places < 0) | (places >= len(self)) if len(places) else np.zeros(0, bool)

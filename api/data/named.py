@@ -79,7 +79,7 @@ def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, sha
     other = [name for name in reading.given if name in (_ENCODED if kind in _EVENTS else _BINNED)]
     if other:
         raise DataOptionError(f"{other[0]} has no effect on the data set {kind!r}; leave it out.")
-    steps = steps if reading.steps is None and (reading.dt is None or reading.duration is None) else reading.steps
+    steps = steps if reading.steps is None else reading.steps
     converted = data.map(_binning(kind, reading, steps) if kind in _EVENTS else _encoder(kind, reading, steps))
     return converted if shape is None else converted.map(_Shaped(shape))
 

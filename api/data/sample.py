@@ -128,7 +128,7 @@ def values_of(sample: Sample, who: str) -> Array:
 
 def per_axis(name: str, value: int | tuple[int, ...], space: Shape) -> tuple[int, ...]:
     """Return the setting `name` for each axis of `space`; raise SampleError if it is a tuple of a different length."""
-    found = value if isinstance(value, tuple) else (value,) * len(space)
-    if len(found) != len(space):
-        raise SampleError(f"{name} has {len(found)} numbers, but the sensor has {len(space)} axes, {list(space)}; give one each.")
-    return found
+    numbers = value if isinstance(value, tuple) else (value,) * len(space)
+    if len(numbers) != len(space):
+        raise SampleError(f"{name} has {len(numbers)} numbers, but the sensor has {len(space)} axes, {list(space)}; give one each.")
+    return numbers

@@ -52,11 +52,11 @@ def check_output(output: Path | None, *read: Path | None) -> None:
     """
     if output is None or str(output) == "-" or not output.is_file():
         return
-    for given in read:
-        if given is not None and given.exists() and output.samefile(given):
+    for file in read:
+        if file is not None and file.exists() and output.samefile(file):
             raise SameFileError(f"{str(output)!r} is a file that this command reads; give a different output file.")
     place = output.resolve()
     for folder in (place.parent, place.parent.parent):
-        own = written_files(folder)
-        if own is not None and place.relative_to(folder).as_posix() in {*own, TRAINED}:
+        project_files = written_files(folder)
+        if project_files is not None and place.relative_to(folder).as_posix() in {*project_files, TRAINED}:
             raise SameFileError(f"{str(output)!r} is a file of the project {str(folder)!r}; give a different output file.")

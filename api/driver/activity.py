@@ -1,4 +1,4 @@
-"""Activity of neurons: measured on data with the reference backend, or assumed."""
+"""Activity of neurons (their spikes per step) as input of a plan: counted in a run on the reference backend, or assumed."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def _spike_buffers(program: StepProgram) -> tuple[str, ...]:
 
 
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
-    """Run `inputs` (input id -> [T, B, *shape]) and count the spikes of every spiking source.
+    """Run `inputs` (input id -> [T, B, *shape]) on the reference backend and count the spikes of every spiking source.
 
-    Neurons within the support of their surrogate are counted too: only these receive a gradient. `source` names the data in reports.
+    Neurons within the support of their surrogate are counted too, because only they receive a gradient. `source` names the data in
+    reports. :func:`~snnc.driver.measuring.activity_on_data` also reads the data and lowers the network.
     """
     steps, batch = next(iter(inputs.values())).shape[:2]
     parameters = {name: p.value.astype(np.float32) for name, p in program.parameters.items()}

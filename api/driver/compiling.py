@@ -19,7 +19,7 @@ from snnc.driver.learnable import with_learnable
 from snnc.driver.loading import Model, as_graph, load_project
 from snnc.driver.measuring import Data
 from snnc.driver.stages import emit_project, open_engine, planned
-from snnc.driver.trusting import vouch
+from snnc.driver.trusting import check_trusted
 from snnc.errors import OptionConflictError
 from snnc.options.compile_options import CompileOptions, options
 from snnc.options.keywords import CompileKeywords, check_keywords, with_keywords
@@ -43,7 +43,7 @@ def compile(
     input_kind: Kind | None = None,
     overwrite: bool = False,
     detach: str | None = None,
-    **given: Unpack[CompileKeywords],
+    **keywords: Unpack[CompileKeywords],
 ) -> Session:
     """Compile a network for a target.
 
@@ -152,9 +152,9 @@ def compile(
     ...     session.run(np.ones((5, 1, 4)))["output"].shape
     (5, 1, 2)
     """
-    check_keywords(given, CompileKeywords)
-    chosen, calibrate, learnable = options(target, **given), given.get("calibrate"), given.get("learnable")
-    graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=given.get("steps"), detach=detach), learnable)
+    check_keywords(keywords, CompileKeywords)
+    chosen, calibrate, learnable = options(target, **keywords), keywords.get("calibrate"), keywords.get("learnable")
+    graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=keywords.get("steps"), detach=detach), learnable)
     if output is None and overwrite:
         raise OptionConflictError("overwrite is given, but there is no output folder to replace; give output, or leave overwrite out.")
     if output is None:
@@ -164,9 +164,7 @@ def compile(
 
 
 def open(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project with the weights of its last training.
-
-    If these cannot be used, it warns and uses the weights of the compiled model.
+    """Open a compiled project with its trained weights, if it was trained; if they cannot be used, warn and use the compiled weights.
 
     Parameters
     ----------
@@ -193,7 +191,7 @@ def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
 def _opened(where: Path, lenient: bool, trust: bool) -> Session:
     compiled = read_project(where)
     if compiled.options.backend.emits:
-        vouch(where, trust)
+        check_trusted(where, trust)
     session = Session(open_engine(compiled, where), released(compiled, where), where)
     try:
         load_trained(session, where, lenient)
@@ -255,22 +253,22 @@ def session_for(
     else:
         graph, chosen = model, CompileOptions()
     steps, batch = array_sizes(graph, with_input_name(arrays, [name for name, _ in graph.of_type(Input)]))
-    wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MAX_SAMPLES))
-    if wanted.mode != chosen.mode:
+    retargeted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MAX_SAMPLES))
+    if retargeted.mode != chosen.mode:
         warnings.warn(
-            f"the project's windows drop spikes beyond their capacity (mode 'drop'), but on {wanted.target!r} all spikes are sent, so "
+            f"the project's windows drop spikes beyond their capacity (mode 'drop'), but on {retargeted.target!r} all spikes are sent, so "
             "results may differ.",
             stacklevel=2,
         )
     if chosen.backend.rounds_products(chosen.own()):
         warnings.warn(
             f"the project's program on {chosen.target!r} rounds factors of products (precision {chosen.precision!r}), but on "
-            f"{wanted.target!r} they are float32, so results may differ.",
+            f"{retargeted.target!r} they are float32, so results may differ.",
             stacklevel=2,
         )
-    if wanted.backend.has_tiles:
-        wanted = replace(wanted, steps=graph.steps or steps)
-    return open_graph(graph, wanted)
+    if retargeted.backend.has_tiles:
+        retargeted = replace(retargeted, steps=graph.steps or steps)
+    return open_graph(graph, retargeted)
 
 
 def array_sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | None, int]:

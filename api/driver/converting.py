@@ -19,6 +19,7 @@ from snnc.frontends.ann2snn.conversion import PERCENTILE, STEPS, Conversion, con
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, CalibrationMissingError
 
 Calibration: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike | str | Path
+"""Sample data: an array, arrays by name, or the path of an npz archive."""
 
 
 def ann2snn(
@@ -43,7 +44,7 @@ def ann2snn(
         Samples that resemble the training data: an array [samples, *shape], a mapping of such arrays by input name, or an npz archive of
         them. They may include class indices as ``y``.
     labels
-        Class indices [samples]; required to measure accuracy.
+        Class indices [samples], if the sample data do not contain them. Without class indices, accuracy is not measured.
     steps
         Number of time steps of the spiking network: more steps are slower and more accurate.
     percentile
@@ -78,7 +79,7 @@ def ann2snn(
 class ConversionRequest:
     """Conversion options of a command; None selects the default.
 
-    Raise OptionValueError if one is given, but no conversion is requested.
+    Raise OptionValueError if an option is given, but no conversion is `requested`.
     """
 
     requested: bool
@@ -107,8 +108,8 @@ def graph_for(
 ) -> Graph:
     """Return the graph of a command's model, converted if `conversion` requests it.
 
-    For the other parameters see :func:`~snnc.driver.loading.as_graph`. Raise CalibrationMissingError for a conversion without sample
-    data.
+    For the other parameters see :func:`~snnc.driver.loading.as_graph`; a conversion ignores `steps` and `lenient`. Raise
+    CalibrationMissingError for a conversion without sample data.
     """
     if not conversion.requested:
         return as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps, lenient=lenient, detach=detach)
@@ -118,9 +119,8 @@ def graph_for(
             "a conversion balances thresholds on sample data; give an npz archive with --calibration: x [samples, …], and optionally y "
             "[samples], the class indices."
         )
-    given = {"steps": conversion.steps, "percentile": conversion.percentile}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    return as_graph(_converted(model, read_arrays(conversion.calibration), **chosen).graph, input_kind=input_kind)
+    settings = {name: value for name in ("steps", "percentile") if (value := getattr(conversion, name)) is not None}
+    return as_graph(_converted(model, read_arrays(conversion.calibration), **settings).graph, input_kind=input_kind)
 
 
 def _converted(model: Path, arrays: Mapping[str, npt.ArrayLike], **chosen: Any) -> Conversion:

@@ -13,7 +13,7 @@ from snnc.data.whole_files import write_bytes
 from snnc.driver.activity import assumed_activity
 from snnc.driver.loading import Model, as_graph
 from snnc.driver.lowering import lower_graph
-from snnc.driver.measuring import Data, measured_activity
+from snnc.driver.measuring import Data, activity_on_data
 from snnc.driver.stages import plan_program
 from snnc.errors import EstimateError, OptionConflictError
 from snnc.options.compile_options import CompileOptions, options
@@ -97,7 +97,7 @@ def estimate(
     strategy: str = "snnc",
     dt: float | None = None,
     input_kind: Kind | None = None,
-    **given: Unpack[EstimateKeywords],
+    **keywords: Unpack[EstimateKeywords],
 ) -> Estimate:
     """Predict the cost of a network on a machine, without emitting, building or running anything.
 
@@ -126,11 +126,11 @@ def estimate(
     True
     """
     start = time.perf_counter()
-    check_keywords(given, EstimateKeywords)
+    check_keywords(keywords, EstimateKeywords)
     # Calibration data affect only the activity, so they are not part of the options.
-    calibrate = given.pop("calibrate", None)
-    chosen = options(target, **given)
-    graph = as_graph(model, dt=dt, input_kind=input_kind, steps=given.get("steps"))
+    calibrate = keywords.pop("calibrate", None)
+    chosen = options(target, **keywords)
+    graph = as_graph(model, dt=dt, input_kind=input_kind, steps=keywords.get("steps"))
     return estimate_graph(graph, chosen, calibrate, activity=activity, strategy=strategy, start=start)
 
 
@@ -157,16 +157,16 @@ def estimate_graph(
         raise OptionConflictError(
             f"the strategy {strategy!r} places whole populations on all tiles, but parts is {chosen.parts!r}; leave one of them out."
         )
-    given = lower_graph(graph, chosen)
-    measured = None if data is None else measured_activity(graph, chosen, data)
-    found = plan_program(given, chosen, measured if activity is None else assumed_activity(given.program, activity), strategy)
-    assert found.plan is not None, "machines have plans"
-    return Estimate(found.plan, time.perf_counter() - began, found)
+    lowered = lower_graph(graph, chosen)
+    measured = None if data is None else activity_on_data(graph, chosen, data)
+    compiled = plan_program(lowered, chosen, measured if activity is None else assumed_activity(lowered.program, activity), strategy)
+    assert compiled.plan is not None, "machines have plans"
+    return Estimate(compiled.plan, time.perf_counter() - began, compiled)
 
 
-def estimate_lines(found: Estimate) -> list[str]:
+def estimate_lines(estimate: Estimate) -> list[str]:
     """Return lower bounds of the cycles, the strategy and the planning time as lines of text."""
-    data = found.to_data()
+    data = estimate.to_data()
     return [
         f"bounds    {data['bound_cycles']:,.0f} cycles if all work and bytes were spread evenly over all tiles "
         f"({100 * data['balance']:.0f} % of the prediction)",

@@ -1,4 +1,4 @@
-"""Read and write a project folder: model, options and plan, stored next to the files that the target emits."""
+"""Write the model and the options of a project next to the files that the target emits, and read a whole project."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from snnc.compiler.errors import GraphDataError
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.driver.loading import damaged, load_options
+from snnc.driver.loading import load_options, reported_damage
 from snnc.driver.lowering import lower_graph
 from snnc.driver.trusting import check_data, has_known_program
 from snnc.options.compile_options import OPTIONS_FILE, CompileOptions, to_data
@@ -35,7 +35,7 @@ def read_project(folder: Path) -> Compiled:
     """
     chosen = load_options(folder)
     check_data(folder)
-    with damaged(folder):
+    with reported_damage(folder):
         saved = SavedModel(folder / "model")
         program, own = _program(saved, chosen, folder), chosen.own()
         options = own.for_plan()

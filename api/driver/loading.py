@@ -126,9 +126,9 @@ def check_unread_options(what: str, dt: object, dialect: str | None, detach: str
 
 
 def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = False) -> None:
-    """Refuse options that only apply to NIR files, unless `nir`.
+    """Refuse `dt` and `dialect`, which only apply to NIR files, for the model `what`, unless `nir` says that it is a NIR file.
 
-    Raise OptionValueError if `dt` is not a number, NoTimeStepError or ModelFormatError if `dt` or `dialect` is given for another model.
+    Raise OptionValueError if `dt` is not a number, NoTimeStepError if `dt` is given for another model, ModelFormatError if `dialect` is.
     """
     if dt is not None and (isinstance(dt, bool) or not isinstance(dt, Real)):
         raise OptionValueError(f"dt is {dt!r}; it must be a positive number of seconds.")
@@ -163,7 +163,7 @@ def load_project(folder: str | Path) -> tuple[Graph, CompileOptions]:
 
     chosen, where = load_options(folder), Path(folder)
     check_data(where)
-    with damaged(where):
+    with reported_damage(where):
         return load_graph(where / "model"), chosen
 
 
@@ -175,15 +175,15 @@ def load_options(folder: str | Path) -> CompileOptions:
     from snnc.driver.trusting import check_data
 
     check_data(where, OPTIONS_FILE)
-    with damaged(where):
+    with reported_damage(where):
         chosen = from_data(json.loads((where / OPTIONS_FILE).read_text(encoding="utf-8")))
         _check_types(chosen)
         return chosen
 
 
 @contextmanager
-def damaged(folder: Path) -> Iterator[None]:
-    """Replace every exception without a code, caused by a damaged project, by a ProjectFolderError."""
+def reported_damage(folder: Path) -> Iterator[None]:
+    """Replace every exception without an error code by a ProjectFolderError, because a damaged project is the cause."""
     try:
         yield
     except SnncError:

@@ -14,6 +14,11 @@ def cross_entropy(of: str = "spike count") -> Loss:
     of
         ``"spike count"``, ``"spike rate"``, ``"mean membrane"`` or ``"max membrane"``.
 
+    Raises
+    ------
+    UnknownLossError
+        `of` is unknown.
+
     Examples
     --------
     >>> cross_entropy("mean membrane").name

@@ -15,7 +15,7 @@ from snnc.options.compile_options import CompileOptions
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """A graph as given, as prepared for the target, and as a step program."""
+    """A graph, the same graph as the target's backend prepared it (`ready`), and its step program."""
 
     graph: Graph
     ready: Graph
@@ -23,7 +23,7 @@ class Lowered:
 
 
 def lower_graph(graph: Graph, chosen: CompileOptions) -> Lowered:
-    """Prepare `graph` for the target and lower it."""
+    """Prepare `graph` for the target and lower it; raise an error if an option names a source or layer that it lacks."""
     backend, own = chosen.backend, chosen.own()
     ready, halves = backend.prepare(graph, own), backend.halves(own)
     program = lower(

@@ -1,10 +1,10 @@
-"""Measure activity on data: read the data, convert them to a program's layout, and run them on the reference backend."""
+"""Read data on which a network is measured, convert them to a program's layout, and measure the activity on them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,47 +23,46 @@ if TYPE_CHECKING:
 
 Data: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
 """Inputs in the layout of a model: by name, or a single array for a single input."""
+MAX_MEASURED: Final = 256
+"""Maximum number of training samples of an archive that are used, so that a large archive does not take long."""
 
 
-def measured_activity(graph: Graph, chosen: CompileOptions, data: Path | Data) -> Activity:
-    """Measure the activity of the neurons of `graph` on `data`: an archive, or inputs in the layout of the model."""
+def activity_on_data(graph: Graph, chosen: CompileOptions, data: Path | Data) -> Activity:
+    """Measure the activity of the neurons of `graph` on `data`, see :func:`sequences`, with the reference backend."""
     from snnc.driver.activity import measure_activity
 
     source = data.name if isinstance(data, Path) else "the given data"
-    inputs = calibration(data, graph) if isinstance(data, Path) else data
     limit = limit_of(chosen.mode, chosen.capacity, chosen.drop, chosen.seed)  # dropped spikes reach no neuron
     program = lower(graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps, limit=limit)
-    return measure_activity(program, sequences(program, inputs), f"measured on {source}")
+    return measure_activity(program, sequences(graph, program, data), f"measured on {source}")
 
 
-def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
-    """Convert inputs from the layout of a model to arrays [T, B, *shape] by input id.
+def sequences(graph: Graph, program: StepProgram, data: Path | Data) -> dict[str, npt.NDArray[Any]]:
+    """Return `data` as arrays [T, B, *shape] by input id of `program`; inputs without a time axis are repeated over all steps.
 
-    Inputs without a time axis are repeated over all steps.
+    `data` are inputs in the layout of the model `graph`, or an npz archive of them. For a model with one input, the archive may instead
+    contain training samples ``x`` [samples, steps, …] (without the axis of steps if the model's input has none), of which the first
+    ``MAX_MEASURED`` are used, or one if the input has no batch axis. Raise UnknownNameError if an input is missing.
     """
-    given = data if isinstance(data, Mapping) else {program.inputs[0].label: data}
-    missing = [i.label for i in program.inputs if i.label not in given]
+    inputs = _read_inputs(data, graph) if isinstance(data, Path) else data
+    by_name = inputs if isinstance(inputs, Mapping) else {program.inputs[0].label: inputs}
+    missing = [i.label for i in program.inputs if i.label not in by_name]
     if missing:
         raise UnknownNameError(f"the data for measuring the activity lack the inputs {', '.join(missing)} of the model.")
-    found = {i.id: to_sequence(np.asarray(given[i.label]), i) for i in program.inputs}
-    steps, batch = (max(a.shape[axis] for a in found.values()) for axis in (0, 1))
+    arrays = {i.id: to_sequence(np.asarray(by_name[i.label]), i) for i in program.inputs}
+    steps, batch = (max(a.shape[axis] for a in arrays.values()) for axis in (0, 1))
     if steps == 1 and all(i.static for i in program.inputs):
         steps = program.steps or 1
-    return {id_: np.broadcast_to(a, (steps, batch, *a.shape[2:])) for id_, a in found.items()}
+    return {id_: np.broadcast_to(a, (steps, batch, *a.shape[2:])) for id_, a in arrays.items()}
 
 
-def calibration(path: Path, graph: Graph) -> Data:
-    """Read inputs in the layout of the model from an archive.
-
-    The archive contains inputs by name. For a model with one input it may instead contain training samples ``x`` [samples, steps, …]
-    (without the axis of steps if the model's input has none), of which the first 256 are used, or one if the input has no batch axis.
-    """
+def _read_inputs(path: Path, graph: Graph) -> Data:
     arrays = read_arrays(path)
-    names = [(name, operation) for name, operation in graph.of_type(Input)]
-    if "x" in arrays and len(names) == 1 and names[0][0] not in arrays:
-        name, operation = names[0]
+    model_inputs = list(graph.of_type(Input))
+    if "x" in arrays and len(model_inputs) == 1 and model_inputs[0][0] not in arrays:
+        name, operation = model_inputs[0]
         layout = operation.layout
-        samples = arrays["x"][:256]
+        samples = arrays["x"][:MAX_MEASURED]
         if layout.batch_axis is None:
             return {name: samples[0]}
         if layout.time_axis is None:

@@ -17,7 +17,7 @@ from snnc.backends.training.updates.normalising import NormalisingEngine
 from snnc.compiler.ir.graph import Graph
 from snnc.driver.folder import save_model
 from snnc.driver.lowering import Lowered, lower_graph
-from snnc.driver.measuring import Data, measured_activity
+from snnc.driver.measuring import Data, activity_on_data
 from snnc.options.compile_options import CompileOptions
 from snnc.project.compiled import Compiled
 
@@ -33,21 +33,21 @@ def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = Non
     """
     activity = None
     if data is not None and chosen.backend.support("calibrate") != "refused":
-        activity = measured_activity(graph, chosen, data)
+        activity = activity_on_data(graph, chosen, data)
     return plan_program(lower_graph(graph, chosen), chosen, activity)
 
 
 def plan_program(
-    given: Lowered, chosen: CompileOptions, activity: Activity | None = None, strategy: str = "snnc", common: Common | None = None
+    lowered: Lowered, chosen: CompileOptions, activity: Activity | None = None, strategy: str = "snnc", common: Common | None = None
 ) -> Compiled:
     """Check and plan a lowered graph.
 
     A `strategy` other than "snnc" is a baseline for comparison. `common` caches results that plans for several machines share.
     """
     backend, own = chosen.backend, chosen.own(calibrate=activity, strategy=strategy, others=synonyms(), common=common)
-    backend.check(given.program, own)
-    placed = backend.plan(given.ready, given.program, own)
-    return Compiled(given.graph, chosen, placed.program, placed.plan, placed.parts)
+    backend.check(lowered.program, own)
+    placed = backend.plan(lowered.ready, lowered.program, own)
+    return Compiled(lowered.graph, chosen, placed.program, placed.plan, placed.parts)
 
 
 def emit_project(compiled: Compiled, folder: Path) -> None:

@@ -30,7 +30,7 @@ _ADVICE: Final = "--trust, in Python trust=True"
 
 
 def check_data(folder: Path, only: str | None = None) -> None:
-    """Check that a project's data files (with `only`, that file) are as compiled.
+    """Check that a project's data files, or with `only` this one file, are as compiled.
 
     Raise ProjectFolderError if the project has no list of its files, DamagedProjectError if a data file has changed or is missing.
     """
@@ -44,9 +44,9 @@ def check_data(folder: Path, only: str | None = None) -> None:
 
 
 def has_known_program(folder: Path) -> bool:
-    """Return whether the stored step program is part of a project that this user compiled or trusted.
+    """Return whether a project has a stored step program, and this user compiled or trusted the project.
 
-    Only the project's list of files is checked; :func:`check_data` compares the files with this list.
+    Only the project's list of files is read; :func:`check_data` compares the files with the list.
     """
     listed = _listed(folder)
     return (
@@ -56,7 +56,7 @@ def has_known_program(folder: Path) -> bool:
     )
 
 
-def vouch(folder: Path, trust: bool) -> None:
+def check_trusted(folder: Path, trust: bool) -> None:
     """Refuse to execute the program of a project unless this user compiled it or `trust` allows it.
 
     A project that `trust` allows is remembered and needs no further permission, unless its sources differ from its list of files.
@@ -110,15 +110,18 @@ def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
     from snnc.driver.stages import emit_project
 
     with temporary_folder() as above:
-        own = Path(above) / "project"
-        emit_project(read_project(folder), own)
-        emitted = {p.relative_to(own).as_posix(): digest_of(p) for p in own.rglob("*") if p.is_file() and p.name != MANIFEST}
-    steering = {name for name in {*listed, *emitted} if PurePosixPath(name).suffix in _EXECUTED or name.endswith(".bin")}
-    return sorted(name for name in steering if listed.get(name) != emitted.get(name))
+        again = Path(above) / "project"
+        emit_project(read_project(folder), again)
+        emitted = {p.relative_to(again).as_posix(): digest_of(p) for p in again.rglob("*") if p.is_file() and p.name != MANIFEST}
+    compared = {name for name in {*listed, *emitted} if PurePosixPath(name).suffix in _EXECUTED or name.endswith(".bin")}
+    return sorted(name for name in compared if listed.get(name) != emitted.get(name))
 
 
 def _check_rights(folder: Path, listed: Iterable[str]) -> None:
-    """Refuse a project if its folders or files belong to other users, can be written by them or are links, or if a folder above can be."""
+    """Refuse a project if one of its folders or files is a link, belongs to another user, or can be written by one.
+
+    A folder above the project may belong to another user, but must not be writable by other users.
+    """
     inside = {folder / parent for name in listed for parent in PurePosixPath(name).parents} | {folder / name for name in listed}
     for path in sorted({folder, folder / MANIFEST, *inside}):
         try:

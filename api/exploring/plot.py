@@ -17,6 +17,7 @@ from snnc.report.rendering import environment
 
 FORMATS: Final = ("html", "svg")
 NOTE: Final = "all numbers are predicted; a cross above the axes: does not fit"
+"""Text in the top right corner."""
 WIDTH, HEIGHT, LEFT, TOP, GAP = 300.0, 230.0, 70.0, 70.0, 75.0
 """Size in pixels of a panel's axes, the margins, and the gap between panels."""
 
@@ -111,7 +112,7 @@ def _series(points: Sequence[ExplorationPoint]) -> tuple[str, list[Series]]:
         groups.setdefault(tuple(read(point) for read in others), []).append(point)
     targets = list(dict.fromkeys(p.target for p in points))
     activities = list(dict.fromkeys(p.activity for p in points))
-    found = []
+    all_series = []
     for members in groups.values():
         first = members[0]
         parts = [first.target] if along != "target" else []
@@ -121,8 +122,8 @@ def _series(points: Sequence[ExplorationPoint]) -> tuple[str, list[Series]]:
             parts.append(f"batch {first.batch}")
         strength = 1 - 0.65 * activities.index(first.activity) / len(activities) if along != "activity" else 1.0
         colour = mixed(LAYERS[targets.index(first.target) % len(LAYERS)], strength)
-        found.append(Series(", ".join(parts), colour, tuple(members)))
-    return along, found
+        all_series.append(Series(", ".join(parts), colour, tuple(members)))
+    return along, all_series
 
 
 def _panels(series: Sequence[Series]) -> list[Panel]:

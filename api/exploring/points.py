@@ -57,12 +57,12 @@ class ExplorationPoint:
 
     def to_data(self) -> dict[str, Any]:
         """Return the point as JSON types."""
-        found: dict[str, Any] = {"asked": self.target, "batch": self.batch, "assumed_activity": self.activity, "fits": self.fits}
+        data: dict[str, Any] = {"asked": self.target, "batch": self.batch, "assumed_activity": self.activity, "fits": self.fits}
         if self.estimate is None:
-            found |= {"target": self.target, "reason": self.reason, "code": self.code}
+            data |= {"target": self.target, "reason": self.reason, "code": self.code}
         else:
-            found = {**self.estimate.to_data(), **found}
-        return found | {"point_s": self.point_s}
+            data = {**self.estimate.to_data(), **data}
+        return data | {"point_s": self.point_s}
 
 
 def explore(
@@ -137,16 +137,16 @@ def explore_graph(
     if not all(backend_of(target).has_tiles for target in targets):
         *others, last = (backend.name for backend in named() if not backend.has_tiles)
         raise ExploreError(f"{', '.join(others)} and {last} have no tiles and no cycles; give machines (--targets gc200,bow).")
-    given = lower_graph(graph, replace(chosen, target=targets[0]))
-    wanted = {a: None if a is None else assumed_activity(given.program, a) for a in activities}
+    lowered = lower_graph(graph, replace(chosen, target=targets[0]))
+    assumed = {a: None if a is None else assumed_activity(lowered.program, a) for a in activities}
     common = Common()
     for target, batch, activity in itertools.product(targets, batches, activities):
         start = time.perf_counter()
-        found, reason, code = None, "", ""
+        estimate, reason, code = None, "", ""
         try:
-            plan = plan_program(given, replace(chosen, target=target, batch=batch), wanted[activity], strategy, common).plan
+            plan = plan_program(lowered, replace(chosen, target=target, batch=batch), assumed[activity], strategy, common).plan
             assert plan is not None, "the target has tiles"
-            found = Estimate(plan, time.perf_counter() - start)
+            estimate = Estimate(plan, time.perf_counter() - start)
         except TooBigError as error:
             reason, code = error.text, error.code
-        yield ExplorationPoint(target, batch, activity, found, reason, code, time.perf_counter() - start)
+        yield ExplorationPoint(target, batch, activity, estimate, reason, code, time.perf_counter() - start)

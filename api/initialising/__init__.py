@@ -1,4 +1,7 @@
-"""Draw new initial weights for a network of any frontend: fluctuation-driven, LSUV on data, or an initialiser of the DSL."""
+"""Draw new initial weights for a network of any frontend.
+
+The methods are fluctuation-driven initialisation, LSUV (layer-sequential unit variance, on data), and the initialisers of the Python DSL.
+"""
 
 from __future__ import annotations
 

@@ -83,14 +83,14 @@ class FluctuationDriven:
             `mean` is not below a threshold, the mean of the weights alone causes more than the wanted variance, or the input does not
             make a membrane fluctuate.
         """
-        found = graph.copy()
+        changed = graph.copy()
         for name, weights in incoming_weights(graph).items():
             population = graph.operation(name)
             assert isinstance(population, Population)
             for one, share in zip(weights, self._shares(weights), strict=True):
-                mean, std = self._normal(name, population, one, share, self._moments(graph, one.path, inputs))
-                with_weights(found, one.name, rng.normal(mean, std, one.operation.weight.shape))
-        return found
+                mean, std = self._mean_and_std(name, population, one, share, self._moments(graph, one.path, inputs))
+                with_weights(changed, one.name, rng.normal(mean, std, one.operation.weight.shape))
+        return changed
 
     def _shares(self, weights: Sequence[IncomingWeights]) -> list[float]:
         """Return each connection's share of the mean and variance of the membrane potential of its target."""
@@ -99,16 +99,19 @@ class FluctuationDriven:
         forward = self.feedforward if recurrent and others else float(others > 0)
         return [(1 - forward) / recurrent if one.recurrent else forward / others for one in weights]
 
-    def _normal(self, name: str, population: Population, one: IncomingWeights, share: float, of: Moments) -> tuple[float, float]:
-        """Return mean and standard deviation of the weights."""
+    def _mean_and_std(self, name: str, population: Population, one: IncomingWeights, share: float, inputs: Moments) -> tuple[float, float]:
+        """Return mean and standard deviation of the weights `one` into `population`.
+
+        `share` is their share of the mean and variance of the membrane potential, `inputs` the moments of the values that they multiply.
+        """
         count, response, threshold = one.fans.fan_in, membrane_response(population, one.port, self.steps), threshold_of(population)
         if self.mean >= threshold:
             raise InitialisationError(f"mean is {self.mean}, but the threshold of {name!r} is {threshold:g}; the mean must be below it.")
-        if response.squares == 0 or of.variance == 0:
+        if response.squares == 0 or inputs.variance == 0:
             reason = "its input does not reach the membrane" if response.squares == 0 else f"{one.path[0]!r} is constant in the data"
             raise InitialisationError(f"the weights {one.name!r} into {name!r} cannot make its membrane fluctuate: {reason}.")
-        mean = share * self.mean / (count * of.mean * response.total) if self.mean else 0.0
-        variance = share * ((threshold - self.mean) / self.xi) ** 2 / (count * of.variance * response.squares) - mean**2
+        mean = share * self.mean / (count * inputs.mean * response.total) if self.mean else 0.0
+        variance = share * ((threshold - self.mean) / self.xi) ** 2 / (count * inputs.variance * response.squares) - mean**2
         if variance < 0:
             raise InitialisationError(
                 f"mean is {self.mean}: {count:g} weights {one.name!r} of {mean:.3g} into each neuron of {name!r} alone make its membrane "
@@ -132,15 +135,16 @@ class FluctuationDriven:
         return moments
 
 
-def _through(graph: Graph, name: str, of: Moments) -> Moments:
-    """Return the moments of the outputs of node `name`, whose inputs are independent and have the moments `of`."""
+def _through(graph: Graph, name: str, inputs: Moments) -> Moments:
+    """Return the moments of the outputs of node `name`, whose inputs are independent and have the moments `inputs`."""
+    mean, variance = inputs
     match graph.operation(name):
         case Pool(kind="max", kernel=kernel):
-            silent = (1 - of.mean) ** math.prod(kernel) if 0 <= of.mean <= 1 else 0.0
-            return Moments(1 - silent, silent * (1 - silent)) if 0 < silent < 1 else of
+            silent = (1 - mean) ** math.prod(kernel) if 0 <= mean <= 1 else 0.0
+            return Moments(1 - silent, silent * (1 - silent)) if 0 < silent < 1 else inputs
         case Pool(kind=kind, kernel=kernel):
             taps = math.prod(kernel)
-            return Moments(of.mean, of.variance / taps) if kind == "average" else Moments(of.mean * taps, of.variance * taps)
+            return Moments(mean, variance / taps) if kind == "average" else Moments(mean * taps, variance * taps)
         case Scale(weight=weight):
-            return Moments(of.mean * float(np.mean(weight)), of.variance * float(np.mean(np.square(weight))))
-    return of
+            return Moments(mean * float(np.mean(weight)), variance * float(np.mean(np.square(weight))))
+    return inputs

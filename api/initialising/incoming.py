@@ -42,7 +42,10 @@ class IncomingWeights:
 
     @property
     def fans(self) -> Fans:
-        """Number of weights into and out of one neuron: in a sparse connection the mean, in a convolution with stride 1 and no border."""
+        """Number of weights into and out of one neuron.
+
+        Of a sparse connection, the means over its neurons; of a convolution, the numbers for a neuron away from the border, with stride 1.
+        """
         weight = self.operation.weight
         match self.operation:
             case Sparse(shape=(outputs, inputs)):
@@ -56,18 +59,18 @@ class IncomingWeights:
 def incoming_weights(graph: Graph) -> dict[str, list[IncomingWeights]]:
     """Return the learnable weights into each population, in dataflow order except within a recurrence."""
     component_of = {name: group for group in nx.strongly_connected_components(graph.nx) for name in group}
-    order = nx.lexicographical_topological_sort(nx.condensation(graph.nx))
-    groups = nx.condensation(graph.nx).nodes
-    names = [name for group in order for name in graph.names if name in groups[group]["members"]]
-    found: dict[str, list[IncomingWeights]] = {}
+    condensed = nx.condensation(graph.nx)  # each recurrence becomes one node, with its members
+    order = nx.lexicographical_topological_sort(condensed)
+    names = [name for group in order for name in graph.names if name in condensed.nodes[group]["members"]]
+    by_population: dict[str, list[IncomingWeights]] = {}
     for name in names:
         if isinstance(graph.operation(name), Population):
-            found[name] = [
+            by_population[name] = [
                 IncomingWeights(node, operation, port, path, path[0] in component_of[name])
                 for edge in graph.incoming(name)
                 for node, operation, port, path in _weights(graph, edge, edge.target_port, frozenset())
             ]
-    return found
+    return by_population
 
 
 def _weights(graph: Graph, edge: Edge, port: str, seen: frozenset[str]) -> Iterator[tuple[str, Connection, str, tuple[str, ...]]]:

@@ -10,10 +10,10 @@ import numpy as np
 
 from snnc.backends.runtime.arrays import checked
 from snnc.compiler.ir.arrays.randomness import Stream
-from snnc.compiler.ir.graph import Array, Graph, Input
+from snnc.compiler.ir.graph import Array, Graph
 from snnc.compiler.lowering.lower import lower
 from snnc.driver.loading import as_graph
-from snnc.driver.measuring import Data, calibration, sequences
+from snnc.driver.measuring import Data, sequences
 from snnc.frontends.dsl.initialisers import Initialiser
 from snnc.initialising.errors import InitialisationError
 from snnc.initialising.fluctuation import FluctuationDriven
@@ -62,16 +62,14 @@ def initialise(model: Any, method: Method, *, data: Data | Path | str | None = N
         raise InitialisationError("LSUV scales weights on a batch of data; give one with data=.")
     if isinstance(method, FluctuationDriven | LSUV):
         return method.apply(graph, inputs, rng)
-    found = graph.copy()
+    changed = graph.copy()
     for weights in incoming_weights(graph).values():
         for one in weights:
-            with_weights(found, one.name, method.draw(one.operation.weight.shape, one.fans, rng))
-    return found
+            with_weights(changed, one.name, method.draw(one.operation.weight.shape, one.fans, rng))
+    return changed
 
 
 def _inputs(graph: Graph, data: Data | Path) -> Mapping[str, Array]:
     program = lower(graph)
-    given = sequences(program, calibration(data, graph) if isinstance(data, Path) else data)
-    arrays = {i.label: checked(given[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}
-    names = [name for name, _ in graph.of_type(Input)]
-    return {name: array for name, array in arrays.items() if name in names}
+    arrays = sequences(graph, program, data)
+    return {i.label: checked(arrays[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}

@@ -69,16 +69,16 @@ class LSUV:
         InitialisationError
             The batch evokes no response in a layer, or a layer does not converge in `rounds` scalings.
         """
-        found, into = graph.copy(), incoming_weights(graph)
-        for name, weights in into.items():
+        changed, incoming = graph.copy(), incoming_weights(graph)
+        for name, weights in incoming.items():
             for one in weights:
                 gain = self.recurrent * threshold_of(_population(graph, name)) if one.recurrent else 1.0
-                with_weights(found, one.name, gain * _orthogonal(one, rng))
-        for name, weights in into.items():
-            forward = [one.name for one in weights if not one.recurrent] or [one.name for one in weights]
-            if forward:
-                self._scale(found, name, forward, inputs)
-        return found
+                with_weights(changed, one.name, gain * _orthogonal(one, rng))
+        for name, weights in incoming.items():
+            scaled = [one.name for one in weights if not one.recurrent] or [one.name for one in weights]
+            if scaled:
+                self._scale(changed, name, scaled, inputs)
+        return changed
 
     def _scale(self, graph: Graph, name: str, weights: list[str], inputs: Mapping[str, Array]) -> None:
         target = self.std * threshold_of(_population(graph, name))

@@ -66,8 +66,8 @@ def membrane_response(population: Population, port: str, steps: int) -> Membrane
         trace = []
         for t in range(steps):
             currents = {name: np.float64(impulse if name == port and t == 0 else 0.0) for name in model.inputs}
-            found = evaluate(model.equations, {**parameters, **currents, **values})
-            values = {name: found.get(name, values[name]) for name in model.states}
+            assigned = evaluate(model.equations, {**parameters, **currents, **values})
+            values = {name: assigned.get(name, values[name]) for name in model.states}
             trace.append(values[membrane])
         runs.append(trace)
     response: Array = np.asarray([(one - other) / size for one, other in zip(*runs, strict=True)])

@@ -33,7 +33,7 @@ OPTIONS_FILE = "model/options.json"
 """File of a project with its options."""
 PRECISIONS = get_args(Precision)
 SIZES: Final = ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate")
-"""Options that are whole numbers of 1 or more."""
+"""Options that are whole numbers of 1 or more; a capacity may also be a :class:`Capacities`, whose smallest number counts."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +153,14 @@ def options(
     every target.
     """
     check_keywords(more, MoreKeywords)
-    rule = optimizer_of(optimizer)
+    optimizer_or_text = optimizer_of(optimizer)
     values: dict[str, Any] = {name: _PARSERS[name](value) if name in _PARSERS else value for name, value in more.items()}
-    outside = {"lr": lr, "loss_scale": loss_scale} | {name: values.pop(name, None) for name in ("calibrate", "learnable")}
-    updates = parse_optimizer(rule, lr) if isinstance(rule, str) else with_lr(rule, lr, loss is not None)
+    # Options without a field in CompileOptions.
+    others = {"lr": lr, "loss_scale": loss_scale} | {name: values.pop(name, None) for name in ("calibrate", "learnable")}
+    if isinstance(optimizer_or_text, str):
+        chosen_optimizer: Optimizer | None = parse_optimizer(optimizer_or_text, lr)
+    else:
+        chosen_optimizer = with_lr(optimizer_or_text, lr, loss is not None)
     if values.get("half") is not None and values.get("precision", "float32") == "float32":
         values["precision"] = "float16"
     chosen = CompileOptions(
@@ -164,14 +168,15 @@ def options(
         steps=steps,
         batch=batch,
         loss=loss_of(loss),
-        optimizer=updates if updates is None else with_loss_scale(updates, loss_scale),
+        optimizer=None if chosen_optimizer is None else with_loss_scale(chosen_optimizer, loss_scale),
         surrogate=surrogate_of(surrogate),
         **values,
     )
-    given = chosen.requested() | {name: value for name, value in outside.items() if value is not None}
+    requested = chosen.requested() | {name: value for name, value in others.items() if value is not None}
+    exempt = {"calibrate", "seed"} if trial else set()
     if chosen.half is not None:
-        given.pop("precision", None)  # half implies float16
-    check_support(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})
+        exempt.add("precision")  # half implies float16
+    check_support(target, chosen.loss is not None, {name: value for name, value in requested.items() if name not in exempt})
     _check_dropping(chosen)
     return chosen
 
@@ -299,7 +304,7 @@ _CONVERTERS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]
     "loss": (_loss_text, parse_loss),
     "optimizer": (optimizers.to_data, optimizers.from_data),
     "surrogate": (surrogate_to_data, surrogate_from_data),
-    "capacity": (lambda given: given if isinstance(given, int) else given.text, parse_capacity),
+    "capacity": (lambda capacity: capacity if isinstance(capacity, int) else capacity.text, parse_capacity),
     "half": (half_data, parse_half),
     "gradient_window": (lambda ends: [x if math.isfinite(x) else None for x in ends], _window),
 }

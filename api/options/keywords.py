@@ -85,8 +85,8 @@ def with_keywords(keywords: Any, defaults: type) -> Callable[[Function], Functio
     return shown
 
 
-def check_keywords(given: Mapping[str, Any], keywords: Any) -> None:
+def check_keywords(keywords: Mapping[str, Any], known: Any) -> None:
     """Raise TypeError for an unknown keyword, as Python does for functions without ``**``."""
-    unknown = next((name for name in given if name not in keywords.__annotations__), None)
+    unknown = next((name for name in keywords if name not in known.__annotations__), None)
     if unknown is not None:
         raise TypeError(f"got an unexpected keyword argument {unknown!r}")

@@ -10,7 +10,7 @@ from snnc.errors import OptionKindError
 
 
 def loss_of(loss: object) -> Loss | None:
-    """Return a loss given as an object or by name; raise OptionKindError for a function, a PyTorch module or a class."""
+    """Return a loss given as an object, by name or not at all; raise OptionKindError for a function, a PyTorch module or a class."""
     if loss is None or isinstance(loss, str):
         return None if loss is None else parse_loss(loss)
     methods = ("value_and_gradient", "scores")
@@ -23,7 +23,7 @@ def loss_of(loss: object) -> Loss | None:
 
 
 def optimizer_of(optimizer: object) -> str | Optimizer | None:
-    """Return `optimizer`; raise OptionKindError unless it is an optimiser of snnc or a text."""
+    """Return `optimizer`; raise OptionKindError unless it is an optimiser of snnc, a text or None."""
     if optimizer is None or isinstance(optimizer, str | SGD | Adam | AdamW | RMSprop):
         return optimizer
     raise OptionKindError(
@@ -33,7 +33,7 @@ def optimizer_of(optimizer: object) -> str | Optimizer | None:
 
 
 def surrogate_of(surrogate: object) -> Surrogate | None:
-    """Return a surrogate given as an object or by name; raise OptionKindError for a function, or an object of a different library."""
+    """Return a surrogate given as an object, by name or not at all; raise OptionKindError for anything else, such as a function."""
     if surrogate is None or isinstance(surrogate, Surrogate):
         return surrogate
     if isinstance(surrogate, str):

@@ -70,29 +70,29 @@ def _group(text: str, group: str) -> Group:
 
 def _values(text: str, name: str, numbers: str, ordered: tuple[str, ...], more: tuple[str, ...]) -> dict[str, Any]:
     """Parse ``0.01,0.9,weight_decay=0.1,nesterov`` into settings by name."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     try:
         for place, part in enumerate(p.strip() for p in numbers.split(",") if p.strip()):
             key, equals, value = (piece.strip() for piece in part.partition("="))
             if key in _FLAGS and key in more and not equals:
-                found[key] = True
-            elif equals and key == "loss_scale" and key in more and key not in found:
-                found[key] = _loss_scale(value)
-            elif equals and key in (*ordered, *more) and key not in (*_FLAGS, *found):
-                found[key] = float(value)
-            elif not equals and place < len(ordered) and ordered[place] not in found:
-                found[ordered[place]] = float(part)
+                settings[key] = True
+            elif equals and key == "loss_scale" and key in more and key not in settings:
+                settings[key] = _loss_scale(value)
+            elif equals and key in (*ordered, *more) and key not in (*_FLAGS, *settings):
+                settings[key] = float(value)
+            elif not equals and place < len(ordered) and ordered[place] not in settings:
+                settings[ordered[place]] = float(part)
             else:
                 raise ValueError(part)
     except ValueError:
         accepted = ", ".join((*ordered, *more))
-        wrong = f"sets {key} twice" if key in found else f"has an invalid setting, {part!r}"
+        wrong = f"sets {key} twice" if key in settings else f"has an invalid setting, {part!r}"
         raise UnknownOptimizerError(f"the optimiser {text!r} {wrong}; {name} accepts {accepted}.") from None
-    return found
+    return settings
 
 
 def with_lr(optimizer: Optimizer | None, lr: float | None, training: bool) -> Optimizer | None:
-    """Return `optimizer` with the learning rate `lr`, if given; for training without an optimiser, return Adam."""
+    """Return `optimizer` with the learning rate `lr`, if given; without an optimiser, return Adam for training, otherwise None."""
     if optimizer is None:
         return parse_optimizer("adam", lr) if training else None
     return check_optimizer(optimizer if lr is None else replace(optimizer, lr=lr))
@@ -124,14 +124,15 @@ def check_optimizer(optimizer: Optimizer) -> Optimizer:
     for name in _BELOW_ONE:
         if not 0 <= (value := getattr(optimizer, name, 0)) < 1:
             raise OptionValueError(f"{name} of the optimiser is {value}; it must be 0 or more and less than 1.")
-    added = [(what, getattr(of, what)) for of in (optimizer, *optimizer.groups) for what in ("weight_decay", "l1")]
-    for what, value in added + [("lr of a group", g.lr) for g in optimizer.groups]:
+    all_groups = (optimizer, *optimizer.groups)
+    not_negative = [(name, getattr(group, name)) for group in all_groups for name in ("weight_decay", "l1")]
+    for name, value in not_negative + [("lr of a group", group.lr) for group in optimizer.groups]:
         if value is not None and not 0 <= value < math.inf:
-            raise OptionValueError(f"{what} of the optimiser is {value}; it must be a number of 0 or more.")
+            raise OptionValueError(f"{name} of the optimiser is {value}; it must be a number of 0 or more.")
     positive = [("epsilon", getattr(optimizer, "epsilon", 1.0)), ("clip_value", optimizer.clip_value), ("clip_norm", optimizer.clip_norm)]
-    for what, bound in positive + [("bound", of.bound) for of in (optimizer, *optimizer.groups)]:
-        if bound is not None and not 0 < bound < math.inf:
-            raise OptionValueError(f"{what} of the optimiser is {bound}; it must be a number above 0.")
+    for name, value in positive + [("bound", group.bound) for group in all_groups]:
+        if value is not None and not 0 < value < math.inf:
+            raise OptionValueError(f"{name} of the optimiser is {value}; it must be a number above 0.")
     _check_loss_scale(optimizer.loss_scale)
     if isinstance(optimizer, SGD) and optimizer.nesterov and not optimizer.momentum:
         raise OptionValueError("nesterov looks ahead along the momentum, but momentum is 0; give one, as in sgd:0.1,0.9,nesterov.")
@@ -143,9 +144,9 @@ def _check_loss_scale(scale: object) -> None:
         return
     if not isinstance(scale, LossScale):
         raise OptionValueError(f"loss_scale of the optimiser is {scale!r}; give snnc.LossScale({scale!r}), or None for no scaling.")
-    for what, value, most in (("factor", scale.factor, math.inf), ("growth", scale.growth, math.inf), ("backoff", scale.backoff, 1.0)):
-        if not 0 < value < most or (what == "growth" and value < 1):
-            raise OptionValueError(f"{what} of the loss scale is {value}; factor must be above 0, growth 1 or more, backoff in 0 … 1.")
+    for name, value, limit in (("factor", scale.factor, math.inf), ("growth", scale.growth, math.inf), ("backoff", scale.backoff, 1.0)):
+        if not 0 < value < limit or (name == "growth" and value < 1):
+            raise OptionValueError(f"{name} of the loss scale is {value}; factor must be above 0, growth 1 or more, backoff in 0 … 1.")
     if isinstance(scale.interval, bool) or not isinstance(scale.interval, int) or scale.interval < 1:
         raise OptionValueError(f"interval of the loss scale is {scale.interval}; it must be a number of updates, 1 or more.")
 
@@ -166,11 +167,12 @@ def from_data(data: Mapping[str, Any]) -> Optimizer:
     kind: Callable[..., Optimizer] = KINDS[data["name"]]
     scale = None if data.get("loss_scale") is None else LossScale(**data["loss_scale"])
     optimizer = kind(**{**data, "groups": groups, "loss_scale": scale})
-    for of in (optimizer, *groups):
-        for field in fields(of):
-            value, flag = getattr(of, field.name), field.name in _FLAGS
+    for settings in (optimizer, *groups):
+        group_settings = () if settings is optimizer else _OF_GROUPS
+        for field in fields(settings):
+            value, flag = getattr(settings, field.name), field.name in _FLAGS
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            optional = value is None and field.name in ("clip_value", "clip_norm", "bound", *(_OF_GROUPS if of is not optimizer else ()))
+            optional = value is None and field.name in ("clip_value", "clip_norm", "bound", *group_settings)
             checked = field.name not in ("name", "groups", "pattern", "loss_scale")
             if checked and not optional and not (isinstance(value, bool) if flag else number):
                 raise ValueError(f"{field.name} of the optimiser is {value!s:.60}")

@@ -192,14 +192,14 @@ def requests_effect(name: str, value: Any, default: Any) -> bool:
     return bool(value is not None and value != default and value not in RULES[name].idle)
 
 
-def check_support(target: str, training: bool, given: Mapping[str, Any]) -> None:
-    """Refuse options that would have no effect on `target`; `given` contains the values for which :func:`requests_effect` is true.
+def check_support(target: str, training: bool, requested: Mapping[str, Any]) -> None:
+    """Refuse options that would have no effect on `target`; `requested` contains the values for which :func:`requests_effect` is true.
 
     Raise OptionTargetError if the target does not accept an option, OptionNeedsLossError if an option only affects training and no
     loss is given.
     """
     backend = backend_of(target)
-    for name, value in given.items():
+    for name, value in requested.items():
         support = support_of(name, backend, value)
         if support == "refused":
             takers = ", ".join(b.shown_name for b in BACKENDS if support_of(name, b, value) != "refused")

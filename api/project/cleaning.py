@@ -14,8 +14,10 @@ from snnc.compiler.files.cache import cache_dir
 from snnc.compiler.files.temporary import TemporaryFolder, abandoned, abandoned_files
 
 _DIGEST: Final = "[0-9a-f]{16,128}"
+"""Pattern of a digest in a name."""
 _BUILT: Final = f"(?:precompiled|object|project|cpu|cuda|cuda-host|emulator|popart)-{_DIGEST}"
-OWN: Final = {
+"""Pattern of the names of builds."""
+CACHE_NAMES: Final = {
     "": re.compile(rf"{_BUILT}|\.{_BUILT}-[a-z0-9_]{{8}}|\.{_BUILT}\.lock|\.trimmed"),
     "codelets": re.compile(rf"{_DIGEST}|\.{_DIGEST}(?:-[a-z0-9_]{{8}}|\.lock)"),
     "programs": re.compile(rf"{_DIGEST}|\.{_DIGEST}(?:-[a-z0-9_]{{8}}|\.lock)"),
@@ -37,9 +39,9 @@ class Waste:
 def in_cache() -> tuple[list[Waste], int]:
     """Return the entries of the cache, without those that a process is building, and the number of the latter."""
     cache = cache_dir()
-    found: list[Waste] = []
+    entries: list[Waste] = []
     busy = 0
-    for folder, pattern in OWN.items():
+    for folder, pattern in CACHE_NAMES.items():
         building = _building(cache / folder)
         for path in _entries(cache / folder):
             if not pattern.fullmatch(path.name):
@@ -47,8 +49,8 @@ def in_cache() -> tuple[list[Waste], int]:
             if any(path.name.removeprefix(".").startswith(name) for name in building):
                 busy += 1
             else:
-                found.append(Waste("cache", path, size_of(path)))
-    return found, busy
+                entries.append(Waste("cache", path, size_of(path)))
+    return entries, busy
 
 
 def left_over(folders: tuple[Path, ...] = ()) -> list[Waste]:

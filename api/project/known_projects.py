@@ -14,7 +14,7 @@ from snnc.compiler.files.cache import cache_dir, make_private
 from snnc.compiler.files.ownership import fault_above, fault_of
 
 _NAME: Final = "known-projects"
-MOST: Final = 20_000
+MAX_PROJECTS: Final = 20_000
 """Maximum number of projects in the list; a full list is reduced to its newer half."""
 
 
@@ -38,12 +38,12 @@ def is_known(folder: Path) -> bool:
 
 def _places() -> list[Path]:
     """Return the files that may contain the list: in the user's state folder (preferred), and in the cache."""
-    found = []
+    places = []
     with suppress(RuntimeError):  # no home folder
-        found.append(Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "snnc" / _NAME)
+        places.append(Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "snnc" / _NAME)
     with suppress(SnncError, RuntimeError, OSError):
-        found.append(cache_dir() / _NAME)
-    return found
+        places.append(cache_dir() / _NAME)
+    return places
 
 
 def _read(place: Path) -> list[bytes]:
@@ -64,9 +64,9 @@ def _append(place: Path, line: bytes) -> None:
         fcntl.flock(stream, fcntl.LOCK_EX)
         os.fchmod(handle, 0o600)
         lines = stream.read().splitlines(keepends=True)
-        if line in lines[-MOST:]:
+        if line in lines[-MAX_PROJECTS:]:
             return
-        if len(lines) >= MOST:
+        if len(lines) >= MAX_PROJECTS:
             stream.truncate(0)
-            stream.write(b"".join(lines[-MOST // 2 :]))
+            stream.write(b"".join(lines[-MAX_PROJECTS // 2 :]))
         stream.write(line)

@@ -82,8 +82,8 @@ def load_parts(parter: NetworkPartitioner, folder: Path) -> Parts:
 def _load_orders(program: StepProgram, folder: Path) -> ChannelOrders:
     try:
         grains = json.loads((folder / ORDERS).read_text(encoding="utf-8"))
-        able = orders(program, 1)
-        chosen = {id_: replace(able[id_], grain=int(grain)) for id_, grain in grains.items()}
+        possible = orders(program, 1)
+        chosen = {id_: replace(possible[id_], grain=int(grain)) for id_, grain in grains.items()}
         if any(order.grain < 1 or order.channels % order.grain for order in chosen.values()):
             raise ValueError("the number of adjacent channels does not divide the number of channels")
     except (OSError, KeyError, ValueError, TypeError, AttributeError) as error:

@@ -33,18 +33,18 @@ class Settings:
     seed: int | None
     resume: bool | None
 
-    def filled(self, found: Position | None) -> Settings:
-        """Return the settings, with those of the interrupted run `found` in place of None."""
-        if found is None:
+    def filled(self, interrupted: Position | None) -> Settings:
+        """Return the settings, with those of the run that was saved at `interrupted` in place of None."""
+        if interrupted is None:
             return self
-        old = {name: getattr(found.recipe, name) for name in SETTINGS if name != "epochs"}
-        old |= {"epochs": found.until - found.recipe.first_epoch}
-        old |= {name: _words(old[name]) for name in ("gradient_window", "capacity")}
+        old = {name: getattr(interrupted.recipe, name) for name in SETTINGS if name != "epochs"}
+        old |= {"epochs": interrupted.until - interrupted.recipe.first_epoch}
+        old |= {name: _stored_setting(old[name]) for name in ("gradient_window", "capacity")}
         return replace(self, **{name: value for name, value in old.items() if getattr(self, name) is None})
 
 
-def _words(text: str) -> str | None:
-    """Return a stored setting as text; None if it was not given, or was a Python function, which cannot be stored."""
+def _stored_setting(text: str) -> str | None:
+    """Return a stored setting; None if it was not given (empty text), or was a Python function, which cannot be stored."""
     return None if FUNCTION in text else text or None
 
 
@@ -53,13 +53,13 @@ def settings_for(folder: Path, given: Settings) -> Settings:
 
     Raise UnfinishedTrainingError if the last training run was interrupted, and no option says whether to continue it.
     """
-    found = position_of(folder)
-    if found is not None and not found.finished and given.resume is None:
+    position = position_of(folder)
+    if position is not None and not position.finished and given.resume is None:
         raise UnfinishedTrainingError(
-            f"the training run in {str(folder)!r} was stopped {found.text}. --resume continues it, with the same resulting weights as "
+            f"the training run in {str(folder)!r} was stopped {position.text}. --resume continues it, with the same resulting weights as "
             "without the interruption; --no-resume starts a new run from its weights."
         )
-    return given.filled(found) if given.resume else given
+    return given.filled(position) if given.resume else given
 
 
 def position_of(folder: Path) -> Position | None:

@@ -78,7 +78,7 @@ def _reject(file: Path, error: SnncError, lenient: bool) -> None:
 
 
 def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -> Trainable:
-    own = {part: values[f"{name}.{part}"] for part in ("weight", "bias") if f"{name}.{part}" in values}
+    """Return the operation `name` with its trained values; raise ProjectFolderError if they are not finite or do not fit it."""
     if isinstance(operation, Population):
         changing = operation.learnable | ({MEAN, VARIANCE} if is_batch_norm(operation.model) else set())
         learned = {p: values[f"{name}.{p}"] for p in changing if f"{name}.{p}" in values}
@@ -87,8 +87,9 @@ def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -
         return replace(operation, parameters={**operation.parameters, **shaped})
     if operation.weight is None:
         return operation
-    _check_finite(name, own)
-    weight = own.get("weight", operation.weight)
+    trained = {part: values[f"{name}.{part}"] for part in ("weight", "bias") if f"{name}.{part}" in values}
+    _check_finite(name, trained)
+    weight = trained.get("weight", operation.weight)
     if isinstance(operation, Sparse) and weight.shape == operation.shape:
         weight = nonzeros_of(weight, operation)
     if weight.size != operation.weight.size:
@@ -96,7 +97,7 @@ def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -
     weight = weight.reshape(operation.weight.shape)
     if isinstance(operation, OneToOne):
         return replace(operation, weight=weight)
-    return replace(operation, weight=weight, bias=own.get("bias", operation.bias))
+    return replace(operation, weight=weight, bias=trained.get("bias", operation.bias))
 
 
 def _check_finite(name: str, values: Mapping[str, Array]) -> None:

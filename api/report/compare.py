@@ -22,7 +22,10 @@ def compare(first: Subject, second: Subject) -> dict[str, Any]:
 
 
 def verdict(first: Subject, second: Subject) -> str:
-    """Return sentences that name the plan with less time per sample, and the phase and kind of cycles with the largest difference."""
+    """Return sentences on the times per sample: which plan is faster, and the phase and kind of cycles with the largest difference.
+
+    If the times differ by 0.1 % or less, they count as equal.
+    """
     a, b = (s.plan.seconds / s.plan.batch for s in (first, second))
     times = f"{1e6 * a:.4g} µs a sample in A, {1e6 * b:.4g} µs in B (predicted)"
     kinds = ("training" if s.plan.training else "forward only" for s in (first, second))
@@ -52,7 +55,7 @@ def _costs(subject: Subject) -> dict[tuple[str, str], float]:
 
 def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
     a, b = facts(first), facts(second)
-    wanted = {
+    keys = {
         "milliseconds a step": "milliseconds",
         "samples/s": "samples_per_second",
         "milliseconds of host stream before it": "host_milliseconds",
@@ -64,7 +67,7 @@ def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
         "chips used": "chips_used",
         "bytes on the fullest tile": "busiest_bytes",
     }
-    return [_row(name, a[key], b[key]) for name, key in wanted.items() if a[key] is not None and b[key] is not None]
+    return [_row(name, a[key], b[key]) for name, key in keys.items() if a[key] is not None and b[key] is not None]
 
 
 def _phases(first: Subject, second: Subject) -> list[dict[str, Any]]:

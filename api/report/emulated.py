@@ -30,12 +30,12 @@ def profile_in(path: Path) -> dict[str, Any] | None:
     try:
         if path.stat().st_size > MAX_BYTES:
             return None
-        found = json.loads(path.read_text(encoding="utf-8"))
+        profile = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataFileError(f"{str(path)!r} cannot be read: {error}") from None
     except ValueError:
         return None
-    return found if isinstance(found, dict) and {"steps", "per_tile", "tiles", "clock_hz"} <= found.keys() else None
+    return profile if isinstance(profile, dict) and {"steps", "per_tile", "tiles", "clock_hz"} <= profile.keys() else None
 
 
 def write_profile(profile: Mapping[str, Any], format: str) -> bytes:
@@ -66,13 +66,13 @@ def _memory(profile: Mapping[str, Any]) -> list[str]:
 def _steps(profile: Mapping[str, Any]) -> list[str]:
     """Return a line per step, by descending cycles; balance is the mean compute time of all tiles, divided by that of the busiest tile."""
     lines = [f"{'step':<40}{'runs':>8}{'cycles':>14}{'share':>8}{'balance':>9}  " + "".join(f"{name:>12}" for name, _ in PARTS)]
-    whole = sum(step["cycles"] for step in profile["steps"]) or 1
+    total = sum(step["cycles"] for step in profile["steps"]) or 1
     for step in sorted(profile["steps"], key=lambda step: -step["cycles"]):
         busiest = step["compute_cycles_busiest"] * profile["tiles"]
         balance = f"{step['compute_cycles_sum'] / busiest:.0%}" if busiest and step["compute_cycles_sum"] else ""
         parts = "".join(f"{step[key]:>12,.0f}" for _, key in PARTS)
         name = f"{step['kind']} {step['name']}"
-        lines.append(f"{name[:39]:<40}{step['executions']:>8,}{step['cycles']:>14,.0f}{step['cycles'] / whole:>8.1%}{balance:>9}  {parts}")
+        lines.append(f"{name[:39]:<40}{step['executions']:>8,}{step['cycles']:>14,.0f}{step['cycles'] / total:>8.1%}{balance:>9}  {parts}")
     return lines
 
 

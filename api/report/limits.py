@@ -57,11 +57,11 @@ def busiest_vertex(plan: Plan) -> dict[str, Any] | None:
     For each loop: expected trips per run, worker cycles per trip, their product, and its share of all loops of the vertex.
     """
     phase = max(plan.phases, key=lambda p: p.runs * p.compute)
-    whole = sum(loop.total for loop in phase.loops)
-    if not whole:
+    total = sum(loop.total for loop in phase.loops)
+    if not total:
         return None
     loops = [
-        {"name": loop.name, "trips": loop.trips, "cycles_a_trip": loop.cycles, "cycles": loop.total, "share": loop.total / whole}
+        {"name": loop.name, "trips": loop.trips, "cycles_a_trip": loop.cycles, "cycles": loop.total, "share": loop.total / total}
         for loop in phase.loops
     ]
     return {"phase": phase.name, "tile": phase.busiest_tile, "vertex": phase.loops[0].vertex, "loops": loops}
@@ -95,8 +95,8 @@ def _time(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[
     if kind == "compute":
         what += f" on tile {phase.busiest_tile:,} ({holder(plan, places, phase.busiest_tile)})"
         if phase.loops:
-            most, whole = phase.loops[0], sum(loop.total for loop in phase.loops)
-            loop = f" Its slowest vertex spends most cycles on {most.name} ({100 * most.total / whole:.0f} %)."
+            busiest_loop, total = phase.loops[0], sum(loop.total for loop in phase.loops)
+            loop = f" Its slowest vertex spends most cycles on {busiest_loop.name} ({100 * busiest_loop.total / total:.0f} %)."
     elif kind == "exchange":
         what += _exchange(plan, phase, traffic, names)
     rest = ", ".join(f"{k} {100 * all_of[k]:.0f} %" for k in ("compute", "exchange", "sync"))
@@ -113,8 +113,8 @@ def _exchange(plan: Plan, phase: Phase, traffic: StepTraffic, names: Mapping[str
     flows = [f for f in traffic.flows if f.kind == kind]
     if kind is None or not flows:
         return ""
-    most = max(flows, key=lambda f: f.bytes)
-    source, target = (names.get(traffic.nodes[n], traffic.nodes[n]) for n in (most.source, most.target))
+    largest = max(flows, key=lambda f: f.bytes)
+    source, target = (names.get(traffic.nodes[n], traffic.nodes[n]) for n in (largest.source, largest.target))
     cycles = find_routes(plan.target).cycles(traffic.links.get(kind, Flows())) / phase.runs
     linked = cycles >= LINKED * phase.exchange
     where = "over the links between IPUs" if linked else f"{phase.bytes_in:,} bytes into the busiest tile a run"

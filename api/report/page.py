@@ -69,13 +69,13 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
 def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the phases with their bars: kind of cycles, width in per cent of the longest bar, and colour."""
     longest = max(max(p["predicted_total"], p["emulated_total"] or 0) for p in phases)
-    found = []
+    rows = []
     for phase in phases:
         row = dict(phase)
         for source in ("predicted", "emulated"):
             row[f"{source}_bars"] = [(part, 100 * value / longest, PARTS[part]) for part, value in (phase[source] or {}).items()]
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def _largest(view: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -86,9 +86,9 @@ def _largest(view: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _stacked(sizes: Iterable[tuple[str, int]], whole: float) -> list[dict[str, Any]]:
-    """Return the parts of a stacked bar, in per cent of `whole`, from bytes by category of memory."""
-    return [{"name": n, "bytes": size, "percent": 100 * size / whole, "colour": MEMORY.get(n, RELAY)} for n, size in sizes if size]
+def _stacked(sizes: Iterable[tuple[str, int]], total: float) -> list[dict[str, Any]]:
+    """Return the parts of a stacked bar, in per cent of `total`, from bytes by category of memory."""
+    return [{"name": n, "bytes": size, "percent": 100 * size / total, "colour": MEMORY.get(n, RELAY)} for n, size in sizes if size]
 
 
 def _layer_memory(subject: Subject) -> dict[str, Any]:
@@ -107,15 +107,15 @@ def _layer_memory(subject: Subject) -> dict[str, Any]:
 def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
     """Return the chart of memory over a step, a column of stacked categories per phase, in per cent of the height of the chart.
 
-    The chart ends a little above the limit of a tile, or above the largest column if that is far below the limit.
+    The chart ends a little above the limit of a tile or, if all columns are far below it, above the largest column.
     """
     moments = view["memory_over_time"]
     limit = subject.plan.target.tile_bytes
     totals = [max(m["total"], m["emulated"] or 0) for m in moments]
     low = max(totals) < SMALL * limit
-    whole = max(totals) if low else limit
-    top = max(whole, *totals) * (1.3 if low else 1.06)
-    ticks = [{"bytes": whole * n // 4, "percent": 100 * whole * n / 4 / top} for n in range(5)]
+    scale = max(totals) if low else limit
+    top = max(scale, *totals) * (1.3 if low else 1.06)
+    ticks = [{"bytes": scale * n // 4, "percent": 100 * scale * n / 4 / top} for n in range(5)]
     order = [m["name"] for m in view["memory"]]
     columns = [
         {
@@ -231,10 +231,10 @@ def raster_data(
     """
     if recording is None:
         return []
-    found = []
+    data = []
     for raster, fired in zip(rasters(recording), activity, strict=True):
         layer = layers.get(raster["label" if by_label else "owner"], -1)
-        found.append(
+        data.append(
             {name: raster[name] for name in ("label", "width", "rows", "columns", "full")}
             | {
                 "layer": layer,
@@ -246,4 +246,4 @@ def raster_data(
                 "assumed": fired["assumed"],
             }
         )
-    return found
+    return data

@@ -121,10 +121,10 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
     steps = profile.get("steps")
     if not isinstance(steps, list) or not all(isinstance(step, Mapping) and "name" in step for step in steps):
         raise ReportOptionError("the profile contains no list 'steps' of named steps; use a file that the emulator wrote.")
-    found = _entries_of(plan, steps)
-    ratios = [max(_number(entry, "executions") for entry in ran) / p.runs for p, ran in found.values() if not p.name.endswith(BY_DATA)]
+    entries = _entries_of(plan, steps)
+    ratios = [max(_number(entry, "executions") for entry in ran) / p.runs for p, ran in entries.values() if not p.name.endswith(BY_DATA)]
     repeats = min((ratio for ratio in ratios if ratio > 0), default=1.0)  # steps of the plan that the profile covers
-    phases = {name: _cycles(plan, phase, ran, repeats) for name, (phase, ran) in found.items()}
+    phases = {name: _cycles(plan, phase, ran, repeats) for name, (phase, ran) in entries.items()}
     complete = bool(phases) and all(p.name in phases for p in plan.phases if p.name in CODES)
     tiles = profile.get(TILES, {})
     compute = _tiles(plan, tiles, "compute_cycles")
@@ -139,16 +139,16 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
 
 def _entries_of(plan: Plan, entries: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Phase, list[Mapping[str, Any]]]]:
     """Return each phase with its entries that ran; if its number of runs depends on the data, also with entries that never ran."""
-    found: dict[str, tuple[Phase, list[Mapping[str, Any]]]] = {}
-    waiting = list(entries)
+    by_phase: dict[str, tuple[Phase, list[Mapping[str, Any]]]] = {}
+    unmatched = list(entries)
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
-        matching = [entry for entry in waiting if re.match(CODES[phase.name], str(entry["name"]).rsplit("/", 1)[-1])]
+        matching = [entry for entry in unmatched if re.match(CODES[phase.name], str(entry["name"]).rsplit("/", 1)[-1])]
         ran = [entry for entry in matching if _number(entry, "executions") > 0]
         if ran or (matching and phase.name.endswith(BY_DATA)):
-            found[phase.name] = phase, ran or matching
+            by_phase[phase.name] = phase, ran or matching
         if phase.part != "recompute" and not phase.name.endswith(": decisions"):
-            waiting = [entry for entry in waiting if entry not in matching]
-    return found
+            unmatched = [entry for entry in unmatched if entry not in matching]
+    return by_phase
 
 
 def _cycles(plan: Plan, phase: Phase, ran: Sequence[Mapping[str, Any]], repeats: float) -> dict[str, float]:
@@ -169,8 +169,9 @@ def _cycles(plan: Plan, phase: Phase, ran: Sequence[Mapping[str, Any]], repeats:
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
     """Return the bytes of the fullest tile in each phase.
 
-    A step runs the engine's last program, after two others in plans with the phase "update: gradients", and one more in plans with the
-    phase "forward: moments". A recomputed phase comes after the first run of its compute sets.
+    The engine's programs are numbered. A step runs the last one, in plans with the phase "update: gradients" also the two before it, and in
+    plans with the phase "forward: moments" one more. A recomputed phase is the last run of its compute sets in the step, the forward pass
+    the first.
     """
     if not isinstance(points, list) or not points:
         return {}
@@ -183,24 +184,24 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
     names = {p.name for p in plan.phases}
     programs = range(last - 2 * ("update: gradients" in names) - ("forward: moments" in names), last + 1)
     step = [point for point in points if point["program"] in programs]
-    found: dict[str, int] = {}
+    fullest: dict[str, int] = {}
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
         matching = [point for point in step if re.match(CODES[phase.name], str(point["name"]).rsplit("/", 1)[-1])]
         if matching:
             again = phase.part == "recompute"
-            found[phase.name] = matching[-1 if again else 0]["bytes"]
+            fullest[phase.name] = matching[-1 if again else 0]["bytes"]
             step = step if again else [point for point in step if point not in matching]
-    return found
+    return fullest
 
 
 def slim(profile: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of a profile that a project stores: the entries, and the cycles and bytes per tile as runs."""
-    found = {name: value for name, value in profile.items() if name != "per_tile"}
+    stored = {name: value for name, value in profile.items() if name != "per_tile"}
     per_tile = profile.get("per_tile")
     if isinstance(per_tile, Mapping):
-        most = per_tile.get("peak", per_tile["memory"])["total"]
-        found[TILES] = {"compute_cycles": runs(per_tile["compute_cycles"]), "memory": runs(most)}
-    return found
+        peak = per_tile.get("peak", per_tile["memory"])["total"]
+        stored[TILES] = {"compute_cycles": runs(per_tile["compute_cycles"]), "memory": runs(peak)}
+    return stored
 
 
 def _tiles(plan: Plan, tiles: object, name: str) -> tuple[int, ...] | None:

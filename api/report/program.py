@@ -83,7 +83,7 @@ def write_program(program: ProgramReport, fmt: str) -> bytes:
 
 def program_view(program: ProgramReport) -> dict[str, Any]:
     """Return the contents of the report as JSON types."""
-    found, options = describe(program.graph), program.options
+    description, options = describe(program.graph), program.options
     return {
         "name": program.graph.name,
         "target": options.target,
@@ -91,15 +91,15 @@ def program_view(program: ProgramReport) -> dict[str, Any]:
         "kind": "training step" if program.program.loss else "forward pass",
         "steps": program.program.steps,
         "batch": options.batch,
-        "neurons": sum(layer["neurons"] for layer in found["layers"]),
+        "neurons": sum(layer["neurons"] for layer in description["layers"]),
         "parameters": program.parameters,
         "options": _options(program),
-        "table": found["table"],
-        "layers": found["layers"],
-        "equations": found["neurons"],
-        "synops": found["synops"]["at_most"],
-        "statements": found["statements"],
-        "assumptions": found["assumptions"],
+        "table": description["table"],
+        "layers": description["layers"],
+        "equations": description["neurons"],
+        "synops": description["synops"]["at_most"],
+        "statements": description["statements"],
+        "assumptions": description["assumptions"],
         "memory": _memory(program),
         "schedule": _schedule(program),
         "timing": None if program.timing is None else dict(program.timing),
@@ -114,8 +114,8 @@ def timing_of(history: History, samples: int) -> dict[str, Any] | None:
     if not updates:
         return None
     used = samples - history.dropped
-    found = {"updates": updates, "seconds": seconds, "milliseconds": 1e3 * seconds / updates}
-    return {"measured": {**found, "samples_per_second": used / seconds, "batch": -(-used // updates)}}
+    per_update = {"updates": updates, "seconds": seconds, "milliseconds": 1e3 * seconds / updates}
+    return {"measured": {**per_update, "samples_per_second": used / seconds, "batch": -(-used // updates)}}
 
 
 def read_timing(data: object) -> dict[str, Any] | None:
@@ -192,27 +192,27 @@ def _schedule(program: ProgramReport) -> dict[str, Any] | None:
         return None
     measured = (program.timing or {}).get("kernels")
     steps, batch = (project["steps"], project["batch"]) if measured is None else (measured["steps"], measured["batch"])
-    found = program.options.backend.launches(project, steps, batch)
-    if found is None:
+    predicted = program.options.backend.launches(project, steps, batch)
+    if predicted is None:
         return None
     # If the numbers of kernels differ, the times are those of an older version of the project.
-    if measured is not None and len(measured["us"]) != len(found["kernels"]):
+    if measured is not None and len(measured["us"]) != len(predicted["kernels"]):
         measured = None
-    times = [None] * len(found["kernels"]) if measured is None else measured["us"]
-    longest = max(one["us"] for one in found["kernels"])
+    times = [None] * len(predicted["kernels"]) if measured is None else measured["us"]
+    longest = max(kernel["us"] for kernel in predicted["kernels"])
     kernels = []
-    for one, us in zip(found["kernels"], times, strict=True):
-        runs = _RUNS.get(one["kind"], _AT_ONCE)
-        kernels.append({**one, "measured_us": us, "runs": runs, "share": one["us"] / longest, "colour": _COLOURS[runs]})
-    used = {one["runs"] for one in kernels}
+    for kernel, us in zip(predicted["kernels"], times, strict=True):
+        runs = _RUNS.get(kernel["kind"], _AT_ONCE)
+        kernels.append({**kernel, "measured_us": us, "runs": runs, "share": kernel["us"] / longest, "colour": _COLOURS[runs]})
+    used = {kernel["runs"] for kernel in kernels}
     timed = None
     if measured is not None:
         total = 1e-3 * sum(us for us in measured["us"] if us is not None)
         timed = {"device": measured["device"], "updates": measured["updates"], "milliseconds": total}
     return {
-        "card": found["card"],
-        "milliseconds": 1e3 * found["seconds"],
-        "host_us": 1e6 * found["host_seconds"],
+        "card": predicted["card"],
+        "milliseconds": 1e3 * predicted["seconds"],
+        "host_us": 1e6 * predicted["host_seconds"],
         "steps": steps,
         "batch": batch,
         "measured": timed,

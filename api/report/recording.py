@@ -83,11 +83,11 @@ def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mappin
 
 
 def _spiking(program: StepProgram) -> list[tuple[str, str, str]]:
-    found = [(f"{i.id}_in", i.id, i.label) for i in program.inputs if i.kind == "spikes"]
+    buffers = [(f"{i.id}_in", i.id, i.label) for i in program.inputs if i.kind == "spikes"]
     for p in program.populations:
         spiking = [b for b in p.output_buffers.values() if b in program.buffers and program.buffers[b].kind == "spikes"]
-        found += [(b, p.id, p.label if len(spiking) == 1 else f"{p.label}, {b}") for b in spiking]
-    return found
+        buffers += [(b, p.id, p.label if len(spiking) == 1 else f"{p.label}, {b}") for b in spiking]
+    return buffers
 
 
 def _train(memory: SequenceArrays, buffer: str, owner: str, label: str) -> Train:
@@ -99,26 +99,29 @@ def _train(memory: SequenceArrays, buffer: str, owner: str, label: str) -> Train
 def in_parts(recording: Recording, between: Correspondence) -> Recording:
     """Return the same spikes, assigned to the populations of a plan that splits populations or reorders their channels."""
     trains, owners = {t.buffer: t for t in recording.trains}, {p.id: p.label for p in between.split.populations}
-    found = []
+    new_trains = []
     for buffer, place in between.buffers.items():
         train = trains.get(place.whole)
         if train is None:
             continue
         owner = next((id_ for id_ in owners if buffer.startswith(f"{id_}_")), train.owner)
         if place.index is None:
-            found.append(replace(train, buffer=buffer, owner=owner))
+            new_trains.append(replace(train, buffer=buffer, owner=owner))
             continue
         index_in_part = np.full(train.width, -1)
         index_in_part[place.index] = np.arange(len(place.index))
         in_part = index_in_part[train.ids] >= 0
         label, width = train.label.replace(_whole_label(between, owner), owners[owner], 1), len(place.index)
-        found.append(Train(buffer, owner, label, width, train.steps[in_part], train.samples[in_part], index_in_part[train.ids[in_part]]))
-    return replace(recording, trains=tuple(found))
+        new_trains.append(
+            Train(buffer, owner, label, width, train.steps[in_part], train.samples[in_part], index_in_part[train.ids[in_part]])
+        )
+    return replace(recording, trains=tuple(new_trains))
 
 
 def _whole_label(between: Correspondence, part: str) -> str:
-    of = between.populations[part].whole
-    return next(p.label for p in between.whole.populations if p.id == of)
+    """Return the label of the population that `part` is a part of."""
+    whole = between.populations[part].whole
+    return next(p.label for p in between.whole.populations if p.id == whole)
 
 
 def write_recording(path: Path, recording: Recording) -> None:
@@ -133,8 +136,8 @@ def write_recording(path: Path, recording: Recording) -> None:
     arrays: dict[str, npt.NDArray[Any]] = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
     for number, train in enumerate(recording.trains):
         columns = ("step", train.steps, recording.steps), ("sample", train.samples, recording.samples), ("id", train.ids, train.width)
-        for name, values, most in columns:
-            arrays[f"{name}_{number}"] = values.astype(np.min_scalar_type(max(most - 1, 0)))
+        for name, values, bound in columns:
+            arrays[f"{name}_{number}"] = values.astype(np.min_scalar_type(max(bound - 1, 0)))
     write_arrays(path, arrays)
 
 
@@ -161,12 +164,12 @@ def read_recording(path: Path) -> Recording:
 
 def _read_train(arrays: Mapping[str, npt.NDArray[Any]], number: int, info: Mapping[str, Any], steps: int, samples: int) -> Train:
     width = int(info["width"])
-    found = []
-    for name, most in (("step", steps), ("sample", samples), ("id", width)):
+    columns = []
+    for name, bound in (("step", steps), ("sample", samples), ("id", width)):
         values = arrays[f"{name}_{number}"]
-        if values.ndim != 1 or values.dtype.kind != "u" or (values.size and int(values.max()) >= most):
-            raise ValueError(f"{name}_{number} is not a list of numbers below {most}")
-        found.append(values.astype(np.int64))
-    if len({len(values) for values in found}) != 1:
+        if values.ndim != 1 or values.dtype.kind != "u" or (values.size and int(values.max()) >= bound):
+            raise ValueError(f"{name}_{number} is not a list of numbers below {bound}")
+        columns.append(values.astype(np.int64))
+    if len({len(values) for values in columns}) != 1:
         raise ValueError(f"the lists of train {number} differ in length")
-    return Train(str(info["buffer"]), str(info["owner"]), str(info["label"]), width, *found)
+    return Train(str(info["buffer"]), str(info["owner"]), str(info["label"]), width, *columns)

@@ -19,6 +19,7 @@ from snnc.report.pictures.raster import recording_data
 from snnc.report.subject import Subject
 
 FORMAT: Final = "snnc report 2"
+"""Name and version of the report as JSON."""
 
 
 def build_view(subject: Subject) -> dict[str, Any]:
@@ -107,11 +108,11 @@ def layers(subject: Subject) -> list[dict[str, Any]]:
     compute = np.asarray(plan.tile_cycles.get("compute", (0,) * plan.target.tiles))
     moved = subject.traffic.matrix()
     first = len(subject.traffic.nodes) - len(plan.populations)
-    found = []
+    rows = []
     for index, (p, place) in enumerate(zip(plan.populations, subject.places.layers, strict=True)):
         info = known.get(p.id, {})
         chips = np.unique(place.tiles // plan.target.tiles_per_chip)
-        found.append(
+        rows.append(
             {
                 "id": p.id,
                 "label": p.label,
@@ -132,7 +133,7 @@ def layers(subject: Subject) -> list[dict[str, Any]]:
                 "bytes_sent": float(moved[first + index].sum()),
             }
         )
-    return found
+    return rows
 
 
 def ranges(numbers: Any) -> list[list[int]]:

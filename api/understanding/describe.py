@@ -26,7 +26,7 @@ KINDS: Final[Mapping[type, str]] = {
     Scale: "scale",
     OneToOne: "one to one",
 }
-"""Names of operations between populations in reports."""
+"""Names of the listed connections, by type of operation."""
 COUNTINGS: Final = ("AC", "MAC")
 """Kinds of synaptic operations: an AC (accumulate) only adds, a MAC multiplies and adds."""
 
@@ -71,14 +71,14 @@ def describe(graph: Graph, *, measured: MeasuredSynops | None = None, surrogate:
 
 
 def recurrences(graph: Graph) -> list[dict[str, Any]]:
-    """Return the groups of populations that feed each other or themselves, with the delays of the connections within each group."""
-    found = []
+    """Return the groups of populations that feed each other or themselves, with the delays above 0 of the connections in each group."""
+    groups = []
     for members in nx.strongly_connected_components(graph.nx):
         inner = [e for e in graph.edges if e.source in members and e.target in members]
         if inner:
             names = [n for n in graph.names if n in members and isinstance(graph.operation(n), Population)]
-            found.append({"populations": names, "delays": sorted({e.delay for e in inner if e.delay})})
-    return found
+            groups.append({"populations": names, "delays": sorted({e.delay for e in inner if e.delay})})
+    return groups
 
 
 def count_parameters(graph: Graph) -> int:
@@ -157,7 +157,7 @@ def _short(value: float) -> float:
 
 def _distinct_neurons(graph: Graph, firings: Mapping[str, FiringDescription]) -> list[dict[str, Any]]:
     """Return the distinct neurons, each with its populations, readable equations, parameters, firing and reset, as JSON types."""
-    found: dict[Any, dict[str, Any]] = {}
+    distinct: dict[Any, dict[str, Any]] = {}
     for name, population in graph.of_type(Population):
         about = firings[name]
         entry: dict[str, Any] = {
@@ -170,8 +170,8 @@ def _distinct_neurons(graph: Graph, firings: Mapping[str, FiringDescription]) ->
             "reset_gradient": about.gradient,
         }
         key = repr({k: v for k, v in entry.items() if k != "populations"})
-        found.setdefault(key, entry)["populations"].append(name)
-    return list(found.values())
+        distinct.setdefault(key, entry)["populations"].append(name)
+    return list(distinct.values())
 
 
 def _parameter_texts(population: Population) -> list[str]:

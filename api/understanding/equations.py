@@ -32,12 +32,12 @@ def readable(population: Population) -> list[str]:
 
 def parameter_values(population: Population) -> dict[str, float | Array]:
     """Return each parameter of the model: a number if all neurons have the same value, else an array."""
-    found: dict[str, float | Array] = {}
+    values: dict[str, float | Array] = {}
     for name, default in population.model.parameters.items():
         array = np.asarray(population.parameters.get(name, default), np.float64)
         uniform = array.size > 0 and bool((array == array.flat[0]).all())
-        found[name] = float(f"{array.flat[0]:.7g}") if uniform else array
-    return found
+        values[name] = float(f"{array.flat[0]:.7g}") if uniform else array
+    return values
 
 
 def range_text(value: Array) -> str:
@@ -52,7 +52,7 @@ def _lines(model: NeuronModel, numbers: Mapping[str, float]) -> list[tuple[str, 
     scope |= {name: Symbol(f"{name}[t-1]") for name in model.states}
     scope |= {name: Number(value) for name, value in numbers.items()}
     assigned: Counter[str] = Counter()
-    found = []
+    lines = []
     for line in model.equations:
         target, value = line.target, simplified(substitute(line.value, scope))
         assigned[target] += 1
@@ -61,8 +61,8 @@ def _lines(model: NeuronModel, numbers: Mapping[str, float]) -> list[tuple[str, 
             continue
         name = _version(target, assigned[target], times[target], model)
         scope[target] = Symbol(name)
-        found.append((name, value))
-    return found
+        lines.append((name, value))
+    return lines
 
 
 def _version(name: str, number: int, times: int, model: NeuronModel) -> str:
@@ -135,8 +135,8 @@ def _sum(terms: _Terms) -> str:
     first = next((n for n, (c, *_) in enumerate(shown) if c > 0), 0)
     ordered = shown[first : first + 1] + shown[:first] + shown[first + 1 :]
     parts = [f"{'-' if c < 0 else '+'} {_scaled(abs(c), above, below)}" for c, above, below in ordered]
-    whole = " ".join(parts)
-    return f"-{whole[2:]}" if whole.startswith("- ") else whole[2:] or "0"
+    joined = " ".join(parts)
+    return f"-{joined[2:]}" if joined.startswith("- ") else joined[2:] or "0"
 
 
 def _scaled(coefficient: float, above: str, below: str) -> str:

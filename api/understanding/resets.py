@@ -17,8 +17,8 @@ from snnc.understanding.equations import range_text
 class FiringDescription:
     """How a population fires and resets, in words.
 
-    `fires` says when the neuron fires, such as "above the threshold (>)"; None if it never fires. `reset` says how it resets, or why it
-    does not, and `gradient` whether gradients flow through the reset; None without one.
+    `fires` says when the neuron fires, such as "above the threshold (>)", and `reset` how it resets, or why it does not; both are None if
+    it never fires. `gradient` says whether gradients flow through the reset; None without a reset.
     """
 
     fires: str | None

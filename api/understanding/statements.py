@@ -19,14 +19,14 @@ def statements(graph: Graph, firings: Mapping[str, FiringDescription], surrogate
 
     `firings` contains the result of :func:`~snnc.understanding.resets.firing` for each population.
     """
-    found = [
+    texts = [
         ("time step", _time(graph)),
         ("reset", _resets(firings)),
         ("surrogate", _surrogate(graph, firings, surrogate)),
         ("initial states", _initial(graph)),
         ("input axes", _axes(graph)),
     ]
-    return [{"about": about, "text": text} for about, text in found if text]
+    return [{"about": about, "text": text} for about, text in texts if text]
 
 
 def _time(graph: Graph) -> str:
@@ -50,11 +50,11 @@ def _surrogate(graph: Graph, firings: Mapping[str, FiringDescription], chosen: S
     spiking = [(n, p) for n, p in graph.of_type(Population) if firings[n].fires is not None]
     if not spiking:
         return ""
-    own: dict[str, list[str]] = {}
+    by_surrogate: dict[str, list[str]] = {}
     for name, population in spiking:
         if population.surrogate is not None:
-            own.setdefault(str(population.surrogate), []).append(name)
-    texts = [f"{', '.join(names)}: {text}, from the model." for text, names in own.items()]
+            by_surrogate.setdefault(str(population.surrogate), []).append(name)
+    texts = [f"{', '.join(names)}: {text}, from the model." for text, names in by_surrogate.items()]
     if texts and all(p.surrogate is not None for _, p in spiking):
         return " ".join(texts)
     if chosen is not None:
@@ -64,18 +64,22 @@ def _surrogate(graph: Graph, firings: Mapping[str, FiringDescription], chosen: S
 
 
 def _initial(graph: Graph) -> str:
-    rest: list[tuple[str, Array]] = []
-    other: list[tuple[str, Array]] = []
+    at_zero: list[str] = []
+    others: list[tuple[str, Array]] = []
     for name, population in graph.of_type(Population):
         for state, default in population.model.states.items():
             value = np.asarray(population.initial.get(state, default))
-            (other if value.any() else rest).append((f"{name}.{state}", value))
-    if not rest and not other:
+            if value.any():
+                others.append((f"{name}.{state}", value))
+            else:
+                at_zero.append(f"{name}.{state}")
+    if not at_zero and not others:
         return ""
-    texts = [f"{name} starts at {range_text(value)}" for name, value in other]
-    texts += ["all others at 0" if other else "every state starts at 0"] if rest else []
-    given = ", ".join(graph.state_inputs)
-    return f"{', '.join(texts)}{f'; a caller may set {given}' if given else ''}."
+    texts = [f"{name} starts at {range_text(value)}" for name, value in others]
+    if at_zero:
+        texts.append("all others at 0" if others else "every state starts at 0")
+    settable = ", ".join(graph.state_inputs)
+    return f"{', '.join(texts)}{f'; a caller may set {settable}' if settable else ''}."
 
 
 def _axes(graph: Graph) -> str:

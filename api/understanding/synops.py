@@ -92,10 +92,10 @@ def fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
         case Sparse(indices=indices):
             return np.bincount(indices, minlength=math.prod(shape)).astype(np.int64).reshape(shape)
         case Conv(weight=weight, groups=groups):
-            found = np.full(shape, weight.shape[0] // groups, np.int64)
+            counts = np.full(shape, weight.shape[0] // groups, np.int64)
             for axis, reads in enumerate(_reads(windows_of(name, operation, shape)), start=1):
-                found *= reads.sum(axis=0).reshape([-1 if a == axis else 1 for a in range(len(shape))])
-            return found
+                counts *= reads.sum(axis=0).reshape([-1 if a == axis else 1 for a in range(len(shape))])
+            return counts
     return np.full(shape, int(has_synapses(operation)), np.int64)
 
 
@@ -111,12 +111,12 @@ def effective_fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
             return np.bincount(indices[weight != 0], minlength=math.prod(shape)).astype(np.int64).reshape(shape)
         case Conv(groups=groups):
             taps = np.count_nonzero(weight.reshape(groups, -1, *weight.shape[1:]), axis=1).reshape(shape[0], *weight.shape[2:])
-            found = np.zeros(shape, np.int64)
+            counts = np.zeros(shape, np.int64)
             by_axis = _reads(windows_of(name, operation, shape))
             for tap in np.ndindex(*weight.shape[2:]):
                 where = reduce(np.multiply.outer, (reads[j] for reads, j in zip(by_axis, tap, strict=True)))
-                found += taps[(slice(None), *tap)].reshape(-1, *[1] * where.ndim) * where
-            return found
+                counts += taps[(slice(None), *tap)].reshape(-1, *[1] * where.ndim) * where
+            return counts
     return np.broadcast_to(np.not_equal(weight, 0), shape).astype(np.int64)
 
 
@@ -132,11 +132,11 @@ def source_of(graph: Graph, name: str) -> Edge:
 
 def _reads(windows: Windows) -> list[Counts]:
     """Return [taps, positions] for each dimension: how many windows read the position of the input through the tap of the kernel."""
-    found = []
+    by_axis = []
     for size, kernel, stride, (before, _), dilation, count in zip(
         *(windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output), strict=True
     ):
         position = (np.arange(count) * stride - before)[None] + (np.arange(kernel) * dilation)[:, None]
         rows = [np.bincount(row[(row >= 0) & (row < size)], minlength=size) for row in position]
-        found.append(np.stack(rows).astype(np.int64))
-    return found
+        by_axis.append(np.stack(rows).astype(np.int64))
+    return by_axis

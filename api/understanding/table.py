@@ -13,53 +13,58 @@ NARROWEST: Final = 60
 EQUATIONS: Final = "One step of each neuron, in this order; [t-1] is the previous step, and H(x > y) is 1 where x > y, else 0."
 
 
-def to_text(found: dict[str, Any], width: int | None = None) -> list[str]:
-    """Return the result of :func:`~snnc.understanding.describe.describe` as lines of at most `width` columns, but at least 60."""
+def to_text(description: dict[str, Any], width: int | None = None) -> list[str]:
+    """Return the result of :func:`~snnc.understanding.describe.describe` as lines of text, wrapped at `width` columns (60 or more)."""
     columns = max(width or WIDTH, NARROWEST)
-    lines = [*textwrap.wrap(_head(found), columns, subsequent_indent="  "), "", *_table(found, columns), *_totals(found, columns)]
-    if any(neuron["equations"] for neuron in found["neurons"]):
+    lines = [
+        *textwrap.wrap(_head(description), columns, subsequent_indent="  "),
+        "",
+        *_table(description, columns),
+        *_totals(description, columns),
+    ]
+    if any(neuron["equations"] for neuron in description["neurons"]):
         lines += ["", *textwrap.wrap(EQUATIONS, columns)]
-    for neuron in found["neurons"]:
+    for neuron in description["neurons"]:
         lines += ["", *_neuron(neuron, columns)]
-    lines += [""] if found["recurrences"] or found["outputs"] else []
-    lines += _wrapped("recurrent", [_recurrence(r) for r in found["recurrences"]], columns)
-    lines += _wrapped("output", [f"{o['name']}: {_readout(o)}" for o in found["outputs"]], columns)
-    lines += _wrapped("state", [f"{name}: the initial {where}" for name, where in found["states"].items()], columns)
+    lines += [""] if description["recurrences"] or description["outputs"] else []
+    lines += _wrapped("recurrent", [_recurrence(r) for r in description["recurrences"]], columns)
+    lines += _wrapped("output", [f"{o['name']}: {_readout(o)}" for o in description["outputs"]], columns)
+    lines += _wrapped("state", [f"{name}: the initial {where}" for name, where in description["states"].items()], columns)
     return [_printable(line) for line in lines]
 
 
-def assumption_lines(found: dict[str, Any], width: int | None = None) -> list[str]:
+def assumption_lines(description: dict[str, Any], width: int | None = None) -> list[str]:
     """Return the assumptions as lines: one text per subject, then the notes of the frontend."""
     columns = max(width or WIDTH, NARROWEST)
     lines = ["", "assumptions"]
-    for statement in found["statements"]:
+    for statement in description["statements"]:
         lines += _wrapped(statement["about"], [statement["text"]], columns)
-    lines += _wrapped("note", found["assumptions"], columns)
+    lines += _wrapped("note", description["assumptions"], columns)
     return [_printable(line) for line in lines]
 
 
-def _head(found: dict[str, Any]) -> str:
-    steps = "any number of steps" if found["steps"] is None else f"{found['steps']} steps"
-    layers, neurons = len(found["layers"]), sum(layer["neurons"] for layer in found["layers"])
+def _head(description: dict[str, Any]) -> str:
+    steps = "any number of steps" if description["steps"] is None else f"{description['steps']} steps"
+    layers, neurons = len(description["layers"]), sum(layer["neurons"] for layer in description["layers"])
     where = f"{neurons:,} neurons in {layers} {'layer' if layers == 1 else 'layers'}"
-    return f"{found['name']}: {where}, {steps}, {found['parameters']:,} parameters"
+    return f"{description['name']}: {where}, {steps}, {description['parameters']:,} parameters"
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 
-def _table(found: dict[str, Any], columns: int) -> list[str]:
+def _table(description: dict[str, Any], columns: int) -> list[str]:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    measured = found["synops"]["measured"] is not None
+    measured = description["synops"]["measured"] is not None
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="", show_edge=False)
     heads: list[tuple[str, Any]] = [("layer", "left"), ("what it is", "left"), ("shape", "left"), ("parameters", "right")]
     heads += [("SynOps/step at most", "right"), *([("measured", "right")] if measured else [])]
     for title, side in heads:
         table.add_column(Text(title), justify=side, overflow="fold", no_wrap=title in ("shape", "measured"))
-    for row in found["table"]:
+    for row in description["table"]:
         shape = "x".join(map(str, row["shape"])) or "1"
         cells = [row["name"], _what(row), shape, _parameters(row), _at_most(row)]
         table.add_row(*(Text(_printable(cell)) for cell in [*cells, *([_measured(row)] if measured else [])]))
@@ -96,10 +101,10 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:,.1f}"
 
 
-def _totals(found: dict[str, Any], columns: int) -> list[str]:
-    synops = found["synops"]
+def _totals(description: dict[str, Any], columns: int) -> list[str]:
+    synops = description["synops"]
     lines = []
-    if any(row["learnable"] for row in found["table"]):
+    if any(row["learnable"] for row in description["table"]):
         lines.append("* changed by training")
     lines.append(f"SynOps per step and sample, at most: {_sum(synops['at_most'])} (one per synapse)")
     if synops["measured"] is not None:

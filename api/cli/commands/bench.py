@@ -55,7 +55,7 @@ class BenchArguments:
 
 
 @command(BenchArguments)
-def bench(context: typer.Context, given: BenchArguments) -> None:
+def bench(context: typer.Context, args: BenchArguments) -> None:
     """Compare mappings of snnc and of baselines (predicted), or measure compile times, or training steps of snnc and other frameworks.
 
     Every row is measured in a separate process, so that no other row affects its time and peak memory. A failure is a row with an error.
@@ -71,24 +71,24 @@ def bench(context: typer.Context, given: BenchArguments) -> None:
 
     Example: snnc bench --suite cpu --nets 'w1*' --json rows.json --plot rows.svg
     """
-    _check(given)
-    if given.listing:
+    _check(args)
+    if args.listing:
         unused = ("json_file", "plot", "engines", "rounds", "threads", "ways", "first_step", "precision", "resume")
         refuse_without_effect(context, "--list", unused)
     suites = {"cpu": _on_cpu, "cuda": _on_cuda, "paper": _paper}
-    suites.get(given.suite, _compiled)(given)
+    suites.get(args.suite, _compiled)(args)
 
 
-def _compiled(given: BenchArguments) -> None:
-    """Run the suite mapping or compile, which compile networks and run none."""
+def _compiled(args: BenchArguments) -> None:
+    """Run the suite mapping or compile: both compile networks and run none of them."""
     from snnc.benchmarks.growth import draw_growth
     from snnc.benchmarks.repeated import repeated
     from snnc.benchmarks.suites import run, tasks
     from snnc.benchmarks.table import compile_lines, mapping_lines
     from snnc.data.whole_files import write_text
 
-    chosen = tasks(given.suite, given.nets)
-    if given.listing:
+    chosen = tasks(args.suite, args.nets)
+    if args.listing:
         _print(dict.fromkeys(task.net for task in chosen))
         return
     rows: list[dict[str, Any]] = []
@@ -96,36 +96,36 @@ def _compiled(given: BenchArguments) -> None:
         for number, task in enumerate(chosen, 1):
             rows.append(repeated(rows, task) or run(task))
             note(f"{number}/{len(chosen)} {task.net} {task.strategy}: {_short(rows[-1])}")
-            if not given.to_stdout:
-                write_json(given.json_file, {"rows": rows})
+            if not args.to_stdout:
+                write_json(args.json_file, {"rows": rows})
     finally:
-        if given.to_stdout:
-            write_json(given.json_file, {"rows": rows})
-    if given.plot is not None:
-        write_text(given.plot, draw_growth(rows))
-    if not given.to_stdout:
-        _print(compile_lines(rows) if given.suite == "compile" else mapping_lines(rows))
+        if args.to_stdout:
+            write_json(args.json_file, {"rows": rows})
+    if args.plot is not None:
+        write_text(args.plot, draw_growth(rows))
+    if not args.to_stdout:
+        _print(compile_lines(rows) if args.suite == "compile" else mapping_lines(rows))
 
 
-def _on_cpu(given: BenchArguments) -> None:
+def _on_cpu(args: BenchArguments) -> None:
     from snnc.benchmarks.cpu.command import run_suite
     from snnc.benchmarks.cpu.table import lines
     from snnc.benchmarks.cpu.workloads import WORKLOADS, workloads
 
-    chosen = workloads(given.nets, WORKLOADS, "cpu")
-    if given.listing:
+    chosen = workloads(args.nets, WORKLOADS, "cpu")
+    if args.listing:
         _print(workload.label for workload in chosen)
         return
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     try:
-        run_suite(chosen, given.engine_names, given.rounds, given.threads, note, found)
+        run_suite(chosen, args.engine_names, args.rounds, args.threads, note, results)
     finally:
-        if found:
-            write_json(given.json_file, found)
-    _show_steps(given, found, "training steps on a CPU", "measured", lines)
+        if results:
+            write_json(args.json_file, results)
+    _show_steps(args, results, "training steps on a CPU", "measured", lines)
 
 
-def _on_cuda(given: BenchArguments) -> None:
+def _on_cuda(args: BenchArguments) -> None:
     from snnc.benchmarks.cpu.workloads import workloads
     from snnc.benchmarks.cuda.command import FIRST_STEP_S, CudaBenchOptions, run_suite
     from snnc.benchmarks.cuda.entries import FLOAT32, precisions
@@ -134,48 +134,48 @@ def _on_cuda(given: BenchArguments) -> None:
     from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
     from snnc.errors import BenchError
 
-    chosen = workloads(given.nets, CUDA_WORKLOADS, "cuda")
-    if given.listing:
+    chosen = workloads(args.nets, CUDA_WORKLOADS, "cuda")
+    if args.listing:
         _print(workload.label for workload in chosen)
         return
-    file = None if given.to_stdout else given.json_file
-    if given.resume and file is None:
+    file = None if args.to_stdout else args.json_file
+    if args.resume and file is None:
         raise BenchError("--resume continues the file of --json; name one.")
-    found: dict[str, Any] = {}
-    ways, first_step = given.ways or FASTEST, given.first_step or FIRST_STEP_S
-    resumed = file if given.resume else None
-    options = CudaBenchOptions(given.rounds, given.threads, ways, first_step, resumed, precisions(given.precision or FLOAT32))
+    results: dict[str, Any] = {}
+    ways, first_step = args.ways or FASTEST, args.first_step or FIRST_STEP_S
+    resumed = file if args.resume else None
+    options = CudaBenchOptions(args.rounds, args.threads, ways, first_step, resumed, precisions(args.precision or FLOAT32))
     try:
-        run_suite(chosen, given.engine_names, options, note, found, lambda: write_json(file, found))
+        run_suite(chosen, args.engine_names, options, note, results, lambda: write_json(file, results))
     finally:
-        if found:
-            write_json(given.json_file, found)
-    _show_steps(given, found, "training steps on a GPU", found["machine"]["times"], lines)
+        if results:
+            write_json(args.json_file, results)
+    _show_steps(args, results, "training steps on a GPU", results["machine"]["times"], lines)
 
 
-def _show_steps(given: BenchArguments, found: dict[str, Any], title: str, times: str, lines: Callable[..., Iterable[str]]) -> None:
+def _show_steps(args: BenchArguments, results: dict[str, Any], title: str, times: str, lines: Callable[..., Iterable[str]]) -> None:
     from snnc.benchmarks.cpu.plot import draw
     from snnc.data.whole_files import write_text
 
-    if given.plot is not None:
-        write_text(given.plot, draw(found["rows"], title, times))
-    if not given.to_stdout:
-        _print(lines(found["rows"], found["left_out"], found["machine"], columns()))
+    if args.plot is not None:
+        write_text(args.plot, draw(results["rows"], title, times))
+    if not args.to_stdout:
+        _print(lines(results["rows"], results["left_out"], results["machine"], columns()))
 
 
-def _paper(given: BenchArguments) -> None:
+def _paper(args: BenchArguments) -> None:
     from snnc.benchmarks.cuda import paper
 
-    chosen = paper.nets(given.nets)
-    if given.listing:
+    chosen = paper.nets(args.nets)
+    if args.listing:
         _print(chosen)
         return
     rows: list[dict[str, Any]] = []
     try:
         rows.extend(paper.rows(chosen, note))
     finally:
-        write_json(given.json_file, {"rows": rows})
-    if not given.to_stdout:
+        write_json(args.json_file, {"rows": rows})
+    if not args.to_stdout:
         _print(paper.lines(rows))
 
 
@@ -190,13 +190,13 @@ def _short(row: dict[str, Any]) -> str:
     return f"{row['step_cycles']:,.0f} cycles predicted, compiled in {row['compile_s']:.2f} s"
 
 
-def _check(given: BenchArguments) -> None:
-    """Refuse options of other suites, and unknown formats of drawings."""
+def _check(args: BenchArguments) -> None:
+    """Refuse options of other suites, and drawings that are not .svg."""
     from snnc.errors import BenchError
 
-    if given.suite not in ("cpu", "cuda") and (given.engines or given.rounds is not None or given.threads is not None):
+    if args.suite not in ("cpu", "cuda") and (args.engines or args.rounds is not None or args.threads is not None):
         raise BenchError("--engines, --rounds and --threads are for --suite cpu and cuda; the other suites compile and predict once.")
-    if given.suite != "cuda" and (given.ways is not None or given.first_step is not None or given.precision is not None or given.resume):
+    if args.suite != "cuda" and (args.ways is not None or args.first_step is not None or args.precision is not None or args.resume):
         raise BenchError("--ways, --first-step, --precision and --resume are for --suite cuda.")
-    if given.plot is not None and (given.suite in ("mapping", "paper") or given.plot.suffix.lower() != ".svg"):
-        raise BenchError(f"--plot {given.plot} draws rows of --suite compile, cpu or cuda, as .svg; snnc explore draws predictions.")
+    if args.plot is not None and (args.suite in ("mapping", "paper") or args.plot.suffix.lower() != ".svg"):
+        raise BenchError(f"--plot {args.plot} draws rows of --suite compile, cpu or cuda, as .svg; snnc explore draws predictions.")

@@ -51,5 +51,5 @@ def check(
         for warning in firing_warnings(measured):
             warn(warning)
     chosen = load_options(model).surrogate if is_project(model) else None
-    found = describe(graph, measured=measured, surrogate=chosen)
-    show(as_json, lambda: found, lambda: [*to_text(found, columns()), *assumption_lines(found, columns())])
+    description = describe(graph, measured=measured, surrogate=chosen)
+    show(as_json, lambda: description, lambda: [*to_text(description, columns()), *assumption_lines(description, columns())])

@@ -48,7 +48,7 @@ class CompileArguments:
 
 
 @command(CompileArguments)
-def compile_(context: typer.Context, given: CompileArguments) -> None:
+def compile_(context: typer.Context, args: CompileArguments) -> None:
     """Compile a model for a target, and write its program and, for a machine with tiles, its plan into a project folder.
 
     Example: snnc compile model.onnx --target gc200 -o build/
@@ -57,91 +57,89 @@ def compile_(context: typer.Context, given: CompileArguments) -> None:
     from snnc.options.compile_options import options
 
     start = time.perf_counter()
-    chosen = options(given.target, **given.options, seed=given.seed, trial=given.run)
-    _check_estimate(given)
-    _check_output(given)
+    chosen = options(args.target, **args.options, seed=args.seed, trial=args.run)
+    _check_estimate(args)
+    _check_output(args)
     with working("reading"):
-        graph = _read(given)
-    if given.dump_after is not None:
-        result_json(graph_data(graph, given.dump_after))
-        if given.output is not None:
-            note(f"note: --dump-after stops here; nothing is written to {given.output}.")
+        graph = _read(args)
+    if args.dump_after is not None:
+        result_json(graph_data(graph, args.dump_after))
+        if args.output is not None:
+            note(f"note: --dump-after stops here; nothing is written to {args.output}.")
         return
     for text in graph.assumptions:
         note(f"note: {text}")
-    if given.output is None:
-        _estimate(graph, chosen, given, start)
+    if args.output is None:
+        _estimate(graph, chosen, args, start)
     else:
-        _compile(graph, chosen, given, given.output)
+        _compile(graph, chosen, args, args.output)
 
 
-def _read(given: CompileArguments) -> Graph:
+def _read(args: CompileArguments) -> Graph:
     from snnc.driver.converting import ConversionRequest, graph_for
     from snnc.driver.learnable import with_learnable
 
-    steps = given.options["steps"]
-    conversion = ConversionRequest(given.ann2snn, given.calibration, given.percentile, steps if given.ann2snn else None)
-    graph = graph_for(
-        given.model, conversion, dt=given.dt, dialect=given.dialect, detach=given.detach, input_kind=given.input_kind, steps=steps
-    )
-    return with_learnable(graph, given.options["learnable"])
+    steps = args.options["steps"]
+    conversion = ConversionRequest(args.ann2snn, args.calibration, args.percentile, steps if args.ann2snn else None)
+    graph = graph_for(args.model, conversion, dt=args.dt, dialect=args.dialect, detach=args.detach, input_kind=args.input_kind, steps=steps)
+    return with_learnable(graph, args.options["learnable"])
 
 
-def _estimate(graph: Graph, chosen: CompileOptions, given: CompileArguments, start: float) -> None:
-    """Print a prediction; `start` is the ``time.perf_counter`` value at the start of the command."""
+def _estimate(graph: Graph, chosen: CompileOptions, args: CompileArguments, start: float) -> None:
+    """Print predicted costs; `start` is the value of ``time.perf_counter()`` at the start of the command."""
     from snnc.checks.memory_estimate import estimate_memory
     from snnc.cli.compile_summary import plan_lines
     from snnc.driver.estimating import estimate_graph, estimate_lines
 
-    if chosen.backend.native and given.strategy == "snnc" and given.activity is None:
+    if chosen.backend.native and args.strategy == "snnc" and args.activity is None:
         with working("estimating"):
             needed = estimate_memory(graph, chosen)
-        show(given.as_json, needed.to_data, needed.lines)
+        show(args.as_json, needed.to_data, needed.lines)
         return
     with working("planning"):
-        found = estimate_graph(graph, chosen, given.options["calibrate"], activity=given.activity, strategy=given.strategy, start=start)
-    show(given.as_json, found.to_data, lambda: [*plan_lines(found.plan), *estimate_lines(found)])
+        estimate = estimate_graph(graph, chosen, args.options["calibrate"], activity=args.activity, strategy=args.strategy, start=start)
+    show(args.as_json, estimate.to_data, lambda: [*plan_lines(estimate.plan), *estimate_lines(estimate)])
 
 
-def _compile(graph: Graph, chosen: CompileOptions, given: CompileArguments, output: Path) -> None:
+def _compile(graph: Graph, chosen: CompileOptions, args: CompileArguments, output: Path) -> None:
     from snnc.cli.compile_summary import as_data, as_text
     from snnc.driver.compiling import compile_to_folder
 
-    data = given.options["calibrate"]
+    data = args.options["calibrate"]
     with working("compiling"):
-        compiled = compile_to_folder(graph, chosen, output, data, overwrite=given.overwrite)
+        compiled = compile_to_folder(graph, chosen, output, data, overwrite=args.overwrite)
     ran = None
-    if given.run:
+    if args.run:
         from snnc.checks.trial import run_once
 
         with working("building and running"):
             ran = run_once(output, data)
-    show(given.as_json, lambda: as_data(compiled, output, ran), lambda: as_text(compiled, output, ran))
+    show(args.as_json, lambda: as_data(compiled, output, ran), lambda: as_text(compiled, output, ran))
 
 
-def _check_estimate(given: CompileArguments) -> None:
-    """Refuse options that need an estimate, and options that an estimate cannot use."""
+def _check_estimate(args: CompileArguments) -> None:
+    """Refuse options that only an estimate uses if there is none, and options that an estimate does not use."""
     from snnc.errors import EstimateError, OptionConflictError
 
-    if given.overwrite and (given.output is None or given.estimate_only):
+    if args.overwrite and (args.output is None or args.estimate_only):
         raise OptionConflictError("--overwrite affects only a project that -o replaces; give -o, without --estimate-only, or omit it.")
-    if given.estimate_only and given.run:
+    if args.estimate_only and args.run:
         raise EstimateError("--estimate-only emits no program for --run to execute; leave one of them out.")
-    if not given.estimate_only and (given.strategy != "snnc" or given.activity is not None):
+    if not args.estimate_only and (args.strategy != "snnc" or args.activity is not None):
         raise EstimateError("--strategy and --activity are for estimates; add --estimate-only.")
 
 
-def _check_output(given: CompileArguments) -> None:
-    """Refuse options that need an output folder if there is none, and a folder that cannot be replaced."""
+def _check_output(args: CompileArguments) -> None:
+    """Refuse an output folder that is missing, not written or not replaceable, and options that have no effect with ``--dump-after``."""
     from snnc.backends.folders.project import check_replaceable
     from snnc.errors import CommandLineError, OptionConflictError
 
-    if given.estimate_only and given.output is not None:
-        raise OptionConflictError(f"--estimate-only writes no project, so -o {given.output} has no effect; leave one of them out.")
-    if given.dump_after is not None and (given.run or given.estimate_only):
-        what = "--run" if given.run else "--estimate-only"
+    if args.estimate_only and args.output is not None:
+        raise OptionConflictError(f"--estimate-only writes no project, so -o {args.output} has no effect; leave one of them out.")
+    if args.dump_after is not None and (args.run or args.estimate_only):
+        what = "--run" if args.run else "--estimate-only"
         raise OptionConflictError(f"--dump-after stops after a pass, so {what} has no effect; leave one of them out.")
-    if given.output is not None:
-        check_replaceable(given.output)
-    elif not given.estimate_only and given.dump_after is None:
+    if args.output is not None:
+        check_replaceable(args.output)
+    elif not args.estimate_only and args.dump_after is None:
         raise CommandLineError("missing option '-o' / '--output', the folder to write; or --estimate-only; see snnc compile --help.")

@@ -52,7 +52,7 @@ def convert(
         raise OptionValueError(f"--steps is {steps}; it must be 1 or more.")
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
     with working("reading"):
-        # If the output is a NIR file, dt is the length of its steps. Only a NIR file is also read with it: other models have discrete time.
+        # For a NIR output, dt is the length of the written steps; the model is then read with dt only if it is a NIR file, too.
         read_dt = dt if output.suffix.lower() != ".nir" or (model.is_file() and is_nir(model)) else None
         graph = graph_for(model, conversion, dt=read_dt, dialect=dialect, detach=detach, steps=steps)
     if steps is not None:
@@ -61,14 +61,14 @@ def convert(
         files = write(graph, output)
     for text in graph.assumptions:
         note(f"note: {text}")
-    found = _summary(graph, files)
+    summary = _summary(graph, files)
     if as_json:
-        result_json(found)
+        result_json(summary)
         return
-    sizes = ", ".join(f"{f['file']} ({f['bytes']:,} bytes)" for f in found["files"])
+    sizes = ", ".join(f"{f['file']} ({f['bytes']:,} bytes)" for f in summary["files"])
     result(f"wrote {sizes}")
-    result(f"inputs: {', '.join(found['inputs'])}; outputs: {', '.join(found['outputs'])}")
-    result(f"{found['populations']} populations, {found['weights']:,} weights")
+    result(f"inputs: {', '.join(summary['inputs'])}; outputs: {', '.join(summary['outputs'])}")
+    result(f"{summary['populations']} populations, {summary['weights']:,} weights")
 
 
 def writer_for(output: Path, dt: float | None, form: str | None = None) -> Callable[[Graph, Path], list[Path]]:

@@ -14,10 +14,10 @@ from snnc.cli.console import note, result, working
 from snnc.errors import CommandLineError, OptionConflictError
 
 IPUS = ("ipu1", "ipu2", "ipu21", "none")
-OF_RUNS = ("ipu", "check_bounds", "check_undefined", "check_workers", "lenient_memory", "profile")
+RUN_OPTIONS = ("ipu", "check_bounds", "check_undefined", "check_workers", "lenient_memory", "profile")
 """Parameters that only affect a run of the program."""
-REST = "snnc.emulate.arguments"
-"""Key in the command's context for the arguments after ``--``."""
+PROGRAM_ARGUMENTS = "snnc.emulate.arguments"
+"""Key in the command's context for the arguments after ``--``, which are those of the emulated program."""
 
 
 class WithProgramArguments(TyperCommand):
@@ -27,7 +27,7 @@ class WithProgramArguments(TyperCommand):
         """Parse the arguments before ``--`` and store the rest."""
         if "--" in args:
             at = args.index("--")
-            ctx.meta[REST] = args[at + 1 :]
+            ctx.meta[PROGRAM_ARGUMENTS] = args[at + 1 :]
             args = args[:at]
         return super().parse_args(ctx, args)
 
@@ -75,8 +75,8 @@ def emulate(
     if not sources:
         raise CommandLineError("snnc emulate needs a host program: snnc emulate host.cpp [codelets.cpp …] [-- arguments]")
     if output is not None:
-        refuse_without_effect(ctx, "-o, which copies the program and does not run it", OF_RUNS)
-        if ctx.meta.get(REST):
+        refuse_without_effect(ctx, "-o, which copies the program and does not run it", RUN_OPTIONS)
+        if ctx.meta.get(PROGRAM_ARGUMENTS):
             raise OptionConflictError("arguments after -- are for a run, and -o does not run the program; leave one of them out.")
     if ipu not in IPUS:
         raise CommandLineError(f"--ipu is {ipu!r}; it must be one of {', '.join(IPUS)}.")
@@ -89,4 +89,4 @@ def emulate(
         note(f"wrote {output}")
         return
     checks = Checks(check_bounds, check_undefined, check_workers, lenient_memory, profile)
-    raise typer.Exit(run_program(program, ctx.meta.get(REST, ()), ipu=ipu, checks=checks))
+    raise typer.Exit(run_program(program, ctx.meta.get(PROGRAM_ARGUMENTS, ()), ipu=ipu, checks=checks))

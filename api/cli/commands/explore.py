@@ -53,7 +53,7 @@ class ExploreArguments:
 
 
 @command(ExploreArguments)
-def explore(context: typer.Context, given: ExploreArguments) -> None:
+def explore(context: typer.Context, args: ExploreArguments) -> None:
     """Predict throughput and memory of a model on several machines, for several batch sizes and activities, without emitting code.
 
     One row is printed for each combination. Its column "of bound" divides the time of a step whose work is spread evenly over all tiles
@@ -69,27 +69,27 @@ def explore(context: typer.Context, given: ExploreArguments) -> None:
     from snnc.exploring.plot import FORMATS
     from snnc.options.compile_options import options
 
-    machines = [name.strip() for name in given.targets.split(",") if name.strip()]
-    batches = _numbers("--batch", given.batch, int)
-    activities = [None] if given.activity is None else _numbers("--activity", given.activity, float)
-    if given.plot is not None and given.plot.suffix.lower().removeprefix(".") not in FORMATS:
-        raise ExploreError(f"{str(given.plot)!r} has an unknown suffix; use {' or '.join('.' + f for f in FORMATS)}.")
-    for output in (given.json_file, given.plot):
-        check_output(output, given.model)
-    chosen = options(machines[0] if machines else "gc200", **given.options)
-    request, steps = ConversionRequest(False, None, None, None), given.options["steps"]
+    machines = [name.strip() for name in args.targets.split(",") if name.strip()]
+    batches = _numbers("--batch", args.batch, int)
+    activities = [None] if args.activity is None else _numbers("--activity", args.activity, float)
+    if args.plot is not None and args.plot.suffix.lower().removeprefix(".") not in FORMATS:
+        raise ExploreError(f"{str(args.plot)!r} has an unknown suffix; use {' or '.join('.' + f for f in FORMATS)}.")
+    for output in (args.json_file, args.plot):
+        check_output(output, args.model)
+    chosen = options(machines[0] if machines else "gc200", **args.options)
+    request, steps = ConversionRequest(False, None, None, None), args.options["steps"]
     with working("reading"):
         graph = graph_for(
-            given.model, request, dt=given.dt, dialect=given.dialect, detach=given.detach, input_kind=given.input_kind, steps=steps
+            args.model, request, dt=args.dt, dialect=args.dialect, detach=args.detach, input_kind=args.input_kind, steps=steps
         )
-    show: Callable[[str], None] = note if str(given.json_file) == "-" else result
+    show: Callable[[str], None] = note if str(args.json_file) == "-" else result
     points: list[ExplorationPoint] = []
-    for point in explore_graph(graph, chosen, machines, batches, activities, strategy=given.strategy):
+    for point in explore_graph(graph, chosen, machines, batches, activities, strategy=args.strategy):
         if not points:
             show(HEAD)
         points.append(point)
         show(_line(point))
-    _write(given.json_file, given.plot, graph.name, points)
+    _write(args.json_file, args.plot, graph.name, points)
 
 
 def _line(point: ExplorationPoint) -> str:

@@ -1,4 +1,4 @@
-"""``snnc inspect``: report on a compiled project."""
+"""``snnc inspect``: write the report of a compiled project, a plan, or the profile of an emulated program."""
 
 from __future__ import annotations
 

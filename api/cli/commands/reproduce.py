@@ -1,4 +1,4 @@
-"""``snnc reproduce``: reproduce the figures and claims of the two papers."""
+"""``snnc reproduce``: reproduce the figures and claims of the two papers that snnc is based on."""
 
 from __future__ import annotations
 

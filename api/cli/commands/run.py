@@ -59,17 +59,17 @@ def run(
         for text in () if is_project(model) else session.graph.assumptions:
             note(f"note: {text}")
         with working("running"):
-            found = session.run(*arrays_for(session, arrays))
+            results = session.run(*arrays_for(session, arrays))
             if record is not None:
                 session.record(*arrays_for(session, arrays), samples=record)
         counted = session.counters()
         if session.plan is not None and not session.plan.training:
             session.keep()
-    write_arrays(outputs, found)
+    write_arrays(outputs, results)
     if counted.get("dropped_spikes"):
         note(f"warning: {counted['dropped_spikes']:,} spikes did not fit their windows and were dropped; --mode exact keeps them.")
     if as_json:
-        result_json({"outputs": {name: list(array.shape) for name, array in found.items()}, "counters": counted})
+        result_json({"outputs": {name: list(array.shape) for name, array in results.items()}, "counters": counted})
         return
-    shapes = ", ".join(f"{name} {' x '.join(map(str, array.shape))}" for name, array in found.items())
+    shapes = ", ".join(f"{name} {' x '.join(map(str, array.shape))}" for name, array in results.items())
     result(f"wrote {outputs}: {shapes}")

@@ -32,9 +32,9 @@ def targets(
     if as_json:
         from dataclasses import asdict
 
-        found: list[dict[str, Any]] = [{"name": n, "kind": n, "description": text} for n, text in others.items()]
-        found += [{**asdict(m), "kind": "machine"} for m in machines]
-        result_json(found if name is None else found[0])
+        rows: list[dict[str, Any]] = [{"name": n, "kind": n, "description": text} for n, text in others.items()]
+        rows += [{**asdict(m), "kind": "machine"} for m in machines]
+        result_json(rows if name is None else rows[0])
         return
     if name is not None and not others:
         for line in table(machines):

@@ -78,7 +78,7 @@ class TrainArguments:
 
 
 @command(TrainArguments)
-def train(context: typer.Context, given: TrainArguments) -> None:
+def train(context: typer.Context, args: TrainArguments) -> None:
     """Train a compiled project on its own target, and store the weights in its folder.
 
     The optimiser's state is stored with the weights, so further training continues where it stopped. If torchrun starts several
@@ -94,62 +94,62 @@ def train(context: typer.Context, given: TrainArguments) -> None:
     from snnc.backends.folders.folder_lock import locked
     from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
     from snnc.backends.training.updates.ranks import leads
-    from snnc.cli.train_data import WantedData, open_data
+    from snnc.cli.train_data import DataNames, open_data
     from snnc.data.named import Reading
     from snnc.driver.loading import is_project, load_project
     from snnc.project.resuming import SETTINGS, Settings, settings_for
 
-    folder, chosen = given.folder, _settings(given)
-    every = chosen.pop("checkpoint_every", EVERY)
+    folder, fit_arguments = args.folder, _settings(args)
+    every = fit_arguments.pop("checkpoint_every", EVERY)
     seconds_of(every)  # an error before data and project are opened
-    reading = Reading(given.bin_steps, given.bin_time, given.bin_duration, given.downsample, given.polarity, given.encoder)
-    wanted = WantedData.of(chosen.pop("data", {}), given.data, given.validation or chosen.pop("validation", None), reading)
-    samples, validation = open_data(wanted.train), None if wanted.validation is None else open_data(wanted.validation)
+    reading = Reading(args.bin_steps, args.bin_time, args.bin_duration, args.downsample, args.polarity, args.encoder)
+    data_names = DataNames.of(fit_arguments.pop("data", {}), args.data, args.validation or fit_arguments.pop("validation", None), reading)
+    samples, validation = open_data(data_names.train), None if data_names.validation is None else open_data(data_names.validation)
     if not is_project(folder):
-        load_project(folder)
-    trust = permitted(folder, given.trust)
+        load_project(folder)  # raises the error
+    trust = permitted(folder, args.trust)
     with locked(folder, "trains") if leads() else nullcontext():
-        settings = settings_for(folder, Settings(**{name: chosen.pop(name, None) for name in SETTINGS}, resume=given.resume))
+        settings = settings_for(folder, Settings(**{name: fit_arguments.pop(name, None) for name in SETTINGS}, resume=args.resume))
         with working("building"):
             session = _opened(folder, settings, trust)
-        with session, _hint(folder, wanted.train if given.recipe is None else f"{wanted.train} --recipe {given.recipe}"):
-            if given.time_kernels:
+        with session, _hint_to_continue(folder, data_names.train if args.recipe is None else f"{data_names.train} --recipe {args.recipe}"):
+            if args.time_kernels:
                 session.time_kernels()
-            x, y = samples.for_fit(session, wanted.reading)
+            x, y = samples.for_fit(session, data_names.reading)
             if validation is not None:
-                chosen["validation"] = validation.for_validation(session, wanted.reading)
-            history = _fit(session, folder, (x, y), settings, chosen, every, given.as_json)
+                fit_arguments["validation"] = validation.for_validation(session, data_names.reading)
+            history = _fit(session, folder, (x, y), settings, fit_arguments, every, args.as_json)
             if not leads():
                 return
             session.keep()
-            if given.record is not None:
-                session.record_samples(x, given.record)
+            if args.record is not None:
+                session.record_samples(x, args.record)
             cycles = session.cycles()
-    _show(folder, history, cycles, given.as_json)
+    _show(folder, history, cycles, args.as_json)
 
 
 _SETTINGS: Final = (
-    *("epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience", "min_delta"),
-    *("best", "restore_best", "log", "tensorboard", "checkpoint_every"),
-)
+    "epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience", "min_delta",
+    "best", "restore_best", "log", "tensorboard", "checkpoint_every",
+)  # fmt: skip
 """Options that become arguments of ``fit``, and ``checkpoint_every``."""
 _FIT_NAMES: Final = {"lr": "learning_rate"}
 """Arguments of ``fit`` by option, where their names differ."""
 
 
-def _settings(given: TrainArguments) -> dict[str, Any]:
+def _settings(args: TrainArguments) -> dict[str, Any]:
     """Return the settings of the recipe and the options, by names of the arguments of ``fit``; options take precedence."""
     from snnc.backends.folders.manifest import BEST
     from snnc.recipe import number_or_text, read_recipe
 
-    values = {_FIT_NAMES.get(name, name): getattr(given, name) for name in _SETTINGS}
-    found = {} if given.recipe is None else read_recipe(given.recipe)
-    found |= {name: value for name, value in values.items() if not (value is None or value is False or value == [])}
-    if given.lr is not None:
-        found["learning_rate"] = number_or_text(given.lr)
-    if found.get("restore_best"):
-        found.setdefault("best", given.folder / BEST)
-    return found
+    values = {_FIT_NAMES.get(name, name): getattr(args, name) for name in _SETTINGS}
+    settings = {} if args.recipe is None else read_recipe(args.recipe)
+    settings |= {name: value for name, value in values.items() if not (value is None or value is False or value == [])}
+    if args.lr is not None:
+        settings["learning_rate"] = number_or_text(args.lr)
+    if settings.get("restore_best"):
+        settings.setdefault("best", args.folder / BEST)
+    return settings
 
 
 def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
@@ -173,6 +173,7 @@ def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
 def _fit(
     session: Session, folder: Path, samples: tuple[Any, Any], settings: Settings, others: dict[str, Any], every: str, as_json: bool
 ) -> History:
+    """Train, showing progress; `others` are arguments of ``fit`` not in `settings`, `every` the time between checkpoints."""
     from snnc.backends.folders.manifest import TRAINED
     from snnc.backends.training.notices import reported_differences
     from snnc.backends.training.saving.checkpoint import Checkpoints
@@ -209,8 +210,8 @@ def _fit(
 
 
 @contextmanager
-def _hint(folder: Path, data: str) -> Iterator[None]:
-    """If training is interrupted or diverges in the block, print the command that continues it."""
+def _hint_to_continue(folder: Path, data: str) -> Iterator[None]:
+    """If training in the block is interrupted or diverges, print the command that continues it."""
     from snnc.backends.runtime.errors import DivergedError
     from snnc.backends.training.updates.ranks import leads
     from snnc.project.resuming import position_of
@@ -224,9 +225,9 @@ def _hint(folder: Path, data: str) -> Iterator[None]:
     except Exception:
         raise
     except BaseException:
-        found = position_of(folder) if leads() else None
-        if found is not None and not found.finished:
-            note(f"training is saved {found.text}; continue with: snnc train {folder} --data {data} --resume")
+        position = position_of(folder) if leads() else None
+        if position is not None and not position.finished:
+            note(f"training is saved {position.text}; continue with: snnc train {folder} --data {data} --resume")
         raise
 
 

@@ -48,7 +48,7 @@ def verify(
 
     trust = permitted(model, trust, target)
     with working("running"):
-        found = compare(
+        verification = compare(
             model,
             inputs=inputs,
             samples=samples,
@@ -60,6 +60,6 @@ def verify(
             dialect=dialect,
             trust=trust,
         )
-    show(as_json, found.data, lambda: found.lines(per_step))
-    if not found.agree:
+    show(as_json, verification.data, lambda: verification.lines(per_step))
+    if not verification.agree:
         raise typer.Exit(DISAGREE)

@@ -3,8 +3,7 @@
 A header contains the type and the source (16 bits each), then the size of an event, the offset of its time, the clock overflow count,
 the capacity, the number of events and the number of valid events (32 bits each), all little-endian. A polarity event is one word of 32
 bits (from the lowest: valid, polarity, 15 bits of y, 15 bits of x) and 32 bits of microseconds; each clock overflow adds 2^31
-microseconds.
-The events of a file are sorted by time. Source: iniVation, "AEDAT file formats".
+microseconds. The events of a file are sorted by time. Source: iniVation, "AEDAT file formats".
 """
 
 from __future__ import annotations
@@ -91,8 +90,8 @@ def read_between(path: Path, index: AedatIndex, start: int, end: int, height: in
                 at = int(index.offsets[number]) + first * _EVENT.itemsize
                 raise damaged(path, at, f"an event is at x {x[first]}, y {y[first]}, but the sensor has {width} x {height}")
             parts.append(np.stack([times - start, (polarity * height + y) * width + x])[:, inside])
-    found = np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1)
-    return Aer(found[0], found[1], (2, height, width), polar=True)
+    columns = np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1)
+    return Aer(columns[0], columns[1], (2, height, width), polar=True)
 
 
 def _skip_text(stream: IO[bytes], path: Path) -> None:

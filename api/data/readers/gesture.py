@@ -18,7 +18,7 @@ from snnc.data.archive import Archive
 from snnc.data.checks import check_exists
 from snnc.data.data_set import DataSet, Reader
 from snnc.data.readers.aedat import AedatIndex, index_of, read_between
-from snnc.data.readers.files import damaged, opened_file
+from snnc.data.readers.files import opened_file
 from snnc.data.readers.plain import NpyRows
 from snnc.data.sample import Aer, Sample
 from snnc.errors import DataFileError, DataFormatError
@@ -26,6 +26,7 @@ from snnc.errors import DataFileError, DataFormatError
 SIDE: Final = 128
 """Width and height of the sensor in pixels."""
 CLASSES: Final = 11
+"""Number of gestures; the files of labels count them from 1."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class CutFiles:
 
     path: Path
     files: tuple[tuple[str, int], ...] = field(repr=False)
+    """Per sample: file name and class."""
     classes: int = CLASSES
     timed: bool = True
 
@@ -74,7 +76,7 @@ class CutFiles:
         def read(number: int) -> tuple[Sample, Any]:
             name, label = self.files[number]
             file = self.path / name
-            return _of_columns(file, *(_npy_columns(file) if file.suffix == ".npy" else _npz_columns(file))), label
+            return _events(file, *(_npy_columns(file) if file.suffix == ".npy" else _npz_columns(file))), label
 
         yield read
 
@@ -109,10 +111,10 @@ def dvs_gesture(path: str | Path, trials: str | Path | None = None) -> DataSet:
         names = [line.strip() for line in _text(Path(trials)).splitlines() if line.strip()]
     if names:
         return DataSet(Recordings(folder, tuple(piece for name in names for piece in _pieces(folder, name))))
-    found = [(f"{f.parent.name}/{f.name}", f.stem) for f in sorted(folder.glob("*/*.npy"))]
-    found += [(f"{f.parent.name}/{f.name}", f.parent.name) for f in sorted(folder.glob("*/*.npz"))]
-    files = tuple((name, int(label)) for name, label in found if label.isdecimal() and int(label) < CLASSES)
-    if not files or len(files) != len(found):
+    candidates = [(f"{f.parent.name}/{f.name}", f.stem) for f in sorted(folder.glob("*/*.npy"))]
+    candidates += [(f"{f.parent.name}/{f.name}", f.parent.name) for f in sorted(folder.glob("*/*.npz"))]
+    files = tuple((name, int(label)) for name, label in candidates if label.isdecimal() and int(label) < CLASSES)
+    if not files or len(files) != len(candidates):
         raise DataFileError(f"{str(folder)!r} has no *.aedat, and no files */CLASS.npy or CLASS/*.npz of classes 0 … {CLASSES - 1}.")
     return DataSet(CutFiles(folder, files))
 
@@ -155,13 +157,15 @@ def _npz_columns(file: Path) -> tuple[Any, Any, Any, Any]:
     return arrays["x"], arrays["y"], arrays["p"], arrays["t"]
 
 
-def _of_columns(file: Path, x: Any, y: Any, polarity: Any, times: Any) -> Aer:
+def _events(file: Path, x: Any, y: Any, polarity: Any, times: Any) -> Aer:
+    """Check the columns of a sample, times in microseconds, and convert them to events; the earliest gets the time 0."""
     if not x.shape == y.shape == polarity.shape == times.shape or x.ndim != 1:
         raise DataFormatError(f"{str(file)!r} contains columns of different lengths; get the file again.")
     wrong = ~((x >= 0) & (x < SIDE) & (y >= 0) & (y < SIDE) & (polarity >= 0) & (polarity <= 1) & (times >= 0))
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise damaged(file, first, f"event {first} is at x {x[first]}, y {y[first]}, polarity {polarity[first]}, time {times[first]}")
+        where = f"x {x[first]}, y {y[first]}, polarity {polarity[first]}, time {times[first]}"
+        raise DataFormatError(f"{str(file)!r} is damaged: event {first} is at {where}; get the file again.")
     columns = [np.asarray(c).astype(np.int64) for c in (x, y, polarity, times)]
     start = columns[3].min() if len(columns[3]) else 0
     return Aer(columns[3] - start, (columns[2] * SIDE + columns[1]) * SIDE + columns[0], (2, SIDE, SIDE), polar=True)

@@ -38,7 +38,8 @@ class HeidelbergFile:
     classes: int
     count: int
     timed: bool = True
-    _found: list[tuple[VlenRows, VlenRows] | None] = field(default_factory=list, init=False, repr=False)
+    _cached_rows: list[tuple[VlenRows, VlenRows] | None] = field(default_factory=list, init=False, repr=False)
+    """Empty, or the result of :meth:`_rows`."""
 
     def __len__(self) -> int:
         return self.count
@@ -47,13 +48,13 @@ class HeidelbergFile:
     def opened(self) -> Iterator[Reader]:
         """See :class:`snnc.data.data_set.SampleSource`."""
         with _opened(self.path) as file, _descriptor(self.path) as descriptor:
-            with _coded(self.path, None):
+            with _hdf5_errors(self.path, None):
                 labels = np.asarray(file["labels"])
             rows = self._rows(file)
-            microseconds = _microseconds()
+            microseconds = _microseconds_of_float16()
 
             def read(number: int) -> tuple[Sample, Any]:
-                with _coded(self.path, number):
+                with _hdf5_errors(self.path, number):
                     if rows is None:
                         when, where = np.asarray(file["spikes/times"][number]), np.asarray(file["spikes/units"][number])
                     else:
@@ -64,14 +65,14 @@ class HeidelbergFile:
             yield read
 
     def _rows(self, file: Any) -> tuple[VlenRows, VlenRows] | None:
-        """Return the file positions of times and units, found once; None if only the HDF5 library can read them."""
-        if not self._found:
+        """Return the file positions of times and units; None if only the HDF5 library can read them."""
+        if not self._cached_rows:
             with _descriptor(self.path) as descriptor:
                 try:
-                    self._found.append((rows_of(descriptor, file["spikes/times"]), rows_of(descriptor, file["spikes/units"])))
+                    self._cached_rows.append((rows_of(descriptor, file["spikes/times"]), rows_of(descriptor, file["spikes/units"])))
                 except UnplacedError:
-                    self._found.append(None)
-        return self._found[0]
+                    self._cached_rows.append(None)
+        return self._cached_rows[0]
 
 
 def shd(path: str | Path) -> DataSet:
@@ -95,6 +96,7 @@ def ssc(path: str | Path) -> DataSet:
 
 
 def _file(path: Path, classes: int) -> HeidelbergFile:
+    """Return the samples of a file after checking the names, sizes and types of its arrays."""
     with _opened(path) as file:
         for name in _NAMES:
             if name not in file or not hasattr(file[name], "shape") or len(file[name].shape) != 1:
@@ -121,7 +123,7 @@ def _opened(path: Path) -> Iterator[Any]:
     import h5py
 
     check_exists(path, "file")
-    with _coded(path, None):
+    with _hdf5_errors(path, None):
         file = h5py.File(path, "r")
     try:
         yield file
@@ -130,7 +132,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def _coded(path: Path, number: int | None) -> Iterator[None]:
+def _hdf5_errors(path: Path, number: int | None) -> Iterator[None]:
     """Convert errors of the HDF5 library, whose messages contain the file offset, to a DataFormatError."""
     try:
         yield
@@ -143,7 +145,7 @@ def _coded(path: Path, number: int | None) -> Iterator[None]:
 
 @contextmanager
 def _descriptor(path: Path) -> Iterator[int]:
-    with _coded(path, None):
+    with _hdf5_errors(path, None):
         descriptor = os.open(path, os.O_RDONLY)
     try:
         yield descriptor
@@ -151,22 +153,25 @@ def _descriptor(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _microseconds() -> Array:
-    """Return the time in microseconds for each 16-bit pattern of a float16; -1 if it is not a valid time."""
+def _microseconds_of_float16() -> Array:
+    """Return [65536]: for each bit pattern of a float16 in seconds, the time in microseconds, or -1 if it is not a valid time."""
     seconds = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
     good = np.isfinite(seconds) & (seconds >= 0)
     return np.where(good, np.rint(np.where(good, seconds, 0) * 1e6), -1).astype(np.int64)
 
 
 def _sample(source: HeidelbergFile, number: int, when: Any, where: Any, label: int, microseconds: Array) -> Aer:
-    """Check a sample, and convert its times `when` (seconds) and channels `where` to events."""
+    """Check a sample, and convert its times `when` (seconds) and channels `where` to events.
+
+    `microseconds` is the table for float16 times.
+    """
 
     def bad(reason: str) -> DataFormatError:
         return DataFormatError(f"{str(source.path)!r} is damaged in sample {number}: {reason}; get the file again.")
 
     if when.shape != where.shape or when.ndim != 1:
         raise bad(f"it has {when.size} times and {where.size} units")
-    check_memory(when.nbytes * 8, source.path, f"sample {number}")
+    check_memory(when.nbytes * 8, source.path, f"sample {number}")  # 2 bytes per float16 time become 16: a 64-bit time and channel
     if when.dtype == np.float16:
         times = microseconds[when.view(np.uint16)]
         good = not len(times) or times.min() >= 0

@@ -39,13 +39,18 @@ def mnist(images: str | Path, labels: str | Path | None = None) -> DataSet:
     DataFileError, DataFormatError
         A file is missing, damaged, or has a different format.
     """
-    first = Path(images)
-    second = Path(labels) if labels is not None else first.with_name(first.name.replace("images-idx3", "labels-idx1"))
-    return row_set(str(first), ArrayRows(read_idx(first, 3)), ArrayRows(read_idx(second, 1)), timed=False, classes=10, scale=1 / 255)
+    image_file = Path(images)
+    label_file = Path(labels) if labels is not None else image_file.with_name(image_file.name.replace("images-idx3", "labels-idx1"))
+    x, y = ArrayRows(read_idx(image_file, 3)), ArrayRows(read_idx(label_file, 1))
+    return row_set(str(image_file), x, y, timed=False, classes=10, scale=1 / 255)
 
 
 def read_idx(path: Path, axes: int) -> Array:
-    """Read an idx file of bytes with `axes` axes; raise DataFormatError if it is damaged or has a different format."""
+    """Read an idx file of bytes with `axes` axes.
+
+    Raise DataFileError if it cannot be read, DataFormatError if it is damaged or has a different format, MemoryShortError if its values
+    exceed the memory.
+    """
     head = 4 + 4 * axes
     with opened_file(path) as stream:
         gzipped = stream.read(2) == b"\x1f\x8b"

@@ -37,6 +37,7 @@ class BinFolder:
 
     path: Path
     files: tuple[tuple[str, int], ...] = field(repr=False)
+    """Per sample: file name and class."""
     classes: int = 10
     timed: bool = True
 
@@ -49,7 +50,7 @@ class BinFolder:
 
         def read(number: int) -> tuple[Sample, Any]:
             name, label = self.files[number]
-            return read_atis(self.path / name, SIDE, SIDE), label
+            return read_events(self.path / name), label
 
         yield read
 
@@ -64,13 +65,13 @@ def nmnist(path: str | Path) -> DataSet:
     """
     folder = Path(path)
     check_exists(folder, "folder")
-    found = [(f"{digit}/{file.name}", digit) for digit in range(10) for file in sorted((folder / str(digit)).glob("*.bin"))]
-    if not found:
+    files = [(f"{digit}/{file.name}", digit) for digit in range(10) for file in sorted((folder / str(digit)).glob("*.bin"))]
+    if not files:
         raise DataFileError(f"{str(folder)!r} has no files 0/*.bin … 9/*.bin; give the folder Train or Test of N-MNIST.")
-    return DataSet(BinFolder(folder, tuple(found)))
+    return DataSet(BinFolder(folder, tuple(files)))
 
 
-def read_atis(path: Path, height: int, width: int) -> Aer:
+def read_events(path: Path) -> Aer:
     """Read a file of 40-bit events; raise DataFormatError if it ends inside an event, or an event lies outside the sensor."""
     with opened_file(path) as stream:
         size = stream.seek(0, 2)
@@ -81,8 +82,8 @@ def read_atis(path: Path, height: int, width: int) -> Aer:
     x, y, polarity = raw[:, 0], raw[:, 1], raw[:, 2] >> 7
     times = ((raw[:, 2] & 127) << 16 | raw[:, 3] << 8 | raw[:, 4]) + np.cumsum(y == _OVERFLOW_ROW) * _OVERFLOW
     events = y != _OVERFLOW_ROW
-    wrong = events & ((x >= width) | (y >= height))
+    wrong = events & ((x >= SIDE) | (y >= SIDE))
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise damaged(path, first * _EVENT, f"an event is at x {x[first]}, y {y[first]}, but the sensor has {width} x {height}")
-    return Aer(times[events], ((polarity * height + y) * width + x)[events], (2, height, width), polar=True)
+        raise damaged(path, first * _EVENT, f"an event is at x {x[first]}, y {y[first]}, but the sensor has {SIDE} x {SIDE}")
+    return Aer(times[events], ((polarity * SIDE + y) * SIDE + x)[events], (2, SIDE, SIDE), polar=True)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from snnc.backends.runtime.arrays import array_of
 from snnc.compiler.ir.graph import Shape
-from snnc.data.archive import Archive, parsed, pickled
+from snnc.data.archive import Archive, call_parser, pickled
 from snnc.data.arrays import pick
 from snnc.data.data_set import DataSet, Reader
 from snnc.data.readers.files import damaged, exactly, opened_file
@@ -30,7 +30,7 @@ class OpenableRows(Protocol):
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[int], Array]]:
-        """Open the array for one pass; the returned function reads the row of a number."""
+        """Open the array for one pass, and yield a function that returns row `number`."""
         ...
 
 
@@ -62,15 +62,16 @@ class NpyRows:
 
     @classmethod
     def of(cls, path: Path) -> NpyRows:
-        """Read the header of a file; raise PickledArrayError if it contains Python objects.
+        """Read the header of a file.
 
-        Raise DataFormatError unless it is an npy file in row order whose size is the declared size.
+        Raise DataFileError if the file cannot be read, PickledArrayError if it contains Python objects, DataFormatError unless it is an
+        npy file in row order whose size is the declared size.
         """
         with opened_file(path) as stream:
             try:
                 version = np.lib.format.read_magic(stream)
-                header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, by_columns, dtype = parsed(header, stream)
+                read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, by_columns, dtype = call_parser(read_header, stream)
             except Exception as error:  # numpy raises errors of any kind for a damaged header
                 raise damaged(path, stream.tell(), str(error).splitlines()[0][:200].rstrip(".")) from None
             if dtype.hasobject:
@@ -109,7 +110,7 @@ class NpyRows:
 
 @dataclass(frozen=True, eq=False)
 class RowSource:
-    """Rows of samples and rows of targets; see :class:`snnc.data.data_set.SampleSource`."""
+    """Samples `x` and targets `y`, one row each; see :class:`snnc.data.data_set.SampleSource`."""
 
     name: str
     x: OpenableRows
@@ -117,7 +118,7 @@ class RowSource:
     classes: int | None
     timed: bool
     scale: float | None = None
-    """Factor of the values, which become float32; None leaves values and type unchanged."""
+    """Factor by which samples are multiplied, as float32; None leaves values and type unchanged."""
 
     def __len__(self) -> int:
         return self.x.shape[0]
@@ -178,7 +179,7 @@ def npz(path: str | Path, x: str = "x", y: str = "y", *, timed: bool = True) -> 
 
 
 def row_set(name: str, x: OpenableRows, y: OpenableRows, timed: bool, classes: int | None = None, scale: float | None = None) -> DataSet:
-    """Return a data set of rows of samples and targets, checked for equal length."""
+    """Return a data set of rows of samples and targets, see :class:`RowSource`; raise SampleError if their numbers differ."""
     if not x.shape or not y.shape or x.shape[0] != y.shape[0]:
         raise SampleError(f"{name}: the samples are {list(x.shape)} and the targets {list(y.shape)}; the first axes must be equal.")
     return DataSet(RowSource(name, x, y, classes, timed, scale))

@@ -34,9 +34,9 @@ def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def _dense(array: np.ndarray[Any, Any]) -> dict[str, Any]:
-    found, places = np.unique(array, return_inverse=True)
-    if found.size <= MAX_LISTED and 2 * found.size < array.size:
-        return {"of": found.tolist(), **pack_bytes(places)}
+    distinct, places = np.unique(array, return_inverse=True)
+    if distinct.size <= MAX_LISTED and 2 * distinct.size < array.size:
+        return {"of": distinct.tolist(), **pack_bytes(places)}
     fits = array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)
     kind, dtype = ("i32", "<i4") if fits else ("f64", "<f8")
     return {kind: base64.b64encode(array.astype(dtype).tobytes()).decode("ascii")}
@@ -53,7 +53,7 @@ def pack_places(places: np.ndarray[Any, Any]) -> dict[str, str]:
     A gap of 255 q + r, with r below 255, is q bytes of 255 and a byte r.
     """
     gaps = np.diff(places, prepend=0).astype(np.int64)
-    long = gaps // 255
-    found = np.full(int((long + 1).sum()), 255, dtype=np.uint8)
-    found[np.cumsum(long + 1) - 1] = gaps % 255
-    return {"gaps": base64.b64encode(found.tobytes()).decode("ascii")}
+    quotients = gaps // 255
+    encoded = np.full(int((quotients + 1).sum()), 255, dtype=np.uint8)
+    encoded[np.cumsum(quotients + 1) - 1] = gaps % 255
+    return {"gaps": base64.b64encode(encoded.tobytes()).decode("ascii")}

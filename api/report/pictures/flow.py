@@ -1,4 +1,4 @@
-"""Lay out the dataflow graph in columns by stage; long chains continue in the next band."""
+"""Lay out the dataflow graph in columns by stage; if there are many columns, they continue in another band below."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 178, 54, 46, 24, 24
 """Size of a box, gaps between boxes, and margin, in pixels."""
 BAND: Final = 58
 """Space between bands, in pixels."""
-SHAPE: Final = 1.9
+ASPECT: Final = 1.9
 """Preferred ratio of width to height of a drawing with many columns."""
 MIN_COLUMNS: Final = 3
+"""Minimum number of columns in a band, except the last band."""
 UNBROKEN: Final = 4
-"""Maximum number of columns drawn in a single band."""
-MOST: Final = 19
+"""Maximum number of columns that are always drawn in a single band."""
+MAX_NAME: Final = 19
 """Maximum number of characters of a name in a box."""
 
 
@@ -36,7 +37,7 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True)
 class Box:
-    """A node: position, texts, colour, and the index of its layer (-1 for inputs)."""
+    """A node as drawn: position in pixels, shortened and full title, detail, colour, and the index of its layer (-1 for inputs)."""
 
     x: float
     y: float
@@ -73,7 +74,7 @@ def draw_flow(subject: Subject) -> dict[str, Any]:
         band, place = divmod(number, across)
         top = MARGIN + 30 + band * high + (tall - len(column)) * (HEIGHT + GAP_Y) / 2
         for row, node in enumerate(column):
-            short = node.title if len(node.title) <= MOST else node.title[: MOST - 1] + "…"
+            short = node.title if len(node.title) <= MAX_NAME else node.title[: MAX_NAME - 1] + "…"
             x, y = MARGIN + place * (WIDTH + GAP_X), top + row * (HEIGHT + GAP_Y)
             boxes[node.id] = Box(x, y, short, node.title, node.detail, node.colour, node.layer)
     buses = {b.id: b for b in plan.buses}
@@ -102,35 +103,35 @@ def _nodes(subject: Subject) -> list[Node]:
     plan = subject.plan
     models = {p["id"]: p["model"] for p in subject.program.get("populations", [])}
     layers = {p.id for p in plan.populations}
-    found = []
+    nodes = []
     for name in dict.fromkeys(b.source for b in plan.buses if b.source not in layers):
         bus = next(b for b in plan.buses if b.source == name)
         what = "spikes" if bus.kind == "events" else "values"
-        found.append(Node(name, 0, subject.names.get(name, name), f"input, {bus.width:,} {what}", RELAY, -1))
+        nodes.append(Node(name, 0, subject.names.get(name, name), f"input, {bus.width:,} {what}", RELAY, -1))
     for index, p in enumerate(plan.populations):
         detail = f"{(models.get(p.id, '') or 'neurons')[:11]} {p.neurons:,} · stage {p.stage}"
-        found.append(Node(p.id, 1 + p.stage, p.label, detail, layer_colour(index), index))
-    return found
+        nodes.append(Node(p.id, 1 + p.stage, p.label, detail, layer_colour(index), index))
+    return nodes
 
 
 def _columns(nodes: list[Node]) -> list[list[Node]]:
     """Group nodes by column; split columns with more than 6 and more than sqrt(nodes) nodes."""
     tall = max(6, math.ceil(math.sqrt(len(nodes))))
-    found = []
+    columns = []
     for number in sorted({node.column for node in nodes}):
         column = [node for node in nodes if node.column == number]
-        found += [column[at : at + tall] for at in range(0, len(column), tall)]
-    return found
+        columns += [column[at : at + tall] for at in range(0, len(column), tall)]
+    return columns
 
 
 def _across(columns: int, tall: int) -> int:
-    """Return the number of columns per band for which the shape of the drawing is closest to :data:`SHAPE`."""
+    """Return the number of columns per band for which the ratio of width to height of the drawing is closest to :data:`ASPECT`."""
     if columns <= UNBROKEN:
         return columns
     high = tall * (HEIGHT + GAP_Y) + BAND
 
     def distance(across: int) -> float:
-        return abs(math.log(across * (WIDTH + GAP_X) / (math.ceil(columns / across) * high) / SHAPE))
+        return abs(math.log(across * (WIDTH + GAP_X) / (math.ceil(columns / across) * high) / ASPECT))
 
     return min(range(MIN_COLUMNS, columns + 1), key=distance)
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 LAYERS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A800")
+"""Colours of layers; the last two are not from Okabe and Ito."""
 RELAY: Final = "#8a94a3"
+"""Colour of tiles that are relays, and of inputs."""
 EMPTY: Final = "#eceff3"
+"""Colour of tiles without data."""
 RAMP: Final = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
+"""Colours from small to large values."""
 PARTS: Final = {"compute": "#0072B2", "sync": "#9aa5b1", "exchange": "#E69F00"}
+"""Colours of the kinds of cycles."""
 MEMORY: Final = {
     "weights": "#0072B2",
     "optimiser": "#56B4E9",
@@ -19,6 +24,7 @@ MEMORY: Final = {
     "exchange": "#D55E00",
     "code": "#7f8c9a",
 }
+"""Colours of the categories of a tile's memory."""
 
 
 def layer_colour(index: int) -> str:

@@ -65,13 +65,13 @@ def recording_data(plan: Plan | None, recording: Recording | None) -> dict[str, 
 
 def _warning(measured: float, assumed: float | None, peak: int, bus: BusPlan | None) -> str:
     """Return a text on what exceeds the plan's assumptions; empty if nothing does."""
-    found = []
+    texts = []
     if assumed is not None and measured > (1 + MARGIN) * assumed:
-        found.append(f"fires {100 * measured:.3g} %, but the plan assumes {100 * assumed:.3g} %: predicted cycles are too low")
+        texts.append(f"fires {100 * measured:.3g} %, but the plan assumes {100 * assumed:.3g} %: predicted cycles are too low")
     if bus is not None and peak > bus.capacity:
         more = "the rest is dropped" if bus.mode == "drop" else "further windows follow"
-        found.append(f"{peak:,} spikes in one step, but a window has room for {bus.capacity:,}: {more}")
-    return "; ".join(found)
+        texts.append(f"{peak:,} spikes in one step, but a window has room for {bus.capacity:,}: {more}")
+    return "; ".join(texts)
 
 
 def rasters(recording: Recording, sample: int = 0) -> list[dict[str, Any]]:
@@ -81,14 +81,14 @@ def rasters(recording: Recording, sample: int = 0) -> list[dict[str, Any]]:
     """
     columns = min(recording.steps, MAX_COLUMNS)
     rows = max(MIN_ROWS, min(MAX_ROWS, MAX_BINS // max(1, columns * len(recording.trains))))
-    found = []
+    binned = []
     for train in recording.trains:
         in_sample = train.samples == sample
         high = min(rows, train.width)
         places = (train.ids[in_sample] * high // train.width) * columns + train.steps[in_sample] * columns // recording.steps
         filled, counts = np.unique(places, return_counts=True)
         full = -(-train.width // high) * -(-recording.steps // columns)
-        found.append(
+        binned.append(
             {
                 "label": train.label,
                 "owner": train.owner,
@@ -100,4 +100,4 @@ def rasters(recording: Recording, sample: int = 0) -> list[dict[str, Any]]:
                 "full": full,
             }
         )
-    return found
+    return binned

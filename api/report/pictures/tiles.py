@@ -31,7 +31,7 @@ def cells(plan: Plan, places: LayerPlaces) -> tuple[list[Cell], Grid]:
     """Return the tile map: the hue of a tile shows its layer, the saturation its memory."""
     grid, memory = grid_of(plan.target), plan.tile_memory
     join = plan.target.tiles > JOINED
-    found: list[Cell] = []
+    drawn: list[Cell] = []
     for chip in range(plan.target.chips):
         left = (chip % grid.chips_across) * (grid.columns + 2)
         top = (chip // grid.chips_across) * (grid.rows + 3)
@@ -45,9 +45,9 @@ def cells(plan: Plan, places: LayerPlaces) -> tuple[list[Cell], Grid]:
                 tile = base + row * grid.columns + x
                 tiles = f"tile {tile}" if width == 1 else f"tiles {tile} to {tile + width - 1}"
                 text = f"{tiles}: {holder(plan, places, tile)}, {memory[tile]:,} bytes"
-                found.append(Cell(left + x, top + row, width, key[0], text))
+                drawn.append(Cell(left + x, top + row, width, key[0], text))
                 x += width
-    return found, grid
+    return drawn, grid
 
 
 def _look(plan: Plan, owner: int, used: int) -> str:

@@ -17,7 +17,12 @@ Emulated = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Span:
-    """An interval; `start` is in cycles from the start of the row. `kind` is one of :data:`KINDS`, or empty for a whole phase or part."""
+    """An interval of a row.
+
+    `phase` is the name of a phase or part, `kind` one of :data:`KINDS`, or empty for a whole phase or part. `start` is in cycles from the
+    start of the row. `runs` is 1 in a part of a single run, otherwise the number of runs of the phase in a step (of a part: of its most
+    frequent phase).
+    """
 
     phase: str
     kind: str
@@ -45,8 +50,8 @@ def whole_step(plan: Plan, emulated: Emulated | None = None) -> TimelineRow:
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
         start, members = cursor, list(phases)
         for phase in members:
-            found, cursor = _phase(phase, cursor, phase.runs, emulated)
-            spans += found
+            phase_spans, cursor = _phase(phase, cursor, phase.runs, emulated)
+            spans += phase_spans
         heads.append(Span(part, "", start, cursor - start, max(p.runs for p in members)))
     return TimelineRow("training step" if plan.training else "forward pass", tuple(heads), tuple(spans), cursor)
 
@@ -57,9 +62,9 @@ def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[TimelineRow, ..
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
         cursor, heads, spans, members = 0.0, list[Span](), list[Span](), list(phases)
         for phase in members:
-            found, stop = _phase(phase, cursor, 1, emulated)
+            phase_spans, stop = _phase(phase, cursor, 1, emulated)
             heads.append(Span(phase.name, "", cursor, stop - cursor, phase.runs))
-            spans += found
+            spans += phase_spans
             cursor = stop
         # Neurons compute once per iteration; further windows and decisions may run more often.
         runs = next((phase.runs for phase in members if phase.name == f"{part}: neurons"), max(phase.runs for phase in members))

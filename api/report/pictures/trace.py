@@ -18,10 +18,10 @@ def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
     Each has two processes: the whole step, and one run of each superstep.
     """
     events: list[dict[str, Any]] = []
-    whole = f"whole {'training step' if plan.training else 'forward pass'}, all runs of a superstep together"
+    step_title = f"whole {'training step' if plan.training else 'forward pass'}, all runs of a superstep together"
     for source, numbers in (("predicted", None), *([("emulated", emulated)] if emulated else [])):
         for title, rows in (
-            (f"{source}: {whole}", (whole_step(plan, numbers),)),
+            (f"{source}: {step_title}", (whole_step(plan, numbers),)),
             (f"{source}: one run of each superstep", parts(plan, numbers)),
         ):
             process = 1 + sum(event["name"] == "process_name" for event in events)

@@ -111,6 +111,9 @@ def test_gestures_as_tonic_and_spikingjelly_cut_them(tmp_path):
         x, y = only(data.dvs_gesture(tmp_path / name).map(data.Bin(dt=0.001)).batches(1))
         assert y.tolist() == [4]
         assert np.argwhere(x.dense()).tolist() == [[0, 0, 1, 2, 1], [2, 0, 0, 4, 3]]
+    np.save(tmp_path / "tonic" / "user01" / "4.npy", np.array([[1, 2, 1, 10], [128, 4, 0, 12]]))
+    with pytest.raises(DataFormatError, match=r"4\.npy' is damaged: event 1 is at x 128"):
+        list(data.dvs_gesture(tmp_path / "tonic").map(data.Bin(dt=0.001)).batches(1))
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.driver.measuring import measured_activity
+from snnc.driver.measuring import activity_on_data
 from snnc.options.compile_options import options
 
 
@@ -24,7 +24,7 @@ def test_dropped_spikes_excite_nobody_where_activity_is_measured():
     for mode, limits in (("exact", {}), ("drop", {"mode": "drop", "capacity": 5})):
         with snnc.compile(net, steps=12, **limits) as session:
             rates[mode] = session.run(x)["fired"].mean()
-        activity = measured_activity(net.graph(), options("gc200", steps=12, **limits), x)
+        activity = activity_on_data(net.graph(), options("gc200", steps=12, **limits), x)
         (of_second,) = (name for name, each in activity.rates.items() if len(each) == 20)
         assert activity.mean[of_second] == pytest.approx(rates[mode])
         assert max(count.max() for count in activity.counts.values()) > 5  # sources are counted before they drop

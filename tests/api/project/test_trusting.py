@@ -82,8 +82,8 @@ def test_what_snnc_emits_is_known_as_such_and_asked_for_once(tmp_path, state, ta
     with pytest.raises(errors.UntrustedProjectError, match=r"compiled by somebody else.*--trust.*trust=True"):
         snnc.open(project)
     assert not state.exists()
-    snnc.driver.trusting.vouch(project, True)
-    snnc.driver.trusting.vouch(project, False)
+    snnc.driver.trusting.check_trusted(project, True)
+    snnc.driver.trusting.check_trusted(project, False)
 
 
 def test_trust_is_remembered(project, state):
@@ -295,7 +295,7 @@ def test_a_home_that_cannot_be_written_leaves_the_record_to_the_cache(tmp_path, 
 
 
 def test_the_record_stays_small(project, monkeypatch, state):
-    monkeypatch.setattr(known_projects, "MOST", 4)
+    monkeypatch.setattr(known_projects, "MAX_PROJECTS", 4)
     file = state / "snnc" / "known-projects"
     for number in range(10):
         (project / MANIFEST).write_text(str(number))
