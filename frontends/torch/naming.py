@@ -14,7 +14,7 @@ from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import WEIGHTED, Array, Graph, Input, Output, Population, StateRef
 from snnc.compiler.neurons.expression import Assignment, Symbol, substitute
 from snnc.compiler.passes.edit import add_edge, replace_operation
-from snnc.frontends.torch.batchnorm import folds
+from snnc.frontends.torch.batchnorm import folds, nearly_equal
 from snnc.frontends.torch.exporting import require_torch
 from snnc.frontends.torch.forms import Form, blocks, forms
 from snnc.frontends.torch.states import private_copy
@@ -178,7 +178,7 @@ def _names(graph: Graph, tensors: Mapping[str, Array], folded_weights: Mapping[s
             continue
         else:
             found = [f for n, t in tensors.items() for f in forms(n, t, operation.weight, operation.weight) if operation.weight.size > 1]
-            found = found or [Form(n) for n, folded in folded_weights.items() if _close(folded, operation.weight)]
+            found = found or [Form(n) for n, folded in folded_weights.items() if nearly_equal(folded, operation.weight)]
             fitting = {f.tensor.removesuffix(".weight") for f in found}
         if len(fitting) == 1:
             wanted[name] = fitting.pop()
@@ -201,10 +201,6 @@ def _owners(population: Population, tensors: Mapping[str, Array]) -> set[str]:
             elif last == parameter:
                 differs.add(owner)
     return fits - differs or (fits if len(fits) == 1 else set())
-
-
-def _close(one: Array, other: Array) -> bool:
-    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-4, atol=1e-6))
 
 
 def _renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
