@@ -49,10 +49,10 @@ def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
 def build(
     name: str, flat: Flat, shapes: Shapes, delays: Mapping[Edge, int], lags: Mapping[str, Array], *, dt: float, dialect: Dialect
 ) -> Graph:
-    """Return the graph for a flattened NIR graph, called `name`, with these input and output `shapes` of its nodes.
+    """Return the graph `name` for a flattened NIR graph, whose nodes have these input and output `shapes`.
 
-    `delays` are the steps by which edges are delayed, and `lags` those by which Delay nodes delay their values, from :func:`delay_steps`.
-    `dt` is in seconds per step, and the conventions of `dialect` apply.
+    `delays` are the delays of edges in steps, and `lags` those of Delay nodes, from :func:`delay_steps`. `dt` is in seconds per step, and
+    the conventions of `dialect` apply.
     """
     uniform = {n: int(lag[0]) for n, lag in lags.items() if lag.size == 1}
     enter = {n: unused_name(f"{n}.in", flat.nodes) for n in lags if n not in uniform}
