@@ -118,7 +118,7 @@ def plain_links(links: Iterable[DelayedEdge], nodes: Mapping[str, Any]) -> set[D
     """
     links = list(links)
     plain = {link for link in links if link.delay == 1}
-    while plain:  # if one of these links is not plain, other edges may close the cycles, so this repeats until the reader infers all of them
+    while plain:  # a link that becomes a Delay node may change which edges close cycles
         flat = Flat({name: NirNode(name, type(node).__name__) for name, node in nodes.items()})
         for link in links:
             flat.connect(link.source, link.target)
