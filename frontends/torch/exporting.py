@@ -25,7 +25,7 @@ EXPORTERS: Final = ("TorchScript", "dynamo")
 OPSET: Final = 17
 """Opset of files from the TorchScript exporter."""
 _OPSETS: Final = {"TorchScript": OPSET, "dynamo": 18}
-"""Opset of files by exporter; the dynamo exporter would have to convert its operators to any other."""
+"""Opset of files by exporter: the dynamo exporter writes operators of opset 18."""
 _SPIKINGJELLY: Final = "sj_"
 """Prefix of the namespaces of SpikingJelly's operators."""
 

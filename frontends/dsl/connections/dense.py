@@ -23,8 +23,8 @@ class DenseConnection(Connection):
     Parameters
     ----------
     outputs
-        Number of outputs, required if another connection follows, and in ``Network.shape_after``; before a population, it is the size of
-        the population if it is None, and must equal it otherwise.
+        Number of outputs, required if another connection follows, and in ``Network.shape_after``. Before a population, None stands for the
+        size of the population, and a number must equal it.
     bias
         True for a bias, False for none, or the bias as values or initialiser. With True, the initialiser of the weights draws the bias. If
         it cannot draw one, or the weights are an array, the bias is drawn as in torch's layers

@@ -21,7 +21,7 @@ from snnc.frontends.nir.errors import (
     NotNirError,
     UnreadableNirError,
 )
-from snnc.frontends.nir.reading.fields import IGNORED, POSITIVE, TYPES, WHOLE, NirGraph, NirNode
+from snnc.frontends.nir.reading.fields import IGNORED, INTEGERS, POSITIVE, TYPES, NirGraph, NirNode
 from snnc.frontends.nir.reading.storage import HdfFile
 
 MAX_DEPTH: Final = 32
@@ -113,7 +113,7 @@ class _FileReader:
             if name not in members:
                 continue
             dataset = self.storage.member(group, name, where)
-            if name in WHOLE and isinstance(dataset, h5py.Dataset) and (dataset.size or 0) > MAX_RANK:
+            if name in INTEGERS and isinstance(dataset, h5py.Dataset) and (dataset.size or 0) > MAX_RANK:
                 raise NirFieldError(
                     f"{name} of {where} has the shape {list(dataset.shape)}; it must have at most {MAX_RANK} values, one per axis."
                 )
@@ -156,7 +156,7 @@ def _check_values(fields: Mapping[str, Array], where: str) -> None:
                 raise NirNotFiniteError(
                     f"{name} of {where} is {array[at]} at index {list(at)} ({int(wrong.sum())} of {array.size} are not finite in float32)."
                 )
-        if name in WHOLE and array.dtype.kind != "i":
+        if name in INTEGERS and array.dtype.kind != "i":
             rounded = np.rint(array)
             if not np.array_equal(rounded, array) or (array.size and np.abs(rounded).max() > 2**31):
                 raise NirFieldError(f"{name} of {where} is {array.tolist()!s:.60}; it must contain whole numbers.")
