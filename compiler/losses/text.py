@@ -144,8 +144,8 @@ def _options(text: str, options: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def data_text(loss: Composed) -> str:
     """Return a loss as text for project files: JSON of its terms, without fields that have their defaults."""
     terms = [_differing(term, Term("mean")) | {"statistic": term.statistic, "criterion": term.criterion} for term in loss.terms]
-    whole = _differing(loss, Composed(loss.terms))
-    return json.dumps({**whole, "terms": terms}, sort_keys=True)
+    loss_fields = _differing(loss, Composed(loss.terms))
+    return json.dumps({**loss_fields, "terms": terms}, sort_keys=True)
 
 
 def _differing(value: Any, default: Any) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 Values that the forward pass itself rounds to float16 are stored exactly. Any other value is rounded only if this cannot change a decision
 of the backward pass, that is, the result of a comparison (except with a bound of the surrogate's support). A state that is compared with a
-threshold is therefore stored as its distance from the threshold, whose sign rounding preserves: the backward pass reads the actual spikes.
-(In float16 this holds for thresholds of 0.5 or more; for smaller ones, distances up to 2^-25 become 0.) The surrogate, which is steepest
-at the threshold, reads a distance with a relative error of at most 1 in 2^8 (bfloat16) or 2^11 (float16; more for distances below 2^-14).
-A value that determines a decision in any other way stays float32.
+threshold is therefore stored as its distance from the threshold: rounding preserves the sign of the distance, so the backward pass sees the
+spikes of the forward pass. (In float16, rounding preserves the sign for thresholds of 0.5 or more; for smaller ones, distances up to 2^-25
+become 0.) The surrogate, which is steepest at the threshold, reads a distance with a relative error of at most 1 in 2^8 (bfloat16) or 2^11
+(float16; more for distances below 2^-14). A value that determines a decision in any other way stays float32.
 """
 
 from __future__ import annotations

@@ -59,16 +59,19 @@ def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[s
 
 @dataclass(frozen=True)
 class ConversionResults:
-    """Name of the compared output, accuracy of the ReLU network and, after several steps, of the spiking one, and firing rate by layer."""
+    """Results of both networks on the same samples."""
 
-    output: str
-    accuracy: float | None
-    points: tuple[AccuracyPoint, ...]
-    rates: Mapping[str, float]
+    output: str  # name of the compared output
+    accuracy: float | None  # accuracy of the ReLU network; None without labels
+    points: tuple[AccuracyPoint, ...]  # results of the spiking network after increasing numbers of steps
+    rates: Mapping[str, float]  # spikes per neuron and step, by layer
 
 
 def measure(ann: Graph, snn: Graph, samples: Samples, steps: int, layers: list[str]) -> ConversionResults:
-    """Run both networks on all samples, and compare their outputs after an eighth, a quarter, a half and all of `steps`."""
+    """Run both networks on all samples, and compare their outputs after an eighth, a quarter, a half and all of `steps`.
+
+    `layers` are the populations of `snn` whose firing rates are measured.
+    """
     output, _ = next(ann.of_type(Output))
     expected = np.concatenate([outputs[output] for _, run in _runs(ann, samples.inputs, 1) for outputs in run])
     measured_steps = sorted({max(1, steps // k) for k in (8, 4, 2, 1)})

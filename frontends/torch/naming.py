@@ -45,7 +45,7 @@ def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -
 
 def copy_learnable(graph: Graph, module: Any) -> None:
     """Mark, in place, weights and neuron parameters as learnable or constant as in the module, where their values identify them."""
-    trained, frozen = (_parameter_arrays(module, trained=wanted) for wanted in (True, False))
+    trained, frozen = _parameter_arrays(module, trained=True), _parameter_arrays(module, trained=False)
     for name, layer in graph.of_type(*WEIGHTED):
         if layer.weight is None:
             continue

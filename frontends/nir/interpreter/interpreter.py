@@ -107,8 +107,8 @@ class _Interpreter:
 
     def _begin(self, batch: int) -> None:
         """Set all states to their values before the first step."""
-        self.now: dict[str, Array] = {}
-        self.previous: dict[str, Array] = {}
+        self.values: dict[str, Array] = {}
+        self.previous_values: dict[str, Array] = {}
         self.batch = batch
         self.neurons = {
             n: NirNeuron(node, self.shapes[n], batch, self.dt, self.conventions) for n, node in self.nodes.items() if node.type in NEURONS
@@ -120,7 +120,7 @@ class _Interpreter:
         self.margins: dict[str, Array] = {}
 
     def _step(self, inputs: Mapping[str, Array]) -> None:
-        self.now = dict(inputs)
+        self.values = dict(inputs)
         waiting = [name for name, delay in self.delays.items() if delay.min() > 0]  # their output does not depend on this step's input
         for name in self.order:
             if name in inputs:
@@ -128,24 +128,24 @@ class _Interpreter:
             if name in self.delays:
                 if name not in waiting:
                     self.past[name].append(self._summed_inputs(name))
-                self.now[name] = self._delayed(name, 0 if name in waiting else 1)
+                self.values[name] = self._delayed(name, 0 if name in waiting else 1)
             elif name in self.neurons:
-                self.now[name] = self.neurons[name](self._summed_inputs(name))
+                self.values[name] = self.neurons[name](self._summed_inputs(name))
             else:
                 x = self._summed_inputs(name)
-                self.now[name] = self.functions[name](x)
+                self.values[name] = self.functions[name](x)
                 if self.nodes[name].type == "Threshold":
                     self.margins[name] = x - spread(np.asarray(self.nodes[name].fields["threshold"], np.float64), self.shapes[name])
         for name in waiting:
             self.past[name].append(self._summed_inputs(name))
-        self.previous = self.now
+        self.previous_values = self.values
 
     def _summed_inputs(self, name: str) -> Array:
         """Return the sum of the values on a node's incoming edges."""
         shape = (self.batch, *self.shapes[name])
         total = np.zeros(shape)
         for source in self.sources[name]:
-            value = self.previous.get(source) if self.edge_lags[source, name] else self.now[source]
+            value = self.previous_values.get(source) if self.edge_lags[source, name] else self.values[source]
             if value is not None:
                 if math.prod(value.shape) != math.prod(shape):
                     raise NirSimulationError(f"{source!r} has the shape {list(value.shape[1:])}, but {name!r} reads {list(shape[1:])}.")
@@ -171,9 +171,9 @@ class _Interpreter:
 
         for name, node in self.nodes.items():
             if node.type == "Output":
-                store(result.outputs, name, self.now[name])
+                store(result.outputs, name, self.values[name])
             if node.type in FIRING or node.type == "Threshold":
-                store(result.spikes, name, self.now[name])
+                store(result.spikes, name, self.values[name])
                 store(result.margins, name, self.neurons[name].margin if name in self.neurons else self.margins[name])
             if name in self.neurons:
                 states = result.states.setdefault(name, {})
