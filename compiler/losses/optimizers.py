@@ -155,9 +155,7 @@ def group_of(optimizer: Optimizer, label: str) -> Group | None:
 def settings_of(optimizer: Optimizer, label: str) -> GroupSettings:
     """Return the settings of the group that a parameter belongs to."""
     group = group_of(optimizer, label) or Group("*")
-    decay, l1, bound = (
-        getattr(optimizer if getattr(group, name) is None else group, name) for name in ("weight_decay", "l1", "bound")
-    )
+    decay, l1, bound = (getattr(optimizer if getattr(group, name) is None else group, name) for name in ("weight_decay", "l1", "bound"))
     return GroupSettings(group.lr, decay, l1, NO_BOUND if bound is None else bound)
 
 

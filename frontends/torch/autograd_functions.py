@@ -61,7 +61,8 @@ def _mixes(call: Any, arguments: tuple[Any, ...], result: Any) -> bool:
         if not isinstance(argument, torch.Tensor) or argument.shape != result.shape or not argument.requires_grad:
             continue
         size = argument[0].numel()
-        # The same values at all steps, between rest and the usual threshold of 1, where surrogate derivatives are not 0.
+        # The same values at all steps, between 0 and 1: surrogate derivatives are not 0 there, whether the argument is a membrane potential
+        # (with a threshold of 1) or its distance from the threshold.
         step = torch.linspace(0.05, 0.95, size, dtype=argument.dtype, device=argument.device).reshape(argument.shape[1:])
         x = step.expand(argument.shape).clone().requires_grad_()
         only_first = torch.zeros_like(result)
