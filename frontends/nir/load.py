@@ -59,14 +59,15 @@ def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Grap
     flat = flatten(_bypassed(file) if dialect.recurrent_bypass else file)
     notes = [note, dialect.note]
     shapes = infer(flat)
-    lags = {n: delay_steps(node, step, notes) for n, node in flat.nodes.items() if node.type == "Delay"}
+    node_delays = {n: delay_steps(node, step, notes) for n, node in flat.nodes.items() if node.type == "Delay"}
     late = [edge for edge in flat.edges if dialect.late_output and flat.nodes[edge[0]].type in FIRING]
-    delays = dict.fromkeys(late, 1)
-    into_delays = {edge: 1 for edge in flat.edges if edge[1] in lags and lags[edge[1]].min() > 0}  # they need no further delay
-    closing = closing_edges(flat, {**delays, **into_delays})
+    edge_delays = dict.fromkeys(late, 1)
+    # Edges to Delay nodes that delay all values need no further delay.
+    into_delays = {edge: 1 for edge in flat.edges if edge[1] in node_delays and node_delays[edge[1]].min() > 0}
+    closing = closing_edges(flat, {**edge_delays, **into_delays})
     for edge in closing:
-        delays[edge] = delays.get(edge, 0) + 1
-    graph = build(name, flat, shapes, delays, lags, dt=step, dialect=dialect)
+        edge_delays[edge] = edge_delays.get(edge, 0) + 1
+    graph = build(name, flat, shapes, edge_delays, node_delays, dt=step, dialect=dialect)
     graph.assumptions = [text for text in (*notes, *_notes_about(flat, step, closing), *flat.notes) if text]
     verify(graph)
     return graph
