@@ -57,10 +57,10 @@ def copy_learnable(graph: Graph, module: Any) -> None:
             replace_operation(graph, name, replace(layer, learnable=False))
     owners = _layers(module)
     for name, population in graph.of_type(Population):
-        parameters = _parameters(population)
-        of_layer = {n: t for n, t in trained.items() if n.rpartition(".")[0] == name}
-        of_other_layers = {} if name in owners else trained  # a layer of the module with tensors has no parameters of other layers
-        learnable = {p for p, value in parameters.items() for n, t in (of_layer or of_other_layers).items() if _fits(n, t, p, value)}
+        candidates = {n: t for n, t in trained.items() if n.rpartition(".")[0] == name}
+        if not candidates and name not in owners:  # a layer of the module with tensors has no parameters of other layers
+            candidates = trained
+        learnable = {p for p, value in _parameters(population).items() for n, t in candidates.items() if _fits(n, t, p, value)}
         replace_operation(graph, name, replace(population, learnable=population.learnable | learnable))
 
 
@@ -70,7 +70,7 @@ def freeze_shared(graph: Graph, module: Any) -> list[str]:
     Otherwise, each population would learn its own copy from its own part of the gradient.
     """
     trained, owners = _parameter_arrays(module, trained=True), _layers(module)
-    holders: dict[tuple[str, str], set[str]] = {}
+    holders: dict[tuple[str, str], set[str]] = {}  # tensors of the module that may be a parameter, by node and parameter
     for node, population in graph.of_type(Population):
         for parameter, value in _parameters(population).items():
             fitting = {n for n, t in trained.items() if parameter in population.learnable and _fits(n, t, parameter, value)}
@@ -104,10 +104,12 @@ def _layers(module: Any) -> set[str]:
 
 
 def _parameters(population: Population) -> dict[str, Array]:
+    """Return the value of each parameter; the model's default if the population does not override it."""
     return {p: np.asarray(population.parameters.get(p, default)) for p, default in population.model.parameters.items()}
 
 
 def _fits(tensor_name: str, tensor: Array, parameter: str, value: Array) -> bool:
+    """Return whether the `value` of a neuron's parameter is a tensor with the parameter's name, or a function of SpikingJelly's ``w``."""
     last = tensor_name.rpartition(".")[2]
     candidates = forms(tensor_name, tensor, value, value) if last in (parameter, "w") else []
     return any(f.function or last == parameter for f in candidates)
