@@ -134,17 +134,16 @@ def edge_lags(unfolded: Unfolded, delays: Mapping[str, Array], *, late_spikes: b
     lags = {edge: int(late_spikes and unfolded.nodes[edge[0]].type in FIRING) for edge in unfolded.edges}
     delayed = {edge for edge in unfolded.edges if lags[edge] or _delays_all(edge[1], delays)}
     stateless = [e for e in unfolded.edges if e not in delayed and not {unfolded.nodes[n].type for n in e} & NEURONS]
-    _sorted(unfolded.nodes, stateless)
+    _sorted(unfolded.nodes, stateless)  # raises the error
     sources, targets = unfolded.sources(), unfolded.targets()
     for edge in list(_back_edges(unfolded, delayed)):
-        source, target = edge
-        moved = edge  # the delay moves to a neuron's output if a single path leads from there to this edge
+        source, moved = edge[0], edge  # the delay moves to a neuron's output if a single path leads from there to this edge
         while unfolded.nodes[source].type not in NEURONS:
             if len(sources[source]) != 1 or len(targets[source]) != 1 or (sources[source][0], source) in delayed:
                 moved = edge
                 break
-            source, target = sources[source][0], source
-            moved = (source, target)
+            moved = (sources[source][0], source)
+            source = moved[0]
         lags[moved] = 1
     return lags
 
