@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,8 @@ class Connection(ABC):
         return type(self).__name__.removesuffix("Connection")
 
     def __repr__(self) -> str:
-        shown = [f.name for f in fields(self)] if is_dataclass(self) else []
+        connection: Any = self
+        shown = [f.name for f in fields(connection)] if is_dataclass(connection) else []
         return f"{self.public_name}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @abstractmethod
