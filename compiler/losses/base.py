@@ -10,6 +10,7 @@ import numpy.typing as npt
 Reals: TypeAlias = npt.NDArray[np.floating]
 Classes: TypeAlias = npt.NDArray[np.integer]
 LossPort: TypeAlias = Literal["spikes", "membrane"]
+"""What a loss reads of a population: its spikes, or its membrane potentials."""
 
 
 class Loss(Protocol):

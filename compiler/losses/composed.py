@@ -105,18 +105,18 @@ class Composed:
     def value_and_gradient(self, output: Reals, target: Array) -> tuple[float, Reals]:
         """See :class:`~snnc.compiler.losses.base.Loss`; `output` contains all slices, and `target` has the kind :attr:`targets`."""
         targets, lengths = self._targets(target, output.shape[0])
-        whole, gradient = 0.0, np.zeros_like(output)
+        total, gradient = 0.0, np.zeros_like(output)
         for term, (first, stop) in zip(self.terms, self._slices(output), strict=True):
             value, part = _value_and_gradient(term, output[:, :, first:stop], lengths, targets)
-            whole += term.weight * value
+            total += term.weight * value
             gradient[:, :, first:stop] += output.dtype.type(term.weight) * part
-        return whole, gradient
+        return total, gradient
 
     def scores(self, output: Reals, lengths: Array | None = None) -> Reals:
         """See :class:`~snnc.compiler.losses.base.Loss`: scores of the main term, over the first `lengths` steps (None: all)."""
         first, stop = self._slices(output)[self.terms.index(self.main)]
-        whole = np.full(output.shape[1], output.shape[0]) if lengths is None else lengths
-        return _scores_of(self.main, output[:, :, first:stop], whole)
+        valid_steps = np.full(output.shape[1], output.shape[0]) if lengths is None else lengths
+        return _scores_of(self.main, output[:, :, first:stop], valid_steps)
 
     def width(self, outputs: int) -> int:
         """Return the number of outputs that are compared with targets, out of all `outputs` that the loss reads."""
@@ -130,7 +130,10 @@ class Composed:
 
     @property
     def columns(self) -> int:
-        """Number of values in the stored targets of a sample (of one step if targets are given per step), including the length."""
+        """Number of values in the stored targets of a sample (of one step if targets are given per step), including the length.
+
+        For targets that are numbers, the loss must have its `slices`.
+        """
         width = self.width(0) if self.targets in ("values", "step_values") else 1
         return width + self.lengths
 
@@ -163,19 +166,19 @@ def _statistic(term: Term, output: Reals, lengths: Lengths) -> tuple[Reals, Leng
 
     A sum or mean is taken from all steps, and its step is 0.
     """
-    counts = _valid(output, lengths)[:, :, None]
+    valid = _valid(output, lengths)[:, :, None]
     at = np.zeros(output.shape[1:], dtype=np.int64)
     match term.statistic:
         case "count":
-            return np.asarray(np.where(counts, output, 0).sum(axis=0)), at
+            return np.asarray(np.where(valid, output, 0).sum(axis=0)), at
         case "mean":
-            return np.asarray(np.where(counts, output, 0).sum(axis=0) / lengths[:, None].astype(output.dtype)), at
+            return np.asarray(np.where(valid, output, 0).sum(axis=0) / lengths[:, None].astype(output.dtype)), at
         case "max":
-            at = np.where(counts, output, -np.inf).argmax(axis=0)
+            at = np.where(valid, output, -np.inf).argmax(axis=0)
         case "last":
             at = np.broadcast_to(lengths[:, None] - 1, at.shape)
         case "first_spike":
-            fired = (output > 0) & counts
+            fired = (output > 0) & valid
             at = np.where(fired.any(axis=0), fired.argmax(axis=0), lengths[:, None] - 1)
             return at.astype(output.dtype), at
         case _:
@@ -187,8 +190,8 @@ def _scores_of(term: Term, output: Reals, lengths: Lengths) -> Reals:
     """Return scores [B, n]; the output with the largest score is the prediction."""
     if term.statistic == "steps":
         return np.asarray(np.where(_valid(output, lengths)[:, :, None], output, 0).sum(axis=0))
-    found, _ = _statistic(term, output, lengths)
-    return _scores_of_times(term, found)[0] if term.statistic == "first_spike" else found
+    statistic, _ = _statistic(term, output, lengths)
+    return _scores_of_times(term, statistic)[0] if term.statistic == "first_spike" else statistic
 
 
 def _value_and_gradient(term: Term, output: Reals, lengths: Lengths, targets: _BatchTargets) -> tuple[float, Reals]:
@@ -201,16 +204,16 @@ def _value_and_gradient(term: Term, output: Reals, lengths: Lengths, targets: _B
         loss, gradient = cross_entropy(scores, targets.values)
         gradient *= slope
     else:
-        wanted = _targets_of(term, values, lengths, targets) if term.reads_targets else None
-        loss, gradient = _elementwise(term, values, wanted, lengths)
+        target = _targets_of(term, values, lengths, targets) if term.reads_targets else None
+        loss, gradient = _elementwise(term, values, target, lengths)
     gradient = gradient / output.dtype.type(output.shape[1])
     if term.statistic in ("count", "mean"):
         share = gradient if term.statistic == "count" else gradient / lengths[:, None].astype(output.dtype)
         return float(loss.mean()), np.where(_valid(output, lengths)[:, :, None], share, output.dtype.type(0))
-    whole = np.zeros_like(output)
+    placed = np.zeros_like(output)
     # A larger output makes the first spike earlier, so the gradient changes its sign.
-    np.put_along_axis(whole, at[None], (-gradient if term.statistic == "first_spike" else gradient)[None], axis=0)
-    return float(loss.mean()), whole
+    np.put_along_axis(placed, at[None], (-gradient if term.statistic == "first_spike" else gradient)[None], axis=0)
+    return float(loss.mean()), placed
 
 
 def _scores_of_times(term: Term, times: Reals) -> tuple[Reals, Reals]:
@@ -220,27 +223,27 @@ def _scores_of_times(term: Term, times: Reals) -> tuple[Reals, Reals]:
     return 1 / (times + 1), -1 / ((times + 1) * (times + 1))
 
 
-def _targets_of(term: Term, like: Reals, lengths: Lengths, targets: _BatchTargets) -> Reals:
-    """Return the targets of a statistic, [B, n]."""
-    length = lengths[:, None].astype(like.dtype)
+def _targets_of(term: Term, statistic: Reals, lengths: Lengths, targets: _BatchTargets) -> Reals:
+    """Return the targets of a statistic, [B, n] and with its type."""
+    length = lengths[:, None].astype(statistic.dtype)
     if targets.kind == "values":
-        target = targets.values.astype(like.dtype)
+        target = targets.values.astype(statistic.dtype)
     else:
-        right = targets.values[:, None] == np.arange(like.shape[1])
+        right = targets.values[:, None] == np.arange(statistic.shape[1])
         if term.squares_counts:
             on, off = ((lengths * rate * targets.group).astype(np.int64)[:, None] for rate in (term.on, term.off))
-            return np.where(right, on, off).astype(like.dtype)
-        target = np.where(right, term.on, term.off).astype(like.dtype)
+            return np.where(right, on, off).astype(statistic.dtype)
+        target = np.where(right, term.on, term.off).astype(statistic.dtype)
     return np.where(target < 0, length + target, target) if term.statistic == "first_spike" else target
 
 
 def _elementwise(term: Term, x: Reals, y: Reals | None, lengths: Lengths) -> tuple[Reals, Reals]:
     """Return the losses [B] of the statistics `x` [B, n] for the targets `y`, and their gradients; NaN marks an ignored target."""
-    counts = np.ones(x.shape, dtype=bool) if y is None else ~np.isnan(y)
-    found = evaluate(term.equations, {"x": x} if y is None else {"x": x, "y": np.where(counts, y, 0)})
-    factor = np.array([term.scale(float(length)) for length in lengths]) / np.maximum(counts.sum(axis=1), 1)
-    share = np.where(counts, factor[:, None], 0).astype(x.dtype)
-    return (share * found["loss"]).sum(axis=1), share * found["slope"]
+    valid = np.ones(x.shape, dtype=bool) if y is None else ~np.isnan(y)
+    assigned = evaluate(term.equations, {"x": x} if y is None else {"x": x, "y": np.where(valid, y, 0)})
+    factor = np.array([term.scale(float(length)) for length in lengths]) / np.maximum(valid.sum(axis=1), 1)
+    share = np.where(valid, factor[:, None], 0).astype(x.dtype)
+    return (share * assigned["loss"]).sum(axis=1), share * assigned["slope"]
 
 
 def _of_steps(term: Term, output: Reals, lengths: Lengths, targets: _BatchTargets) -> tuple[float, Reals]:
@@ -253,15 +256,15 @@ def _of_steps(term: Term, output: Reals, lengths: Lengths, targets: _BatchTarget
         loss, gradient = cross_entropy(output.reshape(-1, width), np.where(valid, classes, 0).reshape(-1))
         share = (valid / (np.maximum(valid.sum(axis=0), 1) * batch)).astype(output.dtype)
         return float((share * loss.reshape(steps, batch)).sum()), share[:, :, None] * gradient.reshape(output.shape)
-    counts = np.broadcast_to(valid[:, :, None], output.shape)
+    valid_values = np.broadcast_to(valid[:, :, None], output.shape)
     y: Reals | None = None
     if term.reads_targets:
         y = _targets_of_steps(term, output, targets)
-        counts = counts & ~np.isnan(y)
-        y = np.where(counts, y, 0)
-    found = evaluate(term.equations, {"x": output} if y is None else {"x": output, "y": y})
-    share = np.where(counts, 1 / (np.maximum(counts.sum(axis=(0, 2)), 1) * batch)[:, None], 0).astype(output.dtype)
-    return float((share * found["loss"]).sum()), np.broadcast_to(share * found["slope"], output.shape).astype(output.dtype)
+        valid_values = valid_values & ~np.isnan(y)
+        y = np.where(valid_values, y, 0)
+    assigned = evaluate(term.equations, {"x": output} if y is None else {"x": output, "y": y})
+    share = np.where(valid_values, 1 / (np.maximum(valid_values.sum(axis=(0, 2)), 1) * batch)[:, None], 0).astype(output.dtype)
+    return float((share * assigned["loss"]).sum()), np.broadcast_to(share * assigned["slope"], output.shape).astype(output.dtype)
 
 
 def _targets_of_steps(term: Term, output: Reals, targets: _BatchTargets) -> Reals:
@@ -275,5 +278,5 @@ def _targets_of_steps(term: Term, output: Reals, targets: _BatchTargets) -> Real
             classes = np.broadcast_to(targets.values, output.shape[:2])
         case _:
             classes = targets.values.T
-    wanted = np.where(classes[:, :, None] == np.arange(output.shape[2]), term.on, term.off)
-    return np.where(classes[:, :, None] < 0, np.nan, wanted).astype(output.dtype)
+    values = np.where(classes[:, :, None] == np.arange(output.shape[2]), term.on, term.off)
+    return np.where(classes[:, :, None] < 0, np.nan, values).astype(output.dtype)

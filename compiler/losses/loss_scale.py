@@ -12,6 +12,8 @@ import numpy as np
 class LossScale:
     """Factor of the gradient of the loss, by which the update divides gradients; an update with infinite or NaN gradients is skipped.
 
+    The default values are those of torch.amp.GradScaler.
+
     Attributes
     ----------
     factor

@@ -88,9 +88,9 @@ class CrossEntropyMaxMembrane(_CrossEntropyOfScores):
         return np.asarray(output.max(axis=0))
 
     def _over_steps(self, gradient: Reals, output: Reals) -> Reals:
-        found = np.zeros_like(output)
-        np.put_along_axis(found, output.argmax(axis=0)[None], gradient[None], axis=0)
-        return found
+        of_outputs = np.zeros_like(output)
+        np.put_along_axis(of_outputs, output.argmax(axis=0)[None], gradient[None], axis=0)
+        return of_outputs
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class CrossEntropyRate(_CrossEntropyOfScores):
 
 @dataclass(frozen=True)
 class MeanSquaredCount:
-    """snnTorch's ``mse_count_loss``: ``mean((count - wanted)**2) / T`` with ``wanted = int(T * rate)``, over the batch and the classes.
+    """snnTorch's ``mse_count_loss``: ``mean((count - wanted)**2) / T`` with ``wanted = int(T * rate)`` spikes.
 
-    A rate outside 0 … 1 raises an UnknownLossError.
+    The mean is over the batch and the classes. A rate outside 0 … 1 raises an UnknownLossError.
     """
 
     correct_rate: float = 1.0  # share of the steps at which the neuron of the right class should fire

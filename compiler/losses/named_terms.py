@@ -44,11 +44,12 @@ def key_of(text: str) -> str:
 
 
 def compared_term(criterion: str, of: str, **more: Any) -> Term:
-    """Return a term of a cross entropy (``"ce"``) or a squared error (``"mse"``); an unknown statistic raises an UnknownLossError.
+    """Return a term of a cross entropy (``"ce"``) or a squared error (``"mse"``) of the statistic called `of`.
 
-    A cross entropy of the ``rate`` applies to every step, as in snnTorch's ``ce_rate_loss``; a squared error applies to the mean. For
-    first spikes, the default targets of a squared error are snnTorch's: step 0 for the right class, the last step for all others.
-    `more` are other fields of the term.
+    `of` is a name in :data:`COMPARED` or a synonym; any other name raises an UnknownLossError. A cross entropy of the ``rate`` applies to
+    every step, as in snnTorch's ``ce_rate_loss``; a squared error applies to the mean. For first spikes, the default targets of a squared
+    error are snnTorch's: step 0 for the right class, the last step for all others. `more` are further fields of the term, such as
+    ``weight``.
     """
     name = key_of(of)
     name = _SYNONYMS.get(name, name)

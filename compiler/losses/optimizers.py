@@ -109,7 +109,7 @@ class Adam(UpdateOptions):
 
 @dataclass(frozen=True)
 class AdamW(Adam):
-    """Adam with decoupled weight decay, as in torch.optim.AdamW: ``w -= lr*weight_decay*w`` each update (arXiv 1711.05101)."""
+    """Adam with decoupled weight decay, as in torch.optim.AdamW: each update also subtracts ``lr*weight_decay*w`` (arXiv 1711.05101)."""
 
     name: str = "adamw"
     weight_decay: float = field(default=1e-2, kw_only=True)
@@ -144,7 +144,10 @@ class GroupSettings:
 
 
 def group_of(optimizer: Optimizer, label: str) -> Group | None:
-    """Return the first group that matches a parameter by name; a part of a divided parameter may also match by the name of the whole."""
+    """Return the first group that matches a parameter by name, or None.
+
+    A parameter of a part of a divided population also matches by the name that it had before the division.
+    """
     names = (label, PART.sub("", label))
     return next((group for group in optimizer.groups if any(fnmatchcase(name, group.pattern) for name in names)), None)
 
@@ -152,9 +155,7 @@ def group_of(optimizer: Optimizer, label: str) -> Group | None:
 def settings_of(optimizer: Optimizer, label: str) -> GroupSettings:
     """Return the settings of the group that a parameter belongs to."""
     group = group_of(optimizer, label) or Group("*")
-    decay, l1, bound = (
-        getattr(optimizer, name) if (own := getattr(group, name)) is None else own for name in ("weight_decay", "l1", "bound")
-    )
+    decay, l1, bound = (getattr(optimizer if getattr(group, name) is None else group, name) for name in ("weight_decay", "l1", "bound"))
     return GroupSettings(group.lr, decay, l1, NO_BOUND if bound is None else bound)
 
 

@@ -11,7 +11,7 @@ kind               array                           ignored
 ``step_values``    [B, T, n] numbers               NaN
 =================  ==============================  ==================================
 
-A cross entropy gives one number per sample, an equation one per output; with the statistic ``steps``, each gives these at every step. The
+A cross entropy gives one number per sample, an equation one per output; with the statistic ``steps``, both do so at every step. The
 loss of a sample is the mean of its numbers that are not ignored, times :meth:`Term.scale`; the loss of a batch is the mean over samples.
 """
 
@@ -52,7 +52,8 @@ class Term:
         Population or ``"population.port"`` that the term reads; None: the output of the network.
     on, off
         For class targets: ``y`` of the output of the right class, and of all others. For squared errors of counts, they are
-        rates: ``int(T * on * outputs of a class)`` spikes. For first spikes, a negative step counts from the end: -1 is the last step.
+        rates: ``int(T * on * number of outputs of a class)`` spikes. For first spikes, a negative step counts from the end: -1 is the last
+        step.
     inverse
         Scores of first spikes at step t under cross entropy: ``-t``, or ``1/(t + 1)``.
     """
@@ -102,10 +103,10 @@ class Term:
             return ()
         try:
             value = parse_expression(self.criterion)
-            found = set(symbols(value))
-            if found - {"x", "y"}:
-                raise EquationError(f"it reads {', '.join(sorted(found - {'x', 'y'}))}; it may read x, the output, and y, its target.")
-            if "x" not in found:
+            names = set(symbols(value))
+            if names - {"x", "y"}:
+                raise EquationError(f"it reads {', '.join(sorted(names - {'x', 'y'}))}; it may read x, the output, and y, its target.")
+            if "x" not in names:
                 raise EquationError("it does not read x, the output.")
             # Importing SymPy takes half a second; inference does not need it.
             from snnc.compiler.neurons.adjoint import slope_of
@@ -115,7 +116,7 @@ class Term:
             raise UnknownLossError(f"the loss {self.criterion!r} is not an equation in x and y: {error.text}") from None
 
     def scale(self, steps: float) -> float:
-        """Return the factor of a sample with `steps` steps, as in snnTorch for squared errors of counts and of first spikes."""
+        """Return the factor of a sample with `steps` steps: 1, or snnTorch's for squared errors of counts and of first spikes."""
         if self.criterion != SQUARED_ERROR:
             return 1.0
         return {"count": 1.0 / steps, "first_spike": 1.0 / (steps * steps)}.get(self.statistic, 1.0)

@@ -29,13 +29,13 @@ _ALIASES: Final[Mapping[str, str]] = {
 
 _PART: Final = re.compile(r"(?:([0-9.eE+-]+)\s*\*\s*)?(\w[\w -]*?)(?:\[(.*)\])?(?::([^\[\]]*))?", re.DOTALL)
 """A term in text: factor, name, equation in brackets, options."""
-_WHOLE: Final[Mapping[str, Callable[[str], Any]]] = {
+_LOSS_OPTIONS: Final[Mapping[str, Callable[[str], Any]]] = {
     "classes": int,
     "targets": str,
     "lengths": lambda text: {"": True, "true": True, "false": False}[text.lower()],
 }
 """Options of the whole loss, with their parsers."""
-_OWN: Final[Mapping[str, Callable[[str], Any]]] = {
+_TERM_OPTIONS: Final[Mapping[str, Callable[[str], Any]]] = {
     "of": str,
     "on": float,
     "off": float,
@@ -53,7 +53,7 @@ def parse_loss(text: str) -> Loss:
     Raises
     ------
     UnknownLossError
-        The name is unknown, or the numbers do not fit the loss.
+        The name is unknown, the numbers do not fit the loss, or the text of a composed loss is invalid.
 
     Examples
     --------
@@ -94,32 +94,32 @@ def _parse_composed(text: str) -> Composed:
 
 def _part(text: str) -> Composed:
     """Return the loss described by one part of a sum: an optional factor, a name, and options."""
-    found = _PART.fullmatch(text)
-    if found is None:
+    match = _PART.fullmatch(text)
+    if match is None:
         raise UnknownLossError(f"the loss {text!r} cannot be read; give a name with options, such as 'ce_count:classes=10'.")
-    factor, name, equation, options = found.groups()
-    own, whole = _options(text, options or "")
+    factor, name, equation, options = match.groups()
+    term_options, loss_options = _options(text, options or "")
     key = key_of(name).removesuffix("_loss")
-    term = _term_of(text, key, equation, own)
+    term = _term_of(text, key, equation, term_options)
     try:
-        return Composed((term,), **whole) * (1.0 if factor is None else float(factor))
+        return Composed((term,), **loss_options) * (1.0 if factor is None else float(factor))
     except ValueError:
         raise UnknownLossError(f"{factor!r} is not a factor of a loss: {text!r}.") from None
 
 
-def _term_of(text: str, key: str, equation: str | None, own: dict[str, Any]) -> Term:
-    """Return the term called `key` with the options `own`; `text` is quoted in messages."""
+def _term_of(text: str, key: str, equation: str | None, options: dict[str, Any]) -> Term:
+    """Return the term called `key` with these `options`; `text` is quoted in messages."""
     try:
         if key == "equation":
             if equation is None:
                 raise UnknownLossError(f"the loss {text!r} has no equation; give one, as in 'equation[abs(x - y)]:statistic=mean'.")
-            return Term(own.pop("statistic", "mean"), equation, **own)
+            return Term(options.pop("statistic", "mean"), equation, **options)
         if equation is not None:
             raise UnknownLossError(f"the loss {text!r} has an equation in brackets; only 'equation[…]' may have one.")
         criterion, _, of = key.partition("_")
         if criterion in ("ce", "mse"):
-            return compared_term(criterion, "membrane" if of == "steps" else of, **own)
-        return regulariser(key, **own)
+            return compared_term(criterion, "membrane" if of == "steps" else of, **options)
+        return regulariser(key, **options)
     except TypeError:
         raise UnknownLossError(f"the loss {text!r} has an option that {key!r} does not have.") from None
 
@@ -130,11 +130,12 @@ def _options(text: str, options: str) -> tuple[dict[str, Any], dict[str, Any]]:
     of_loss: dict[str, Any] = {}
     for option in filter(None, map(str.strip, options.split(","))):
         name, _, value = map(str.strip, option.partition("="))
-        read = _WHOLE.get(name) or _OWN.get(name)
-        if read is None:
-            raise UnknownLossError(f"the loss {text!r} has the unknown option {name!r}; known options are {', '.join([*_OWN, *_WHOLE])}.")
+        parse = _LOSS_OPTIONS.get(name) or _TERM_OPTIONS.get(name)
+        if parse is None:
+            known = ", ".join([*_TERM_OPTIONS, *_LOSS_OPTIONS])
+            raise UnknownLossError(f"the loss {text!r} has the unknown option {name!r}; known options are {known}.")
         try:
-            (of_loss if name in _WHOLE else of_term)[name] = read(value)
+            (of_loss if name in _LOSS_OPTIONS else of_term)[name] = parse(value)
         except (ValueError, KeyError):
             raise UnknownLossError(f"the loss {text!r} has the invalid value {value!r} of {name}.") from None
     return of_term, of_loss
@@ -143,12 +144,12 @@ def _options(text: str, options: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def data_text(loss: Composed) -> str:
     """Return a loss as text for project files: JSON of its terms, without fields that have their defaults."""
     terms = [_differing(term, Term("mean")) | {"statistic": term.statistic, "criterion": term.criterion} for term in loss.terms]
-    whole = _differing(loss, Composed(loss.terms))
-    return json.dumps({**whole, "terms": terms}, sort_keys=True)
+    loss_fields = _differing(loss, Composed(loss.terms))
+    return json.dumps({**loss_fields, "terms": terms}, sort_keys=True)
 
 
 def _differing(value: Any, default: Any) -> dict[str, Any]:
-    return {name: found for name, found in asdict(value).items() if name != "terms" and found != getattr(default, name)}
+    return {name: field for name, field in asdict(value).items() if name != "terms" and field != getattr(default, name)}
 
 
 def from_data_text(text: str) -> Composed:

@@ -73,25 +73,25 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
     if decays and not isinstance(optimizer, AdamW):
         lines.append(f"decayed = {gradient} + decay * value")
         gradient = "decayed"
-    shares, rates, more = _equations(optimizer, gradient, decays)
+    shares, rates, step_lines = _equations(optimizer, gradient, decays)
     if decays:
         rates = [*rates, "decay = lr * weight_decay" if isinstance(optimizer, AdamW) else "decay = weight_decay"]
     if shrinks:
         rates = [*rates, "shrink = l1"]
     if bounds:
         rates = [*rates, "most = bound"]
-        more = [*more[:-1], more[-1].replace("value =", "moved =", 1)]
-        more.append("value = where(gt(moved, most), most, where(gt(-most, moved), -most, moved))")
-    step = (*clipped, *parse_assignments("\n".join([*lines, *more])))
+        step_lines = [*step_lines[:-1], step_lines[-1].replace("value =", "moved =", 1)]
+        step_lines.append("value = where(gt(moved, most), most, where(gt(-most, moved), -most, moved))")
+    step = (*clipped, *parse_assignments("\n".join([*lines, *step_lines])))
     changed = [a.target for a in step if a.target.startswith("moment")]
     settings = ("weight_decay", *(["l1"] if shrinks else []), *(["bound"] if bounds else []))
-    found = parse_assignments("\n".join(rates))
-    return UpdateRule(tuple(sorted(changed)), shares, found, clipped, step, optimizer.clip_norm, optimizer.loss_scale, settings)
+    rate_equations = parse_assignments("\n".join(rates))
+    return UpdateRule(tuple(sorted(changed)), shares, rate_equations, clipped, step, optimizer.clip_norm, optimizer.loss_scale, settings)
 
 
 def _has(optimizer: Optimizer, name: str) -> bool:
     """Return whether some parameters have the setting `name` (weight decay, L1 or bound)."""
-    return any(getattr(of, name) for of in (optimizer, *optimizer.groups))
+    return any(getattr(settings, name) for settings in (optimizer, *optimizer.groups))
 
 
 def _equations(optimizer: Optimizer, g: str, decays: bool) -> tuple[dict[str, float], list[str], list[str]]:
@@ -135,6 +135,6 @@ def rate_constants(rule: UpdateRule, settings: GroupSettings, lr: float, updates
     """Return the rates of a group at update number `updates`, counted from 1, for the optimiser's learning rate `lr`."""
     from snnc.compiler.neurons.interpret import evaluate
 
-    known = {name: 1 - beta**updates for name, beta in rule.shares.items()}
-    found = evaluate(rule.rates, {"lr": lr * settings.lr, **{name: getattr(settings, name) for name in rule.settings}, **known})
-    return {name: float(found[name]) for name in rule.rate_names}
+    corrections = {name: 1 - beta**updates for name, beta in rule.shares.items()}
+    rates = evaluate(rule.rates, {"lr": lr * settings.lr, **{name: getattr(settings, name) for name in rule.settings}, **corrections})
+    return {name: float(rates[name]) for name in rule.rate_names}

@@ -4,7 +4,7 @@ The update is computed in float32 and then rounded to the nearest float16 number
 probabilities that preserve the mean (stochastic rounding). The random number of a weight depends only on a counter (Salmon et al. 2011, DOI
 10.1145/2063384.2063405): the seed, the parameter, the update and the position of the weight in the array, mixed by ``lowbias32``
 (C. Wellons 2018, "Prospecting for hash functions", public domain), so the order of computation does not matter. An IPU has stochastic
-rounding in hardware, but the state of its generator depends on the order of instructions, so its results cannot be reproduced.
+rounding in hardware, but the state of its generator depends on the order of instructions, so no other target could reproduce its results.
 
 Values beyond the largest float16 number become that number; NaN remains NaN.
 """
@@ -56,7 +56,10 @@ def mixed(numbers: Words) -> Words:
 
 
 def parameter_key(seed: int, parameter: int) -> int:
-    """Return the key of a parameter for its index among the updated parameters."""
+    """Return the key of a parameter for its index among the updated parameters.
+
+    The factor 0x9E3779B9 is 2^32 divided by the golden ratio, so keys of consecutive indices differ in many bits.
+    """
     return int(mixed(np.array([seed + 0x9E3779B9 * (parameter + 1) & 0xFFFFFFFF], dtype=np.uint32))[0])
 
 
@@ -80,7 +83,7 @@ def at_random(values: npt.ArrayLike, random: Words) -> Floats:
     x = np.clip(np.asarray(values, dtype=np.float32), np.float32(-LARGEST), np.float32(LARGEST))
     normal = ((x.view(np.uint32) + (random >> np.uint32(19))) & np.uint32(0xFFFFE000)).view(np.float32)
     small = np.where(np.abs(x) < np.float32(NORMAL), np.abs(x), np.float32(0)) * np.float32(2.0**24)
-    part = (random >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
-    whole = (small + part).astype(np.int32).astype(np.float32) * np.float32(2.0**-24)
-    found: Floats = np.where(np.abs(x) < np.float32(NORMAL), np.copysign(whole, x), normal)
-    return found
+    fraction = (random >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
+    subnormal = (small + fraction).astype(np.int32).astype(np.float32) * np.float32(2.0**-24)
+    rounded: Floats = np.where(np.abs(x) < np.float32(NORMAL), np.copysign(subnormal, x), normal)
+    return rounded

@@ -1,6 +1,7 @@
 """Derivation of a :class:`~snnc.compiler.neurons.kernel.Kernel` from neuron equations: forward code and its adjoint.
 
-The adjoint is computed by reverse accumulation over assignments, each to a new name; d_o and d_s arrive for outputs and states::
+The adjoint is computed by reverse accumulation over assignments, of which each assigns a new name. d_x is the gradient of the loss with
+respect to x; those of outputs and states arrive from the targets of the outputs and from the following step::
 
     d_x  =  arriving d_x  +  sum over the assignments y = f(x, …) of  d_y * df/dx
 

@@ -1,4 +1,4 @@
-"""Find values that are always 0 or 1, given the form of the equations."""
+"""Find values whose equations show that they are always 0 or 1."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from snnc.compiler.neurons.expression import Assignment, Call, Expression, Numbe
 
 def binary_names(assignments: Iterable[Assignment]) -> frozenset[str]:
     """Return the names whose values are always 0 or 1; each name is assigned once."""
-    found: set[str] = set()
+    binary: set[str] = set()
     for assignment in assignments:
-        if is_binary(assignment.value, found):
-            found.add(assignment.target)
-    return frozenset(found)
+        if is_binary(assignment.value, binary):
+            binary.add(assignment.target)
+    return frozenset(binary)
 
 
 def is_binary(expression: Expression, known: Collection[str] = ()) -> bool:
-    """Return whether `expression` is always 0 or 1, if the names `known` are.
+    """Return whether the form of `expression` shows that it is always 0 or 1, if the names `known` are.
 
-    This holds for spikes, comparisons, and the constants 0 and 1; for products, minima, maxima, complements and selections of such values;
-    and for ``abs``, ``sign``, ``sqrt``, ``float16`` and ``detach`` of such a value.
+    It does for spikes, comparisons, and the constants 0 and 1; for products, minima, maxima, complements ``1 - x`` and selections of such
+    values; and for ``abs``, ``sign``, ``sqrt``, ``float16`` and ``detach`` of such a value.
     """
     match expression:
         case Number(value):

@@ -1,7 +1,7 @@
 """Cache of kernels, the forward and adjoint code derived from neuron equations.
 
-Deriving a kernel needs SymPy, whose import alone takes half a second, more than all other work before the first training step of a network
-that was compiled before. A kernel is stored as text in the language of neuron equations, which is parsed and never evaluated.
+Deriving a kernel needs SymPy, whose import alone takes half a second: more than all other work before the first training step of a network
+whose program is already built. A kernel is stored as text in the language of neuron equations, which is parsed and never executed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
 LARGEST: Final = 1 << 20
 """Maximum size of a file in bytes; a typical kernel has a few thousand."""
-_DERIVING: Final = (
+_DERIVING_MODULES: Final = (
     "adjoint", "binary_values", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "single_assignment",
     "stored_values", "symbolic",
 )  # fmt: skip
@@ -56,14 +56,15 @@ def cached_kernel(
 
 def _key(model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], ports: Sequence[str]) -> str:
     names = [model.inputs, model.outputs, tuple(model.states), tuple(model.parameters), tuple(learnable), tuple(ports)]
-    text = json.dumps([names, model.text, to_text(surrogate.derivative), _deriving()])
+    text = json.dumps([names, model.text, to_text(surrogate.derivative), _code_hash()])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @cache
-def _deriving() -> str:
+def _code_hash() -> str:
+    """Return a hash of SymPy's version and of the modules that derive kernels."""
     total = hashlib.sha256(version("sympy").encode())
-    for name in _DERIVING:
+    for name in _DERIVING_MODULES:
         total.update(Path(__file__).with_name(f"{name}.py").read_bytes())
     return total.hexdigest()
 

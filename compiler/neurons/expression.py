@@ -22,7 +22,9 @@ from snnc.compiler.errors import EquationError
 SPIKES: Final = ("spike", "spike_ge")
 """Functions whose value is 1 where a neuron fires."""
 MAX_TEXT: Final = 20_000
+"""Maximum number of characters of a text."""
 MAX_DEPTH: Final = 200
+"""Maximum nesting of calls in an expression, below Python's limit of recursion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Assignment:
 def call(function: str, *args: Expression | float, functions: Mapping[str, int] = FUNCTIONS) -> Call:
     """Return a call of `function`; plain numbers become :class:`Number`.
 
-    Raises an EquationError if `functions` does not contain the function, or with another number of arguments.
+    Raises an EquationError if `functions` does not contain the function with this number of arguments.
     """
     if functions.get(function) != len(args):
         raise EquationError(

@@ -50,7 +50,7 @@ def assemble(
 
 
 def numbering(*code: Iterable[Assignment]) -> dict[str, str]:
-    """Return new names for the intermediate values that `code` assigns, numbered in order of appearance."""
+    """Return new names for the intermediate values that `code` assigns, whose names begin with k, numbered in order of appearance."""
     names = dict.fromkeys(a.target for assignments in code for a in assignments if a.target.startswith("k"))
     return {name: f"k{n}" for n, name in enumerate(names)}
 

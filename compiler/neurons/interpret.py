@@ -26,11 +26,11 @@ def evaluate(assignments: Iterable[Assignment], environment: Mapping[str, npt.Ar
     floating = [value.dtype for value in values.values() if np.issubdtype(value.dtype, np.floating)]
     real = np.result_type(*floating) if floating else np.dtype(np.float64)
     values = {name: value.astype(real, copy=False) for name, value in values.items()}
-    found: dict[str, Array] = {}
+    assigned: dict[str, Array] = {}
     with np.errstate(all="ignore"):
         for assignment in assignments:
-            values[assignment.target] = found[assignment.target] = _value(assignment.value, values, real)
-    return found
+            values[assignment.target] = assigned[assignment.target] = _value(assignment.value, values, real)
+    return assigned
 
 
 def _value(expression: Expression, values: Mapping[str, Array], real: np.dtype[Any]) -> Array:

@@ -37,8 +37,8 @@ class Kernel:
         States for which the adjoint reads the values of all steps (T + 1 values, the initial one first), as ``s*_prev`` (slot t)
         or ``s*`` (slot t + 1).
     saved
-        Other forward names (inputs, intermediate values or outputs) that are stored at each step, because the adjoint cannot recompute
-        them.
+        Other forward names (inputs, intermediate values or outputs) that are stored at each step: the adjoint reads them, or recomputes
+        other values from them.
     backward
         Adjoint code. It reads ``s*`` and ``s*_prev`` of `history`, `saved`, ``a*``, and the incoming gradients ``d_o*`` (of this step's
         outputs) and ``d_s*`` (of the states, from the following step). It assigns ``d_s*_prev``, ``d_i*`` and, for `learnable`, ``d_a*``:

@@ -18,6 +18,8 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "detach": (),
 }
 """Operations of each function of the language, as printed by :mod:`snnc.backends.codegen.printing`."""
+_CONDITIONS: Final = ("spike", "spike_ge", "gt", "ge")
+"""Functions whose comparison is the condition of a ``where`` around them, which then needs none of its own."""
 
 
 def operation_counts(assignments: Iterable[Assignment]) -> dict[str, int]:
@@ -28,8 +30,8 @@ def operation_counts(assignments: Iterable[Assignment]) -> dict[str, int]:
         if isinstance(expression, Call):
             counts.update(KINDS[expression.function])
             condition = expression.args[0]
-            if expression.function == "where" and isinstance(condition, Call) and KINDS[condition.function] == ("compare",):
-                counts["compare"] -= condition.function not in ("min", "max")
+            if expression.function == "where" and isinstance(condition, Call) and condition.function in _CONDITIONS:
+                counts["compare"] -= 1
         return expression
 
     for assignment in assignments:

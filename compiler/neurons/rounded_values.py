@@ -2,10 +2,10 @@
 
 Values that the forward pass itself rounds to float16 are stored exactly. Any other value is rounded only if this cannot change a decision
 of the backward pass, that is, the result of a comparison (except with a bound of the surrogate's support). A state that is compared with a
-threshold is therefore stored as its distance from the threshold, whose sign rounding preserves: the backward pass reads the actual spikes.
-(In float16 this holds for thresholds of 0.5 or more; for smaller ones, distances up to 2^-25 become 0.) The surrogate, which is steepest
-at the threshold, reads a distance with a relative error of at most 1 in 2^8 (bfloat16) or 2^11 (float16; more for distances below 2^-14).
-A value that determines a decision in any other way stays float32.
+threshold is therefore stored as its distance from the threshold: rounding preserves the sign of the distance, so the backward pass sees the
+spikes of the forward pass. (In float16, rounding preserves the sign for thresholds of 0.5 or more; for smaller ones, distances up to 2^-25
+become 0.) The surrogate, which is steepest at the threshold, reads a distance with a relative error of at most 1 in 2^8 (bfloat16) or 2^11
+(float16; more for distances below 2^-14). A value that determines a decision in any other way stays float32.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def rounded_values(kernel: Kernel) -> dict[str, Expression]:
 
 
 def _centres(expression: Expression, names: Collection[str], parameters: Collection[str]) -> set[Expression]:
-    """Return the constants that one of `names` is compared with, or that are subtracted from it."""
+    """Return the constants that one of `names` is compared with, or that are subtracted from it: candidates for its offset."""
     match expression:
         case Call("sub" | "gt" | "ge", (Symbol(name), Number() | Symbol() as centre)) if name in names and _constant(centre, parameters):
             return {centre}
@@ -66,31 +66,31 @@ class _Rounding:
 
     def __init__(self, kernel: Kernel, names: Collection[str], centre: Expression) -> None:
         self.kernel, self.names, self.centre = kernel, names, centre
-        self._kinds = dict.fromkeys(names, _SIGNED if centre == Number(0.0) else _ROUNDED)
-        # If only the adjoint has comparisons, they are bounds of a surrogate's support, which rounded values may cross.
-        self._authored = any(_compares(a.value) for a in kernel.forward)
+        self._effects = dict.fromkeys(names, _SIGNED if centre == Number(0.0) else _ROUNDED)
+        # If the model itself has no comparisons, those of the adjoint are bounds of a surrogate's support, which rounded values may cross.
+        self._model_compares = any(_compares(a.value) for a in kernel.forward)
 
     def decides(self) -> bool:
         """Return whether rounding may change a decision of the backward code."""
         try:
             for assignment in self.kernel.backward:
-                self._kinds[assignment.target] = self._kind(assignment.value)
+                self._effects[assignment.target] = self._effect(assignment.value)
         except _DecidesError:
             return True
         return False
 
-    def _kind(self, expression: Expression) -> int:
+    def _effect(self, expression: Expression) -> int:
         """Return the effect of the rounding on an expression."""
         match expression:
             case Symbol(name):
-                return self._kinds.get(name, _EXACT)
+                return self._effects.get(name, _EXACT)
             case Number():
                 return _EXACT
             case Call("sub", (Symbol(name), right)) if name in self.names and right == self.centre:
                 return _SIGNED
             case Call("gt" | "ge", (Symbol(name), right)) if name in self.names and right == self.centre:
                 return _EXACT
-        return self._of_call(expression, [self._kind(argument) for argument in expression.args])
+        return self._of_call(expression, [self._effect(argument) for argument in expression.args])
 
     def _of_call(self, call: Call, arguments: Sequence[int]) -> int:
         """Return the effect on a call, given the effects on its arguments."""
@@ -99,7 +99,7 @@ class _Rounding:
             return _EXACT
         if call.function in ("abs", "neg"):
             return worst
-        if call.function in _COMPARISONS and worst == _SIGNED and not self._authored:
+        if call.function in _COMPARISONS and worst == _SIGNED and not self._model_compares:
             return _EXACT
         if call.function in _SPIKES | _COMPARISONS or (call.function == "where" and arguments[0] != _EXACT):
             raise _DecidesError

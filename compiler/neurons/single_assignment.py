@@ -146,6 +146,7 @@ class _AssignmentBuilder:
         return product if exponent.value > 0 else Call("div", (Number(1.0), product))
 
     def _plain(self, expression: Expression) -> Expression:
+        """Return a plain operand, a constant or a name; a call is assigned to a new name."""
         return self._named(expression) if isinstance(expression, Call) else expression
 
     def _named(self, expression: Expression, target: str = "") -> Expression:
@@ -178,19 +179,19 @@ def live(assignments: Iterable[Assignment], roots: Iterable[str]) -> tuple[Assig
 def reads(assignments: Iterable[Assignment], results: Iterable[str]) -> set[str]:
     """Return the names that `assignments` and `results` read but do not assign."""
     listed = tuple(assignments)
-    found = {name for assignment in listed for name in symbols(assignment.value)} | set(results)
-    return found - {assignment.target for assignment in listed}
+    names = {name for assignment in listed for name in symbols(assignment.value)} | set(results)
+    return names - {assignment.target for assignment in listed}
 
 
 def inline(assignments: Iterable[Assignment], names: Collection[str]) -> tuple[Assignment, ...]:
     """Replace each of `names` that is read exactly once by its value; return the remaining assignments."""
     listed = tuple(assignments)
-    reads = Counter(name for assignment in listed for name in symbols(assignment.value))
+    read_counts = Counter(name for assignment in listed for name in symbols(assignment.value))
     values: dict[str, Expression] = {}
     remaining: list[Assignment] = []
     for assignment in listed:
         value = substitute(assignment.value, values)
-        if assignment.target in names and reads[assignment.target] == 1:
+        if assignment.target in names and read_counts[assignment.target] == 1:
             values[assignment.target] = value
         else:
             remaining.append(Assignment(assignment.target, value))

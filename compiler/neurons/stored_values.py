@@ -17,12 +17,15 @@ from snnc.compiler.neurons.expression import Assignment, calls, symbols
 from snnc.compiler.neurons.single_assignment import Equations, previous
 
 MAX_CUTS: Final = 20_000
+"""Number of sets after which the search stops."""
 _COSTLY: Final = frozenset({"exp", "log", "sqrt", "tanh", "sigmoid", "erf", "sin", "cos", "pow", "div"})
+_COSTLY_WORK: Final = 8
+"""Estimated work of a costly function, where a sum or product has the work 1; it only decides between sets of equal size."""
 
 
 @dataclass(frozen=True)
 class StoredValues:
-    """Values stored over a sequence, and values that the adjoint recomputes from them."""
+    """Values stored over a sequence: histories of states and other values; and the values that the adjoint recomputes from them."""
 
     history: tuple[str, ...]
     saved: tuple[str, ...]
@@ -109,5 +112,5 @@ class _Search:
 
 
 def _work(assignment: Assignment) -> int:
-    """Return the work of an assignment: the number of its function calls, where a costly one counts 8."""
-    return sum(8 if call.function in _COSTLY else 1 for call in calls(assignment.value))
+    """Return the work of an assignment: the number of its function calls, where a costly one counts :data:`_COSTLY_WORK`."""
+    return sum(_COSTLY_WORK if call.function in _COSTLY else 1 for call in calls(assignment.value))

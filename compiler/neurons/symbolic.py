@@ -134,6 +134,7 @@ def _power(base: Sympy, exponent: Sympy) -> Sympy:
 
 
 def _grouped(base: Sympy) -> Sympy:
+    """Return a base or divisor in a form from which SymPy extracts no factors."""
     return PowerBase(base) if base.is_Add else base
 
 

@@ -44,7 +44,7 @@ def _can_dissolve(graph: Graph, name: str, ports: PortMap) -> bool:
         return False
     for edge in after:
         target = graph.operation(edge.target)
-        wanted = target.shape if isinstance(target, Population) else ports[edge.target, "out"].shape
-        if not all(compatible(ports[e.source, e.source_port].shape, wanted) for e in before):
+        target_shape = target.shape if isinstance(target, Population) else ports[edge.target, "out"].shape
+        if not all(compatible(ports[e.source, e.source_port].shape, target_shape) for e in before):
             return False
     return True

@@ -29,12 +29,12 @@ class DivideAverages:
     name: ClassVar[str] = "divide-averages"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return a copy of the graph with sums and divisions instead of these averages."""
+        """Return a copy of the graph in which these averages are sums followed by divisions."""
         changed, ports = graph.copy(), port_map(graph)
         for name, operation in graph.of_type(Pool, Reduce):
             (before,) = graph.incoming(name)
             counts = _counts(name, operation, ports[before.source, before.source_port].shape)
-            if counts is not None and np.any(np.frexp(counts)[0] != 0.5):
+            if counts is not None and np.any(np.frexp(counts)[0] != 0.5):  # powers of two have the mantissa 0.5
                 _split_average(changed, name, operation, np.broadcast_to(counts, ports[name, "out"].shape))
         return changed
 

@@ -1,4 +1,4 @@
-"""Pass that removes Flatten and Reshape, which change no values."""
+"""Pass that removes Flatten and Reshape where the nodes that read them can read their source; they change no values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from snnc.compiler.passes.edit import without
 
 @dataclass(frozen=True)
 class DropFlatten:
-    """Remove every Flatten and Reshape if all nodes that read it can read its source directly.
+    """Remove each Flatten or Reshape that is read only by nodes that can read its source directly.
 
     A Flatten or Reshape that changes the shape is kept before an Output, because it defines the shape of the result.
     """

@@ -1,4 +1,7 @@
-"""Changes of graphs, shared by passes; except for :func:`without`, they modify their argument, so passes copy the graph first."""
+"""Changes of graphs and questions about them, shared by passes.
+
+All changes except :func:`without` modify the graph that they get, so passes copy it first.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,8 @@ def fresh_name(graph: Graph, wanted: str) -> str:
 def has_initial_value(graph: Graph, edge: Edge) -> bool:
     """Return whether the source of `edge`, such as a state, may be nonzero before the first step.
 
-    If so, `edge` cannot be joined with a delayed edge, which delivers 0 until the first delayed value arrives.
+    If so, `edge` cannot be joined with a delayed edge after it: the delayed edge delivers 0 until the first delayed value arrives, but the
+    joined edge would deliver the initial value.
     """
     source = graph.operation(edge.source)
     state = isinstance(source, Population) and edge.source_port in source.model.states

@@ -17,12 +17,12 @@ class FillSparse:
     The pass is not part of the default flow: only targets that are faster with dense weights run it.
     """
 
-    trains: bool  # whether the network will be trained, which would change added zeros: a learnable Sparse is then kept
-    least: float = 0.0  # minimum share of entries that a replaced Sparse has, out of rows times columns
+    trains: bool  # whether the network will be trained; a learnable Sparse is then kept, because training would change added zeros
+    least: float = 0.0  # minimum share of rows times columns that are entries; a Sparse with fewer entries is kept
     name: ClassVar[str] = "fill-sparse"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return a copy of the graph in which these Sparse nodes are Linear."""
+        """Return a copy of the graph with these operations replaced."""
         graph = graph.copy()
         for name, sparse in list(graph.of_type(Sparse)):
             entries = len(sparse.indices) / (sparse.shape[0] * sparse.shape[1])

@@ -30,7 +30,7 @@ DEFAULT_FLOW: Final[tuple[Pass, ...]] = (DropFlatten(), MergeLinear(), DissolveA
 
 
 def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] = DEFAULT_FLOW) -> Graph:
-    """Verify `graph`, run the passes of `flow` up to the one called `dump_after`, and verify after each pass that changed something.
+    """Verify `graph`, run the passes of `flow`, up to the one called `dump_after` if given, and verify after each that changed something.
 
     `graph` itself does not change. Raises an UnknownPassError if no pass is called `dump_after`, and a GraphError if
     :func:`~snnc.compiler.ir.verify.verify` finds a fault.

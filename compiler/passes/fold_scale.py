@@ -18,10 +18,10 @@ Weighted: TypeAlias = Linear | Conv
 class FoldScale:
     """Fold each Scale that is not learnable into the Linear or Conv before it or, if its factor is one number, after it.
 
-    A Scale stays if folding would change values that other nodes read, or if its factors or its bias do not fit the weights. Products are
-    computed in float64 and rounded once, to the type of the weight. Batch normalisation of a trained network is such a Scale. The pass is
-    not part of the default flow, because it changes weights that users read: a frontend runs it if the original weights of the file are
-    not needed.
+    In a file, a Scale is often the batch normalisation of a trained network. A Scale stays if folding would change values that other nodes
+    read, or if its factors or its bias do not fit the weights. Products are computed in float64 and rounded once, to the type of the
+    weight. The pass is not part of the default flow, because it changes weights that users read: a frontend runs it if the original weights
+    of the file are not needed.
     """
 
     name: ClassVar[str] = "fold-scale"

@@ -33,7 +33,7 @@ class MaterialiseRelays:
                 replace_operation(graph, name, Population(Relay(), shapes[name]))
                 _rename_ports(graph, name)
         for name, _ in list(graph.of_type(*BETWEEN, Concat)):
-            if not _is_view(graph, name) and not _leads_to_populations(graph, name):
+            if not _is_view(graph, name) and not _can_be_connection(graph, name):
                 insert_population(graph, name, f"{name}.relay", Population(Relay(), shapes[name]))
         return graph
 
@@ -58,7 +58,7 @@ def _is_view(graph: Graph, name: str) -> bool:
     return all(isinstance(graph.operation(e.target), kind) for e in after)
 
 
-def _leads_to_populations(graph: Graph, name: str) -> bool:
+def _can_be_connection(graph: Graph, name: str) -> bool:
     """Return whether an operation can be a connection to the nodes that read it."""
     operation, before, after = graph.operation(name), graph.incoming(name), graph.outgoing(name)
     if not all(isinstance(graph.operation(e.target), Population) for e in after):

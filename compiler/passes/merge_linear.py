@@ -11,7 +11,9 @@ from snnc.compiler.passes.edit import without
 
 @dataclass(frozen=True)
 class MergeLinear:
-    """Remove each OneToOne without a weight (that is, of weight 1) where possible, and join the edges around it, adding their delays.
+    """Remove each OneToOne without a weight (that is, of weight 1), and join the edges around it, adding their delays.
+
+    It stays if the nodes that read it cannot read its source (:func:`~snnc.compiler.passes.edit.can_bypass`).
 
     Products of weights are not merged: rounding would differ, and learnable weights would be lost.
     """

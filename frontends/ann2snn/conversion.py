@@ -22,8 +22,9 @@ from snnc.frontends.ann2snn.samples import check_samples, split
 STEPS: Final = 64
 """Default number of time steps."""
 PERCENTILE: Final = 99.9
-"""Default percentile of a layer's positive activations that becomes its threshold, from Rueckauer et al. 2017."""
+"""Default percentile of a layer's positive activations that becomes a firing rate of 1, from Rueckauer et al. 2017."""
 _MAX_STEPS: Final = 1_000_000
+"""Maximum number of time steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +51,11 @@ def convert_file(
     network = read_relu_network(Path(path))
     samples = check_samples(network.graph, calibration, labels)
     balancing, measuring = split(samples)
-    found, used = scales(network.graph, balancing, percentile, network.origins)
-    graph = convert(network.graph, found, int(steps))
-    measured = measure(network.graph, graph, measuring, int(steps), list(found))
+    layer_scales, used = scales(network.graph, balancing, percentile, network.origins)
+    graph = convert(network.graph, layer_scales, int(steps))
+    measured = measure(network.graph, graph, measuring, int(steps), list(layer_scales))
     layers = tuple(
-        ReluLayer(name, network.origins[name], size(p.shape), found[name], measured.rates[name])
+        ReluLayer(name, network.origins[name], size(p.shape), layer_scales[name], measured.rates[name])
         for name, p in network.graph.of_type(Population)
     )
     described = balancing.described if used == len(balancing) else f"the first {used} of {balancing.described}"

@@ -1,22 +1,23 @@
 """Convert a graph of ReLU units to a graph of integrate-and-fire neurons.
 
-Each node has a *scale*: its values in the spiking network, averaged over the steps, are its values in the ReLU network divided by the
-scale.
+Each node has a *scale*: its values in the spiking network, averaged over the steps, are approximately its values in the ReLU network
+divided by the scale.
 
 =================================  ==========================================================================
 node                               scale
 =================================  ==========================================================================
 an input, an output                1
-a population                       measured by :mod:`snnc.frontends.ann2snn.measuring`: the activation with rate 1
+a population                       the activation that becomes a rate of 1, from :mod:`snnc.frontends.ann2snn.measuring`
 Linear, Conv, Scale                the scale of the nodes that read it; if it is b, and the operand has scale a,
                                    the weights are multiplied by a/b and the bias by 1/b (Rueckauer et al. 2017)
-pooling, Reshape, Slice            the scale of the operand
+pooling, Reshape, Slice, …         the scale of the operand
 Add, Concat                        the scale of the nodes that read it; operands of another scale are multiplied
                                    by a factor
 =================================  ==========================================================================
 
-If the nodes that read a Linear, Conv, Scale, Add or Concat need different scales, its scale is 1. ReLU units become neurons with threshold
-1 and binary spikes, and biases become constant currents.
+If the nodes that read a Linear, Conv, Scale, Add or Concat need different scales, its scale is 1. If they accept any scale, a Linear, Conv
+or Scale has the scale 1, and an Add or Concat that of its first operand. ReLU units become neurons with threshold 1 and binary spikes, and
+biases become constant currents.
 """
 
 from __future__ import annotations
@@ -62,15 +63,15 @@ def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
 
 
 def _preferred_scales(graph: Graph, order: list[str], scales: Mapping[str, float]) -> dict[str, float | None]:
-    """Return the scale that each node's consumers prefer: None if they accept any, 1 if they disagree."""
-    found: dict[str, float | None] = {}
+    """Return the scale that the nodes that read each node need: None if they accept any, 1 if they need different ones."""
+    preferred: dict[str, float | None] = {}
     for name in reversed(order):
-        wanted = {_preferred_scale(e.target, graph.operation(e.target), scales, found) for e in graph.outgoing(name)} - {None}
-        found[name] = wanted.pop() if len(wanted) == 1 else 1.0 if wanted else None
-    return found
+        needed = {_preferred_scale(e.target, graph.operation(e.target), scales, preferred) for e in graph.outgoing(name)} - {None}
+        preferred[name] = needed.pop() if len(needed) == 1 else 1.0 if needed else None
+    return preferred
 
 
-def _preferred_scale(name: str, operation: Operation, scales: Mapping[str, float], found: Mapping[str, float | None]) -> float | None:
+def _preferred_scale(name: str, operation: Operation, scales: Mapping[str, float], preferred: Mapping[str, float | None]) -> float | None:
     match operation:
         case Population():
             return scales[name]
@@ -78,15 +79,16 @@ def _preferred_scale(name: str, operation: Operation, scales: Mapping[str, float
             return 1.0
         case ir.Linear() | ir.Conv() | ir.Scale():
             return None
-    return found[name]
+    return preferred[name]
 
 
 @dataclass
 class _Conversion:
     """The spiking network `snn` under construction from the ReLU network `ann`.
 
-    By node of `ann`: `scale` is its scale; `preferred` is the scale that the nodes that read it prefer, None without a preference; `last`
-    is the node of `snn` with its values. `steady` are nodes with constant values over the steps, `binary` nodes with the values 0 and 1.
+    By node of `ann`: `scale` is its scale; `preferred` is the scale that the nodes that read it need, None if they accept any;
+    `counterpart` is the node of `snn` with its values. `steady` are nodes whose values in `snn` are the same at every step, `binary` those
+    whose values in `snn` are 0 or 1.
     """
 
     ann: Graph
@@ -97,7 +99,7 @@ class _Conversion:
     scale: dict[str, float] = field(default_factory=dict)
     steady: set[str] = field(default_factory=set)
     binary: set[str] = field(default_factory=set)
-    last: dict[str, str] = field(default_factory=dict)
+    counterpart: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str) -> None:
         """Add the counterpart of node `name`, after the counterparts of its sources."""
@@ -119,7 +121,7 @@ class _Conversion:
                 self._put(name, ir.Output("mean", ir.FileLayout(None, 0)), self._rescaled(sources[0], 1.0))
             case ir.Linear() | ir.Conv() | ir.Scale():
                 self.scale[name] = self.preferred[name] or 1.0
-                self._put(name, _scaled(operation, self.scale[sources[0]], self.scale[name]), self.last[sources[0]])
+                self._put(name, _scaled(operation, self.scale[sources[0]], self.scale[name]), self.counterpart[sources[0]])
             case ir.Add() | ir.Concat():
                 self._join(name, operation, sources)
             case _:
@@ -134,13 +136,13 @@ class _Conversion:
     def _with_same_scale(self, name: str, operation: Operation, source: str) -> None:
         """Add an operation that does not change the scale."""
         self.scale[name] = self.scale[source]
-        largest = isinstance(operation, ir.Pool | ir.Reduce) and operation.kind == "max"
-        if source in self.binary and (largest or isinstance(operation, ir.Reshape | ir.Flatten | ir.Slice)):
+        is_maximum = isinstance(operation, ir.Pool | ir.Reduce) and operation.kind == "max"
+        if source in self.binary and (is_maximum or isinstance(operation, ir.Reshape | ir.Flatten | ir.Slice)):
             self.binary.add(name)
-        if largest and source not in self.steady:
+        if is_maximum and source not in self.steady:
             self._maximum(name, operation, source)
         else:
-            self._put(name, operation, self.last[source])
+            self._put(name, operation, self.counterpart[source])
 
     def _maximum(self, name: str, operation: Operation, source: str) -> None:
         """Add a maximum whose mean over the steps is the maximum of its operands' means.
@@ -148,7 +150,7 @@ class _Conversion:
         The operands are summed over the steps, and the output of a step is the growth of the largest sum. For spikes it is 0 or 1,
         because no sum grows by more than 1 per step.
         """
-        counts = self._insert(f"{name}.count", Population(I(), self.shapes[source]), self.last[source])
+        counts = self._insert(f"{name}.count", Population(I(), self.shapes[source]), self.counterpart[source])
         largest = self._insert(f"{name}.largest", operation, counts)
         binary = name in self.binary
         model, surrogate = (_GROWTH_SPIKES, straight_through()) if binary else (_GROWTH, None)
@@ -157,8 +159,8 @@ class _Conversion:
     def _rescaled(self, source: str, scale: float) -> str:
         factor = self.scale[source] / scale
         if factor == 1.0:
-            return self.last[source]
-        return self._insert(f"{source}.scaled", ir.OneToOne(np.array(factor, np.float32)), self.last[source])
+            return self.counterpart[source]
+        return self._insert(f"{source}.scaled", ir.OneToOne(np.array(factor, np.float32)), self.counterpart[source])
 
     def _insert(self, name: str, operation: Operation, source: str) -> str:
         unused = fresh_name(self.snn, name)
@@ -167,7 +169,7 @@ class _Conversion:
         return unused
 
     def _put(self, name: str, operation: Operation, *sources: str) -> None:
-        self.last[name] = self.snn.add(name, operation)
+        self.counterpart[name] = self.snn.add(name, operation)
         for source in sources:
             self.snn.connect(source, name)
 

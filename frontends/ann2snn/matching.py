@@ -1,4 +1,7 @@
-"""Match the ONNX operators of a ReLU network, restricted to one sample, to operations of a graph."""
+"""Translate the nodes of a ReLU network's ONNX file to operations of a graph.
+
+The first axis of a node is that of the samples, which operations do not have. :mod:`snnc.frontends.ann2snn.read` builds the graph.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ _LAYERS: Final = frozenset(
         *("Slice", "Gather", "Shape", "Size"),
     }
 )
+"""Operators that may read values of the network; :func:`match` refuses some of their uses."""
 _ACTIVATIONS: Final = frozenset(
     {
         *("LeakyRelu", "PRelu", "ThresholdedRelu", "Elu", "Celu", "Selu", "Gelu", "Sigmoid", "HardSigmoid", "Tanh", "HardSwish"),
@@ -71,7 +75,7 @@ def refusal(op: str, where: str) -> NoSpikingFormError:
 def handlers(graph: Subgraph, origins: dict[int, str]) -> Mapping[str, Handler]:
     """Return a handler for each operator of `graph`.
 
-    The handlers store in `origins`, by id, the place in the file of each node that is not constant.
+    The handlers store in `origins`, by the id of a node, the place in the file of the first operator that returned it.
     """
 
     def apply(call: OperatorCall) -> list[Value]:
@@ -102,6 +106,7 @@ def _on_data(op: str, call: OperatorCall) -> list[Value]:
 
 
 def _is_data(value: Value) -> bool:
+    """Return whether a value depends on the inputs of the network, and so is not constant."""
     return any(n.value is None for n in value) if isinstance(value, tuple) else isinstance(value, Node) and value.value is None
 
 
@@ -120,7 +125,7 @@ class MatchedOperation:
 
 
 def match(n: Node, where: str, batch: int) -> MatchedOperation:
-    """Return the operation for node `n`; `where` names it in messages, and `batch` is the size of its first axis.
+    """Return the operation for node `n`; `where` names it in messages, and `batch` is the number of samples.
 
     An operation without counterpart in a spiking network raises a NoSpikingFormError; one that mixes samples raises a BatchAxisError.
     """
@@ -237,7 +242,8 @@ def _rectifier(n: Node, where: str) -> MatchedOperation:
 
 
 def _arithmetic(n: Node, data: tuple[Node, ...], where: str) -> MatchedOperation:
-    if len(data) == 2 or (n.op != "neg" and len(data) == 1 and n.inputs[0] is n.inputs[-1]):
+    """Match an operator of arithmetic; `data` are the inputs of `n` that are not constant."""
+    if len(data) == 2:
         return _of_two(n, where)
     (x,) = data
     if x.shape != n.shape:

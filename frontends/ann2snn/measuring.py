@@ -20,12 +20,12 @@ from snnc.frontends.onnx.errors import OnnxLimitError
 
 _MOST_ACTIVATIONS: Final = 2**26
 """Maximum number of activations measured, over all layers and samples."""
-_MAX_VALUES: Final = 2**24
-"""Maximum number of values in one array of a run with more than one sample."""
-_MAX_NUMBERS: Final = 2**27
-"""Maximum number of values in one array for one sample."""
+_MAX_RUN_VALUES: Final = 2**24
+"""Maximum number of values in one array of a run with several samples (128 MiB of float64); further samples run afterwards."""
+_MAX_SAMPLE_VALUES: Final = 2**27
+"""Maximum number of values in one array for one sample (1 GiB of float64); larger networks are refused."""
 _MAX_WORK: Final = 40_000_000_000
-"""Maximum number of multiplications for one sample."""
+"""Maximum number of multiplications for one sample and step; larger networks are refused."""
 
 
 def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[str, str]) -> tuple[dict[str, float], int]:
@@ -41,9 +41,9 @@ def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[s
     recorded, names = _recording(graph)
     activations: dict[str, list[Array]] = {name: [] for name in names}
     for _, steps in _runs(recorded, {n: a[:used] for n, a in samples.inputs.items()}, 1):
-        for found in steps:
+        for outputs in steps:
             for name, output in names.items():
-                values = found[output]
+                values = outputs[output]
                 activations[name].append(values[values > 0].astype(np.float32))
     result = {}
     for name, parts in activations.items():
@@ -59,32 +59,35 @@ def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[s
 
 @dataclass(frozen=True)
 class ConversionResults:
-    """Name of the compared output, accuracy of the ReLU network and, after several steps, of the spiking one, and firing rate by layer."""
+    """Results of both networks on the same samples."""
 
-    output: str
-    accuracy: float | None
-    points: tuple[AccuracyPoint, ...]
-    rates: Mapping[str, float]
+    output: str  # name of the compared output
+    accuracy: float | None  # accuracy of the ReLU network; None without labels
+    points: tuple[AccuracyPoint, ...]  # results of the spiking network after increasing numbers of steps
+    rates: Mapping[str, float]  # spikes per neuron and step, by layer
 
 
 def measure(ann: Graph, snn: Graph, samples: Samples, steps: int, layers: list[str]) -> ConversionResults:
-    """Run both networks on all samples, and compare their outputs after an eighth, a quarter, a half and all of `steps`."""
+    """Run both networks on all samples, and compare their outputs after an eighth, a quarter, a half and all of `steps`.
+
+    `layers` are the populations of `snn` whose firing rates are measured.
+    """
     output, _ = next(ann.of_type(Output))
-    expected = np.concatenate([found[output] for _, now in _runs(ann, samples.inputs, 1) for found in now])
-    at = sorted({max(1, steps // k) for k in (8, 4, 2, 1)})
-    parts: dict[int, list[Array]] = {t: [] for t in at}
+    expected = np.concatenate([outputs[output] for _, run in _runs(ann, samples.inputs, 1) for outputs in run])
+    measured_steps = sorted({max(1, steps // k) for k in (8, 4, 2, 1)})
+    means: dict[int, list[Array]] = {t: [] for t in measured_steps}
     recorded, names = _recording(snn)
     spikes = dict.fromkeys(layers, 0.0)
-    for part, now in _runs(recorded, samples.inputs, steps):
+    for part, run in _runs(recorded, samples.inputs, steps):
         total = np.zeros_like(expected[part])
-        for t, found in enumerate(now, 1):
-            total += found[output].reshape(total.shape)
-            if t in parts:
-                parts[t].append(total / t)
+        for t, outputs in enumerate(run, 1):
+            total += outputs[output].reshape(total.shape)
+            if t in means:
+                means[t].append(total / t)
             for name in layers:
-                spikes[name] += float(found[names[name]].mean(axis=tuple(range(1, found[names[name]].ndim))).sum())
+                spikes[name] += float(outputs[names[name]].mean(axis=tuple(range(1, outputs[names[name]].ndim))).sum())
     ann_rows = expected.reshape(len(expected), -1)
-    points = tuple(_point(t, np.concatenate(parts[t]).reshape(ann_rows.shape), ann_rows, samples.labels) for t in at)
+    points = tuple(_point(t, np.concatenate(means[t]).reshape(ann_rows.shape), ann_rows, samples.labels) for t in measured_steps)
     rates = {name: count / (steps * len(samples)) for name, count in spikes.items()}
     return ConversionResults(output, _accuracy(ann_rows, samples.labels), points, rates)
 
@@ -111,12 +114,12 @@ def _recording(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 def _runs(graph: Graph, inputs: Mapping[str, Array], steps: int) -> Iterator[tuple[slice, Iterator[Mapping[str, Array]]]]:
     """Run `graph` on constant inputs; yield each part of the samples as a slice, and an iterator over its outputs at all `steps` steps."""
-    count, width = len(next(iter(inputs.values()))), max(1, _MAX_VALUES // _widest(graph, port_map(graph)))
-    for start in range(0, count, width):
-        part = slice(start, min(start + width, count))
-        given = {n: a[part].astype(float) for n, a in inputs.items() if n in graph.nx}
+    count, samples_per_run = len(next(iter(inputs.values()))), max(1, _MAX_RUN_VALUES // _widest(graph, port_map(graph)))
+    for start in range(0, count, samples_per_run):
+        part = slice(start, min(start + samples_per_run, count))
+        part_inputs = {n: a[part].astype(float) for n, a in inputs.items() if n in graph.nx}
         runner = GraphRunner(graph, part.stop - start, {})
-        yield part, (runner.step(given) for _ in range(steps))
+        yield part, (runner.step(part_inputs) for _ in range(steps))
 
 
 def check_affordable(graph: Graph, ports: PortMap) -> None:
@@ -124,10 +127,10 @@ def check_affordable(graph: Graph, ports: PortMap) -> None:
     widest = _widest(graph, ports)
     layers = [(o.weight.shape[1:], ports[n, "out"].shape) for n, o in graph.of_type(Linear, Conv)]
     work = sum(math.prod(weight) * size(out) for weight, out in layers)
-    if widest > _MAX_NUMBERS or work > _MAX_WORK:
+    if widest > _MAX_SAMPLE_VALUES or work > _MAX_WORK:
         raise OnnxLimitError(
             f"one sample needs {work:,} multiplications and {widest:,} values at a time; a conversion runs the network in NumPy "
-            f"and allows up to {_MAX_WORK:,} multiplications and {_MAX_NUMBERS:,} values. Convert a smaller network, "
+            f"and allows up to {_MAX_WORK:,} multiplications and {_MAX_SAMPLE_VALUES:,} values. Convert a smaller network, "
             "or one with smaller inputs."
         )
 

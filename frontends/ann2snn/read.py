@@ -28,7 +28,8 @@ from snnc.frontends.onnx.flattening.shaping import slice_axis
 from snnc.frontends.onnx.reading.reader import read_model, refusing
 
 _BATCHES: Final = (3, 1)
-"""Numbers of samples tried in turn if the file leaves it open: 1 is for files whose constants only fit one sample."""
+"""Numbers of samples tried in turn if the file leaves their number open: with 3, operators that mix samples are noticed; 1 is for files
+whose constants only fit one sample."""
 _COMPARED: Final = 2
 """Number of random samples on which a network is compared with its file."""
 _TOLERANCE: Final = 1e-4
@@ -105,7 +106,7 @@ def _recognised(model: ModelProto, title: str) -> _ReadRelu:
 def _declared(model: ModelProto) -> dict[str, tuple[int | None, *tuple[int, ...]]]:
     """Return the shape of each input; None is an open number of samples."""
     constant = {t.name for t in model.graph.initializer}
-    found: dict[str, tuple[int | None, *tuple[int, ...]]] = {}
+    shapes: dict[str, tuple[int | None, *tuple[int, ...]]] = {}
     for info in model.graph.input:
         if info.name in constant:
             continue
@@ -122,10 +123,10 @@ def _declared(model: ModelProto) -> dict[str, tuple[int | None, *tuple[int, ...]
             )
         if any(s is not None and s < 1 for s in sizes):
             raise MalformedGraphError(f"the input '{info.name}' has the shape {sizes}; every size must be 1 or more.")
-        found[info.name] = (sizes[0], *inner)
-    if not found:
+        shapes[info.name] = (sizes[0], *inner)
+    if not shapes:
         raise MalformedGraphError("the graph has no input besides its weights.")
-    return found
+    return shapes
 
 
 def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRelu:
@@ -152,66 +153,66 @@ def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRe
     builder = _ReluGraphBuilder(Graph(title), origins, batches.pop(), frozenset((*shapes, *outputs)))
     for name, node in outputs.items():
         builder.output(name, node)
-    if not builder.named:
+    if not builder.population_origins:
         raise NoSpikingFormError("the network contains no ReLU, so no layer can spike.")
     ports = verify(builder.graph)
     check_affordable(builder.graph, ports)
-    return ReluNetwork(FoldScale()(builder.graph), builder.named, tuple(notes)), pool, outputs
+    return ReluNetwork(FoldScale()(builder.graph), builder.population_origins, tuple(notes)), pool, outputs
 
 
 @dataclass
 class _ReluGraphBuilder:
     """A graph under construction; each node of the file becomes one operation, some with an additional Scale or Reshape.
 
-    `origins` is the place in the file by node id, `batch` the number of samples of the file's inputs, and `named` the place in the file by
-    population. `reserved` are the names of inputs and outputs, which no other operation may have.
+    `origins` is the place in the file by node id, `population_origins` that by population, and `batch` the number of samples of the file's
+    inputs. `reserved` are the names of inputs and outputs, which no other operation may have.
     """
 
     graph: Graph
     origins: Mapping[int, str]
     batch: int
     reserved: frozenset[str]
-    named: dict[str, str] = field(default_factory=dict)
+    population_origins: dict[str, str] = field(default_factory=dict)
     _names: dict[int, str] = field(default_factory=dict)  # operation in the graph by node id
     _counts: dict[str, int] = field(default_factory=dict)
 
     def output(self, name: str, node: Node) -> None:
         """Add an output and all nodes that it depends on."""
-        pieces: dict[int, tuple[Node, MatchedOperation]] = {}
+        matched: dict[int, tuple[Node, MatchedOperation]] = {}
         failures: dict[int, Ann2SnnError] = {}
         waiting = [node]
         while waiting:
             n = waiting.pop()
-            if n.id in pieces or n.id in failures or n.id in self._names:
+            if n.id in matched or n.id in failures or n.id in self._names:
                 continue
             try:
-                pieces[n.id] = n, match(n, self._where(n), self.batch)
+                matched[n.id] = n, match(n, self._where(n), self.batch)
             except Ann2SnnError as error:
                 failures[n.id] = error
                 waiting.extend(i for i in n.inputs if i.value is None)
             else:
-                waiting.extend(pieces[n.id][1].operands)
+                waiting.extend(matched[n.id][1].operands)
         if failures:
             raise failures[min(failures, key=lambda id_: (id_ not in self.origins, id_))]  # the first in the file
-        for id_ in sorted(pieces):
-            self._add(*pieces[id_])
+        for id_ in sorted(matched):
+            self._add(*matched[id_])
         self.graph.add(name, Output("all", FileLayout(None, 0)))
         self.graph.connect(self._names[node.id], name)
 
     def _where(self, n: Node) -> str:
         return f"the input '{n.attrs[0]}'" if n.op == "input" else self.origins.get(n.id, f"a node of kind '{n.op}'")
 
-    def _add(self, n: Node, piece: MatchedOperation) -> None:
-        sources = [self._names[operand.id] for operand in piece.operands]
-        if piece.minus:
+    def _add(self, n: Node, matched: MatchedOperation) -> None:
+        sources = [self._names[operand.id] for operand in matched.operands]
+        if matched.minus:
             sources[1] = self._append("minus", Scale(np.array(-1.0, np.float32)), sources[1])
-        if isinstance(piece.operation, Input):
-            name = self.graph.add(str(n.attrs[0]), piece.operation)
+        if isinstance(matched.operation, Input):
+            name = self.graph.add(str(n.attrs[0]), matched.operation)
         else:
-            name = self._append(piece.prefix, piece.operation, *sources)
-        if isinstance(piece.operation, Population):
-            self.named[name] = self._where(n)
-        if isinstance(piece.operation, Linear) and len(n.shape) > 2:
+            name = self._append(matched.prefix, matched.operation, *sources)
+        if isinstance(matched.operation, Population):
+            self.population_origins[name] = self._where(n)
+        if isinstance(matched.operation, Linear) and len(n.shape) > 2:
             name = self._append("shape", Reshape(n.shape[1:]), name)
         self._names[n.id] = name
 
@@ -228,16 +229,16 @@ class _ReluGraphBuilder:
 
 
 def _compare(graph: Graph, pool: NodePool, outputs: Mapping[str, Node]) -> None:
-    """Compare the graph with the file's nodes on one or two random samples."""
+    """Run the graph and the file's nodes on one or two random samples; raise a SelfCheckError if their outputs differ."""
     evaluate = Evaluator(0)
     batch = next(iter(outputs.values())).shape[0]
     rows = min(batch, _COMPARED)
     expected = {name: evaluate(slice_axis(pool, node, 0, 0, rows)) for name, node in outputs.items()}
     shapes = {n: (rows, *o.shape) for n, o in graph.of_type(Input)}
     drawn = {n: evaluate.input(n, s) if rows == batch else evaluate.step(n, s, 0, 0) for n, s in shapes.items()}
-    found = GraphRunner(graph, rows, {}).step(drawn)
-    for name, wanted in expected.items():
-        gap, largest = np.abs(found[name].reshape(wanted.shape) - wanted).max(), np.abs(wanted).max()
+    computed = GraphRunner(graph, rows, {}).step(drawn)
+    for name, values in expected.items():
+        gap, largest = np.abs(computed[name].reshape(values.shape) - values).max(), np.abs(values).max()
         if not gap <= _TOLERANCE * largest:
             raise SelfCheckError(
                 f"the output '{name}' of the network read from the file differs from the file's by {gap:.3g}, with a largest value of "

@@ -35,14 +35,15 @@ class Samples:
 
 
 def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt.ArrayLike | None = None) -> Samples:
-    """Check sample data against the inputs and the first output of a ReLU network.
+    """Return sample data that fit the inputs and the first output of a ReLU network, at most :data:`MAX_SAMPLES` samples.
 
     Parameters
     ----------
     graph
         The network.
     arrays
-        Each input by name, or ``x`` for a single input: [samples, *shape]. Class indices ``y`` [samples] may be included.
+        Each input by name, or ``x`` for a single input: [samples, *shape]. Class indices ``y`` [samples] may be included, unless an input
+        is called ``y``.
     labels
         Class indices, if they are not in `arrays`.
 
@@ -51,30 +52,31 @@ def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt
     CalibrationMissingError, CalibrationShapeError, CalibrationValueError, LabelError
         The data do not fit the network.
     """
-    wanted = {name: operation.shape for name, operation in graph.of_type(Input)}
-    given = {name: name for name in arrays}  # arrays are read on access
-    if len(wanted) == 1 and "x" in given and next(iter(wanted)) not in given:
-        given[next(iter(wanted))] = given.pop("x")
-    missing = [n for n in wanted if n not in given]
+    shapes = {name: operation.shape for name, operation in graph.of_type(Input)}
+    # Names of arrays by input; the arrays stay unread, because an .npz archive reads an array each time it is accessed.
+    names = {name: name for name in arrays}
+    if len(shapes) == 1 and "x" in names and next(iter(shapes)) not in names:
+        names[next(iter(shapes))] = names.pop("x")
+    missing = [n for n in shapes if n not in names]
     if missing:
         raise CalibrationMissingError(
-            f"the sample data lack {', '.join(map(repr, missing))} and contain {', '.join(map(repr, given)) or 'nothing'}; give every "
+            f"the sample data lack {', '.join(map(repr, missing))} and contain {', '.join(map(repr, names)) or 'nothing'}; give every "
             "input of the network by name, or as 'x' if there is only one: [samples, …]."
         )
-    inputs = {name: _values(name, np.asarray(arrays[given[name]]), shape) for name, shape in wanted.items()}
+    inputs = {name: _values(name, np.asarray(arrays[names[name]]), shape) for name, shape in shapes.items()}
     counts = {name: len(a) for name, a in inputs.items()}
     if len(set(counts.values())) > 1:
         given_counts = ", ".join(f"{c} samples of {n!r}" for n, c in counts.items())
         raise CalibrationShapeError(f"the sample data contain {given_counts}; give the same number of each.")
-    if labels is None and "y" not in wanted:
-        labels = arrays["y"] if "y" in given else None
+    if labels is None and "y" not in shapes:
+        labels = arrays["y"] if "y" in names else None
     count = next(iter(counts.values()))
-    known = None if labels is None else _labels(graph, np.asarray(labels), count)
-    found = Samples(inputs, known, f"{count} samples")
+    class_indices = None if labels is None else _labels(graph, np.asarray(labels), count)
+    samples = Samples(inputs, class_indices, f"{count} samples")
     if count <= MAX_SAMPLES:
-        return found
+        return samples
     index = np.linspace(0, count - 1, MAX_SAMPLES).astype(int)
-    return found.chosen(index, f"{MAX_SAMPLES} of {count:,} samples, at equal distances")
+    return samples.chosen(index, f"{MAX_SAMPLES} of {count:,} samples, at equal distances")
 
 
 def split(samples: Samples) -> tuple[Samples, Samples]:

@@ -423,26 +423,26 @@ class Network:
 
 def _readers(graph: Graph, name: str) -> set[str]:
     """Return the populations other than `name` that `name` feeds."""
-    found, open_ = set(), [e.target for e in graph.outgoing(name)]
+    populations, open_ = set(), [e.target for e in graph.outgoing(name)]
     while open_:
         node = open_.pop()
         if isinstance(graph.operation(node), Population):
-            found.add(node)
+            populations.add(node)
         else:
             open_ += [e.target for e in graph.outgoing(node)]
-    return found - {name}
+    return populations - {name}
 
 
 def _shape(shape: ShapeLike, what: str) -> Shape:
     sizes = [shape] if isinstance(shape, int | np.integer) else shape
     try:
-        found = tuple(operator.index(n) for n in sizes)
+        checked = tuple(operator.index(n) for n in sizes)
     except TypeError:
-        found = ()
-    if not found or min(found) < 1 or any(isinstance(n, bool) for n in sizes):
+        checked = ()
+    if not checked or min(checked) < 1 or any(isinstance(n, bool) for n in sizes):
         raise NetworkShapeError(f"{what} has shape {shape!r}; a shape is one positive integer or several.")
-    check_size(found, what)
-    return found
+    check_size(checked, what)
+    return checked
 
 
 def _chain(connection: Connection | Sequence[Connection], where: str) -> list[Connection]:
@@ -455,9 +455,9 @@ def _chain(connection: Connection | Sequence[Connection], where: str) -> list[Co
     return chain
 
 
-def _values(given: Mapping[str, npt.ArrayLike] | None, shape: Shape, what: str) -> dict[str, Array]:
-    found: dict[str, Array] = {}
-    for name, value in (given or {}).items():
+def _values(values: Mapping[str, npt.ArrayLike] | None, shape: Shape, what: str) -> dict[str, Array]:
+    arrays: dict[str, Array] = {}
+    for name, value in (values or {}).items():
         try:
             array = np.array(value, dtype=np.float32)
         except (TypeError, ValueError):
@@ -466,11 +466,11 @@ def _values(given: Mapping[str, npt.ArrayLike] | None, shape: Shape, what: str) 
             raise PopulationOptionError(f"{what}: {name} has shape {array.shape}; give one number or an array of shape {shape}.")
         if not np.isfinite(array).all():
             raise PopulationOptionError(f"{what}: {name} contains NaN or infinity.")
-        found[name] = array
-    return found
+        arrays[name] = array
+    return arrays
 
 
-def _check_names(wanted: set[str], known: Iterable[str], what: str) -> None:
-    missing = sorted(wanted - set(known))
+def _check_names(names: set[str], known: Iterable[str], what: str) -> None:
+    missing = sorted(names - set(known))
     if missing:
         raise PopulationOptionError(f"{what} {', '.join(missing)}; it has {', '.join(known) or 'none'}.")

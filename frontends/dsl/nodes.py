@@ -36,10 +36,10 @@ class NetworkNode:
         ViewError
             The index is outside the shape, or selects nothing.
         """
-        given = index if isinstance(index, tuple) else (index,)
-        if len(given) > len(self.shape):
-            raise ViewError(f"{self.name!r} has shape {self.shape} and is indexed along {len(given)} axes.")
-        ranges = tuple(_range(self, part, axis) for axis, part in enumerate(given))
+        parts = index if isinstance(index, tuple) else (index,)
+        if len(parts) > len(self.shape):
+            raise ViewError(f"{self.name!r} has shape {self.shape} and is indexed along {len(parts)} axes.")
+        ranges = tuple(_range(self, part, axis) for axis, part in enumerate(parts))
         slices = tuple((axis, *ends) for axis, ends in enumerate(ranges) if ends != (0, self.shape[axis]))
         shape = (*(stop - start for start, stop in ranges), *self.shape[len(ranges) :])
         text = ", ".join(f"{start}:{stop}" for start, stop in ranges)
@@ -92,11 +92,11 @@ class NodeGroup(NetworkNode):
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
         """Start and stop of each member along the first axis."""
-        found, start = [], 0
+        ranges, start = [], 0
         for member in self.members:
-            found.append((start, start + member.shape[0]))
+            ranges.append((start, start + member.shape[0]))
             start += member.shape[0]
-        return tuple(found)
+        return tuple(ranges)
 
 
 def grouped(network: Network, members: tuple[NetworkNode, ...], name: str | None) -> NodeGroup:

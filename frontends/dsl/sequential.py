@@ -43,7 +43,7 @@ def sequential(
     name, kind, seed
         Name and seed of the network, and kind of the input; see :class:`~snnc.frontends.dsl.network.Network`.
     readout, port
-        Readout and port of the output, which reads the last layer.
+        Readout of the output, and port of the last layer that it reads; by default the first.
 
     Raises
     ------

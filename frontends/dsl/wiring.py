@@ -57,11 +57,11 @@ class Wiring:
         return [f"{self.label}_{stage.kind}{count + 1 if count else ''}" for stage, count in zip(stages, before, strict=True)]
 
     def _finish(self, tap: Tap, branches: Sequence[Branch], name: str, node: NetworkNode, port: str) -> None:
-        """Connect the last stage to its target; each node of a group gets its own weights if possible."""
+        """Connect the last stage to its target; if the weights can be divided by rows, each node of a group gets its own."""
         parts = split_rows(branches, node.ranges) if isinstance(node, NodeGroup) else None
         if parts is not None and isinstance(node, NodeGroup):
-            for member, own in zip(node.members, parts, strict=True):
-                self._finish(tap, own, f"{name}_{member.label}", member, port)
+            for member, part in zip(node.members, parts, strict=True):
+                self._finish(tap, part, f"{name}_{member.label}", member, port)
             return
         taps = self._branches(tap, branches, name)
         for end in [self._total(taps, name)] if isinstance(node, View | NodeGroup) else taps:
@@ -88,8 +88,8 @@ class Wiring:
         """Connect `tap` to a node, a part of a node, or a group; a part may need a Pad node, a group needs Slice nodes."""
         match node:
             case View(parent=parent, padding=padding):
-                whole = self.append(tap, Pad(padding), f"{self.label}_whole") if any(map(any, padding)) else tap
-                self.deliver(whole, parent, port)
+                padded = self.append(tap, Pad(padding), f"{self.label}_whole") if any(map(any, padding)) else tap
+                self.deliver(padded, parent, port)
             case NodeGroup(members=members, ranges=ranges):
                 for member, ends in zip(members, ranges, strict=True):
                     self.deliver(self.append(tap, Slice(0, *ends), f"{self.label}_{member.label}"), member, port)
@@ -104,14 +104,14 @@ class Wiring:
 
     def _branches(self, tap: Tap, branches: Sequence[Branch], name: str) -> list[Tap]:
         """Add the branches of one connection after `tap`; their last operations are called `name`, with numbers if there are several."""
-        found = []
+        ends = []
         for number, branch in enumerate(branches, 1):
-            own = name if len(branches) == 1 else f"{name}_{number}"
-            now = Tap(tap.name, tap.port, tap.delay + branch.delay)
+            branch_name = name if len(branches) == 1 else f"{name}_{number}"
+            end = Tap(tap.name, tap.port, tap.delay + branch.delay)
             for operation in branch.operations[:-1]:
-                now = self.append(now, operation, f"{own}_{'statistics' if isinstance(operation, Population) else 'flat'}")
-            found.append(self.append(now, branch.operations[-1], own))
-        return found
+                end = self.append(end, operation, f"{branch_name}_{'statistics' if isinstance(operation, Population) else 'flat'}")
+            ends.append(self.append(end, branch.operations[-1], branch_name))
+        return ends
 
     def _total(self, taps: Sequence[Tap], name: str) -> Tap:
         """Add a sum of `taps` if there are several."""
@@ -128,9 +128,9 @@ def build_chain(chain: Sequence[Connection], source: Shape, target: Shape, seed:
     stages, shape = [], source
     for number, connection in enumerate(chain):
         last = number + 1 == len(chain)
-        own = (*seed, number) if len(chain) > 1 else seed
+        connection_seed = (*seed, number) if len(chain) > 1 else seed
         text = part_text(where, chain, number)
-        stages.append(Stage(connection.public_name.lower(), connection.build(shape, target if last else None, own, text)))
+        stages.append(Stage(connection.public_name.lower(), connection.build(shape, target if last else None, connection_seed, text)))
         shape = target if last else check_target(connection, shape, None, text)
     return stages
 
@@ -146,7 +146,7 @@ def split_rows(branches: Sequence[Branch], ranges: Sequence[tuple[int, int]]) ->
     Return None if the weight of a branch cannot be divided in this way, if a range would have no weights, or if a branch with a bias would
     have no weights in a range.
     """
-    found = []
+    divided = []
     for start, stop in ranges:
         parts = [(branch, _rows(branch.operations[-1], start, stop)) for branch in branches]
         if any(part is None for _, part in parts):
@@ -154,11 +154,12 @@ def split_rows(branches: Sequence[Branch], ranges: Sequence[tuple[int, int]]) ->
         filled = [(branch, part) for branch, part in parts if part is not None and part.weight.size]
         if not filled or any(part.bias is not None and not part.weight.size for _, part in parts if part is not None):
             return None
-        found.append(tuple(replace(branch, operations=(*branch.operations[:-1], part)) for branch, part in filled))
-    return found
+        divided.append(tuple(replace(branch, operations=(*branch.operations[:-1], part)) for branch, part in filled))
+    return divided
 
 
 def _rows(operation: Operation, start: int, stop: int) -> Linear | Conv | Sparse | None:
+    """Return the operation for the outputs `start` to `stop` - 1; None if it cannot be divided."""
     match operation:
         case Linear(bias=bias) | Conv(groups=1, bias=bias):
             return replace(operation, weight=operation.weight[start:stop], bias=None if bias is None else bias[start:stop])

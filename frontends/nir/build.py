@@ -47,24 +47,25 @@ def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
 
 
 def build(
-    name: str, flat: Flat, shapes: Shapes, delays: Mapping[Edge, int], lags: Mapping[str, Array], *, dt: float, dialect: Dialect
+    name: str, flat: Flat, shapes: Shapes, edge_delays: Mapping[Edge, int], node_delays: Mapping[str, Array], *, dt: float, dialect: Dialect
 ) -> Graph:
-    """Return the graph for a flattened NIR graph, called `name`, with these input and output `shapes` of its nodes.
+    """Return the graph `name` for a flattened NIR graph, whose nodes have these input and output `shapes`.
 
-    `delays` are the steps by which edges are delayed, and `lags` those by which Delay nodes delay their values, from :func:`delay_steps`.
-    `dt` is in seconds per step, and the conventions of `dialect` apply.
+    `edge_delays` are the delays of edges in steps, and `node_delays` those of Delay nodes, from :func:`delay_steps`. `dt` is in seconds per
+    step, and the conventions of `dialect` apply.
     """
-    uniform = {n: int(lag[0]) for n, lag in lags.items() if lag.size == 1}
-    enter = {n: unused_name(f"{n}.in", flat.nodes) for n in lags if n not in uniform}
-    links = [DelayedEdge(s, enter.get(t, t), delays.get((s, t), 0) + uniform.get(t, 0)) for s, t in flat.edges]
+    uniform = {n: int(steps[0]) for n, steps in node_delays.items() if steps.size == 1}
+    first_nodes = {n: unused_name(f"{n}.in", flat.nodes) for n in node_delays if n not in uniform}
+    links = [DelayedEdge(s, first_nodes.get(t, t), edge_delays.get((s, t), 0) + uniform.get(t, 0)) for s, t in flat.edges]
     operations = {n: _operation(node, n, shapes, dt, dialect) for n, node in flat.nodes.items()}
-    for node, first in enter.items():  # a Delay node with several delays becomes one masked branch per delay
+    # A Delay node with several delays becomes an Add, in `first_nodes`, and a masked branch for each delay, which the node itself sums.
+    for node, first in first_nodes.items():
         operations[first] = Add()
-        steps = lags[node].reshape(shapes.entering[node])
-        for lag in np.unique(steps).tolist():
-            part = unused_name(f"{node}.{lag}", operations)
-            operations[part] = OneToOne((steps == lag).astype(np.float32))
-            links += [DelayedEdge(first, part, lag), DelayedEdge(part, node)]
+        steps = node_delays[node].reshape(shapes.entering[node])
+        for delay in np.unique(steps).tolist():
+            part = unused_name(f"{node}.{delay}", operations)
+            operations[part] = OneToOne((steps == delay).astype(np.float32))
+            links += [DelayedEdge(first, part, delay), DelayedEdge(part, node)]
     links, dissolved = dissolve(links, [n for n, operation in operations.items() if isinstance(operation, Add)])
     return _assembled(Graph(name), {n: o for n, o in operations.items() if n not in dissolved}, links)
 

@@ -6,7 +6,7 @@ from snnc.compiler.errors import SnncError
 
 
 class NirError(SnncError, code="SNNC-E700"):
-    """Any error in reading a NIR file."""
+    """Any error in reading, writing or interpreting a NIR file."""
 
 
 class UnreadableNirError(NirError, code="SNNC-E701"):

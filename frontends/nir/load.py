@@ -13,7 +13,7 @@ from snnc.compiler.ir.verify import verify
 from snnc.frontends.nir.build import build, delay_steps
 from snnc.frontends.nir.dialects import Dialect, find_dialect
 from snnc.frontends.nir.errors import NirTimeStepError, NirTooLargeError
-from snnc.frontends.nir.reading.described import described
+from snnc.frontends.nir.reading.described import described_graph
 from snnc.frontends.nir.reading.fields import FIRING, NEURONS, POSITIVE, NirGraph, NirNode
 from snnc.frontends.nir.reading.flatten import Edge, Flat, flatten
 from snnc.frontends.nir.reading.infer import infer
@@ -44,12 +44,12 @@ def load_nir(path: str | Path, *, dt: float | None = None, dialect: str = "nir")
 def load_described(path: str | Path, *, dt: float | None = None, dialect: str = "nir") -> tuple[Graph, bool]:
     """Load a file like :func:`load_nir`; also return whether the graph comes from snnc's description in the file."""
     path = Path(path)
-    how = find_dialect(dialect)
+    conventions = find_dialect(dialect)
     try:
         file = read_nir(path)
-        graph = _load(path.stem, file, dt, how)
-        found = graph if file.notes is None else described(file.notes, graph, how)
-        return found, found is not graph
+        graph = _load(path.stem, file, dt, conventions)
+        result = graph if file.notes is None else described_graph(file.notes, graph, conventions)
+        return result, result is not graph
     except (RecursionError, MemoryError) as error:
         raise NirTooLargeError(f"{path} is nested too deeply or needs more memory than is available ({type(error).__name__}).") from None
 
@@ -59,14 +59,15 @@ def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Grap
     flat = flatten(_bypassed(file) if dialect.recurrent_bypass else file)
     notes = [note, dialect.note]
     shapes = infer(flat)
-    lags = {n: delay_steps(node, step, notes) for n, node in flat.nodes.items() if node.type == "Delay"}
+    node_delays = {n: delay_steps(node, step, notes) for n, node in flat.nodes.items() if node.type == "Delay"}
     late = [edge for edge in flat.edges if dialect.late_output and flat.nodes[edge[0]].type in FIRING]
-    delays = dict.fromkeys(late, 1)
-    into_delays = {edge: 1 for edge in flat.edges if edge[1] in lags and lags[edge[1]].min() > 0}  # they need no further delay
-    closing = closing_edges(flat, {**delays, **into_delays})
+    edge_delays = dict.fromkeys(late, 1)
+    # Edges to Delay nodes that delay all values need no further delay.
+    into_delays = {edge: 1 for edge in flat.edges if edge[1] in node_delays and node_delays[edge[1]].min() > 0}
+    closing = closing_edges(flat, {**edge_delays, **into_delays})
     for edge in closing:
-        delays[edge] = delays.get(edge, 0) + 1
-    graph = build(name, flat, shapes, delays, lags, dt=step, dialect=dialect)
+        edge_delays[edge] = edge_delays.get(edge, 0) + 1
+    graph = build(name, flat, shapes, edge_delays, node_delays, dt=step, dialect=dialect)
     graph.assumptions = [text for text in (*notes, *_notes_about(flat, step, closing), *flat.notes) if text]
     verify(graph)
     return graph
@@ -74,14 +75,14 @@ def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Grap
 
 def _time_step(file: NirGraph, dt: float | None, dialect: Dialect) -> tuple[float, str]:
     """Return the seconds per step, and a sentence that says where they come from."""
-    found, source = dt, "given"
-    if found is None and "dt" in file.metadata:
-        found, source = file.metadata["dt"], "from the file's metadata"
-    if found is None:
+    seconds, source = dt, "given"
+    if seconds is None and "dt" in file.metadata:
+        seconds, source = file.metadata["dt"], "from the file's metadata"
+    if seconds is None:
         return dialect.dt, f"The file does not define a time step; dt = {dialect.dt:g} s is assumed (to change it: --dt SECONDS)."
-    if not math.isfinite(found) or found <= 0:
-        raise NirTimeStepError(f"dt is {found:g} ({source}); it must be a positive number of seconds.")
-    return float(found), f"dt = {found:g} s, {'as given' if source == 'given' else 'from the metadata of the file'}."
+    if not math.isfinite(seconds) or seconds <= 0:
+        raise NirTimeStepError(f"dt is {seconds:g} ({source}); it must be a positive number of seconds.")
+    return float(seconds), f"dt = {seconds:g} s, {'as given' if source == 'given' else 'from the metadata of the file'}."
 
 
 def _notes_about(flat: Flat, dt: float, closing: list[Edge]) -> list[str]:
@@ -90,6 +91,7 @@ def _notes_about(flat: Flat, dt: float, closing: list[Edge]) -> list[str]:
         named = ", ".join(f"{s} -> {t}" for s, t in closing[:6])
         notes.append(f"Edges that close a cycle read the previous step: {named}{', …' if closing[6:] else '.'}")
     for name, node in flat.nodes.items():
+        # A time constant that equals dt may be smaller by the rounding of float32.
         short = [f for f in node.fields if f in POSITIVE and np.min(node.fields[f]) < dt * (1 - 1e-6)]
         if short and node.type in NEURONS:
             smallest = min(float(np.min(node.fields[f])) for f in short)

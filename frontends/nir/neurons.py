@@ -32,6 +32,7 @@ class _InterpretedFields:
     dialect: Dialect
 
     def value(self, name: str) -> Array:
+        """Return a field; if the node lacks it, 1 for ``w_in`` and 0 for others."""
         if self.dialect.unit_gain and name in ("r", "w_in"):
             return self._unit(name)
         default = np.asarray(1.0 if name == "w_in" else 0.0)
@@ -53,16 +54,16 @@ class _InterpretedFields:
     def thresholds(self) -> dict[str, Array]:
         if self.node.type not in FIRING:
             return {}
-        found = {"threshold": self.value("v_threshold")}
-        return found | {"v_reset": self.value("v_reset")} if self.firing.reset == "value" else found
+        values = {"threshold": self.value("v_threshold")}
+        return values | {"v_reset": self.value("v_reset")} if self.firing.reset == "value" else values
 
     def decays(self) -> dict[str, Array | float]:
         """Return the decay factors per step, named as in the library's neurons."""
         names = {"LI": {"beta": "tau"}, "CubaLI": {"alpha": "tau_syn", "beta": "tau_mem"}}.get(self.node.type.removesuffix("F"), {})
         return {factor: 1 - self.dt / self.value(tau) for factor, tau in names.items()}
 
-    def plain(self) -> bool:
-        """Return whether the current enters with gain 1 and the membrane leaks towards 0."""
+    def fits_library(self) -> bool:
+        """Return whether the equations of the library apply: the current enters with gain 1, and the membrane leaks towards 0."""
         return not self.value("v_leak").any() and all(bool(np.all(np.abs(gain - 1) < _ROUNDING)) for gain in self._gains())
 
     def _unit(self, name: str) -> Array:
@@ -91,10 +92,10 @@ def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Popu
 
     `dt` is in seconds per step, and the conventions of `dialect` apply.
     """
-    reader = _InterpretedFields(node, dt, dialect)
-    model, values = _neuron(reader)
+    fields = _InterpretedFields(node, dt, dialect)
+    model, values = _neuron(fields)
     parameters = {name: _array(values[name], shape) for name in model.parameters}
-    start = reader.start() if "v" in model.states else np.zeros(())
+    start = fields.start() if "v" in model.states else np.zeros(())
     return Population(model, shape, parameters, initial={"v": _array(start, shape)} if start.any() else {})
 
 
@@ -162,14 +163,14 @@ def library(kind: str, firing: Firing | None) -> NeuronModel:
     return make(reset=firing.reset, reset_delay=firing.reset_delay, detach=firing.detach, strict=firing.strict)
 
 
-def _neuron(reader: _InterpretedFields) -> tuple[NeuronModel, Mapping[str, Array | float]]:
+def _neuron(fields: _InterpretedFields) -> tuple[NeuronModel, Mapping[str, Array | float]]:
     """Return the model of a node, and the values of its parameters."""
-    kind = reader.node.type
+    kind = fields.node.type
     if kind == "Threshold":
-        return Threshold(strict=reader.dialect.strict), {"threshold": reader.value("threshold")}
-    firing = reader.firing if kind in FIRING else None
-    if reader.plain():
-        return library(kind, firing), {**reader.decays(), **reader.thresholds()}
-    model = standard(kind, firing, PLAIN_SYNAPSE if reader.dialect.plain_synapse else SYNAPSE)
-    values: dict[str, Array | float] = {"dt": reader.step() if kind in ("I", "IF") else reader.dt, **reader.thresholds()}
-    return model, values | {name: reader.value(name) for name in model.parameters if name not in values}
+        return Threshold(strict=fields.dialect.strict), {"threshold": fields.value("threshold")}
+    firing = fields.firing if kind in FIRING else None
+    if fields.fits_library():
+        return library(kind, firing), {**fields.decays(), **fields.thresholds()}
+    model = standard(kind, firing, PLAIN_SYNAPSE if fields.dialect.plain_synapse else SYNAPSE)
+    values: dict[str, Array | float] = {"dt": fields.step() if kind in ("I", "IF") else fields.dt, **fields.thresholds()}
+    return model, values | {name: fields.value(name) for name in model.parameters if name not in values}

@@ -27,7 +27,7 @@ def dissolve(links: Iterable[DelayedEdge], passing: Iterable[str]) -> tuple[list
     """Remove nodes in `passing`, which pass on the sum of their inputs; return the remaining links and the removed nodes.
 
     The sources of a removed node are connected to its targets. A node with several sources and several targets is kept, so that the number
-    of links never grows; so is a node without sources or targets, or with an edge to itself.
+    of links never grows. A node without sources or targets, or with an edge to itself, is kept, too.
     """
     into: defaultdict[str, list[DelayedEdge]] = defaultdict(list)
     out_of: defaultdict[str, list[DelayedEdge]] = defaultdict(list)
@@ -49,7 +49,7 @@ def dissolve(links: Iterable[DelayedEdge], passing: Iterable[str]) -> tuple[list
             out_of[link.source].append(link)
             into[link.target].append(link)
         del into[name], out_of[name]
-    return [link for found in into.values() for link in found], removed
+    return [link for incoming in into.values() for link in incoming], removed
 
 
 def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
@@ -101,7 +101,7 @@ def _walk(immediate: Mapping[str, list[str]], starts: list[str]) -> Iterator[Edg
 
 
 def _moved(edge: Edge, flat: Flat, delayed: Mapping[Edge, int]) -> Edge:
-    """Return `edge`, or the output edge of the neuron before it if a single path connects the two."""
+    """Return `edge`, or the output edge of the neuron before it if a single path without delay connects the two."""
     first = edge
     while flat.nodes[edge[0]].type not in NEURONS:
         sources = flat.into(edge[0])
@@ -117,18 +117,18 @@ def plain_links(links: Iterable[DelayedEdge], nodes: Mapping[str, Any]) -> set[D
     `links` connect `nodes` of the file, which are nodes of the nir package by name.
     """
     links = list(links)
-    chosen = {link for link in links if link.delay == 1}
-    while chosen:
+    plain = {link for link in links if link.delay == 1}
+    while plain:  # a link that becomes a Delay node may change which edges close cycles
         flat = Flat({name: NirNode(name, type(node).__name__) for name, node in nodes.items()})
         for link in links:
             flat.connect(link.source, link.target)
-        delayed = {(link.source, link.target): link.delay for link in links if link.delay and link not in chosen}
+        delayed = {(link.source, link.target): link.delay for link in links if link.delay and link not in plain}
         try:
             closing = set(closing_edges(flat, delayed))
         except NirCycleError:
             return set()
-        closed = {link for link in chosen if (link.source, link.target) in closing}
-        if closed == chosen:
+        inferred = {link for link in plain if (link.source, link.target) in closing}
+        if inferred == plain:
             break
-        chosen = closed
-    return chosen
+        plain = inferred
+    return plain

@@ -21,7 +21,7 @@ arguments."""
 def watching_functions() -> Iterator[set[str]]:
     """Yield a set that the block fills with the names of the called autograd functions whose gradient mixes steps."""
     known: dict[tuple[Any, Any], bool] = {}
-    found: set[str] = set()
+    names: set[str] = set()
 
     def watched(call: Callable[..., Any], cls: Any, arguments: tuple[Any, ...], _: Mapping[str, Any]) -> Any:
         result = call(*arguments)
@@ -29,11 +29,11 @@ def watching_functions() -> Iterator[set[str]]:
         if key not in known:
             known[key] = _mixes(call, arguments, result)
         if known[key]:
-            found.add(cls.__name__)
+            names.add(cls.__name__)
         return result
 
     with replacing_apply(watched):
-        yield found
+        yield names
 
 
 @contextmanager
@@ -61,6 +61,8 @@ def _mixes(call: Any, arguments: tuple[Any, ...], result: Any) -> bool:
         if not isinstance(argument, torch.Tensor) or argument.shape != result.shape or not argument.requires_grad:
             continue
         size = argument[0].numel()
+        # The same values at all steps, between 0 and 1: surrogate derivatives are not 0 there, whether the argument is a membrane potential
+        # (with a threshold of 1) or its distance from the threshold.
         step = torch.linspace(0.05, 0.95, size, dtype=argument.dtype, device=argument.device).reshape(argument.shape[1:])
         x = step.expand(argument.shape).clone().requires_grad_()
         only_first = torch.zeros_like(result)

@@ -28,7 +28,7 @@ class Normalisation:
 
 def normalisations(module: Any) -> list[Normalisation]:
     """Return the batch normalisations of `module` that have running statistics."""
-    found = []
+    layers = []
     for name, part in module.named_modules():
         mean, variance = (getattr(part, f"running_{what}", None) for what in ("mean", "var"))
         if mean is None or variance is None:
@@ -38,18 +38,18 @@ def normalisations(module: Any) -> list[Normalisation]:
         gamma = ones if weight is None else _array(weight)
         gain = gamma / np.sqrt(_array(variance) + part.eps)
         beta = 0 * ones if bias is None else _array(bias)
-        found.append(Normalisation(name, gain, beta - gain * _array(mean), bias is not None))
-    return found
+        layers.append(Normalisation(name, gain, beta - gain * _array(mean), bias is not None))
+    return layers
 
 
 def folds(module: Any) -> dict[str, Array]:
     """Return the folded weight by name, for each weight with as many rows as exactly one normalisation has channels."""
-    found: dict[str, list[Array]] = {}
+    candidates: dict[str, list[Array]] = {}
     for norm in normalisations(module):
         for name, tensor in weights(module).items():
             if len(tensor) == len(norm.gain):
-                found.setdefault(name, []).append(folded(tensor, norm))
-    return {name: made[0] for name, made in found.items() if len(made) == 1}
+                candidates.setdefault(name, []).append(folded(tensor, norm))
+    return {name: folded_weights[0] for name, folded_weights in candidates.items() if len(folded_weights) == 1}
 
 
 def weights(module: Any) -> dict[str, Array]:
@@ -63,10 +63,10 @@ def folded(tensor: Array, norm: Normalisation) -> Array:
 
 
 def unfolded(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> dict[str, Array] | None:
-    """Return tensors of `module`, unchanged since its import, that reproduce the trained weights of the layer `node` of the network.
+    """Return new values for tensors of `module`, by name, that reproduce the trained weights of the layer `node` of the network.
 
-    `values` and `originals` are trained values, and values before training, by label. The result is None if not exactly one layer with a
-    normalisation fits, or if the module has no place for the trained bias.
+    `module` must not have changed since its import. `values` and `originals` are trained values, and values before training, by label. The
+    result is None if not exactly one layer with a normalisation fits, or if the module has no place for the trained bias.
     """
     weight, before = values.get(f"{node}.weight"), originals.get(f"{node}.weight")
     if weight is None or before is None:
@@ -76,24 +76,29 @@ def unfolded(module: Any, values: Mapping[str, Array], originals: Mapping[str, A
         (name, norm)
         for norm in normalisations(module)
         for name, tensor in weights(module).items()
-        if tensor.shape == before.shape and np.allclose(folded(tensor, norm), before, rtol=1e-4, atol=1e-6) and norm.gain.all()
+        if len(tensor) == len(norm.gain) and nearly_equal(folded(tensor, norm), before) and norm.gain.all()
     ]
     if len(fitting) != 1:
         return None
     name, norm = fitting[0]
-    own_bias = f"{name.removesuffix('weight')}bias"
-    own = state.get(own_bias)
-    found = {name: weight / norm.gain.reshape(-1, *(1,) * (weight.ndim - 1))}
+    bias_name = f"{name.removesuffix('weight')}bias"
+    layer_bias = state.get(bias_name)
+    tensors = {name: weight / norm.gain.reshape(-1, *(1,) * (weight.ndim - 1))}
     bias = values.get(f"{node}.bias")
     if bias is not None:
-        folded_bias = 0.0 if own is None else _array(own) * norm.gain
+        folded_bias = 0.0 if layer_bias is None else _array(layer_bias) * norm.gain
         if norm.affine:
-            found[f"{norm.name}.bias"] = _array(state[f"{norm.name}.bias"]) + bias - folded_bias - norm.shift
-        elif own is not None:
-            found[own_bias] = (bias - norm.shift) / norm.gain
+            tensors[f"{norm.name}.bias"] = _array(state[f"{norm.name}.bias"]) + bias - folded_bias - norm.shift
+        elif layer_bias is not None:
+            tensors[bias_name] = (bias - norm.shift) / norm.gain
         else:
             return None
-    return found
+    return tensors
+
+
+def nearly_equal(one: Array, other: Array) -> bool:
+    """Return whether two weights are equal apart from rounding: an exporter folds in float32, this module in float64."""
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-4, atol=1e-6))
 
 
 def _array(tensor: Any) -> Array:

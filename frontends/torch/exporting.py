@@ -24,9 +24,10 @@ EXPORTERS: Final = ("TorchScript", "dynamo")
 """PyTorch's exporters in the default order of attempts, the faster one first."""
 OPSET: Final = 17
 """Opset of files from the TorchScript exporter."""
-_OPSET: Final = {"TorchScript": OPSET, "dynamo": 18}
+_OPSETS: Final = {"TorchScript": OPSET, "dynamo": 18}
+"""Opset of files by exporter: the dynamo exporter writes operators of opset 18."""
 _SPIKINGJELLY: Final = "sj_"
-"""Start of the namespaces of SpikingJelly's operators."""
+"""Prefix of the namespaces of SpikingJelly's operators."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +61,10 @@ def export(call: ExportedCall, file: Path) -> None:
         warnings.simplefilter("ignore")
         try:
             with torch.no_grad():
-                found = copy.deepcopy(call.module)(*call.arguments)
+                results = copy.deepcopy(call.module)(*call.arguments)
         except Exception as error:  # the user's own code
             raise TorchExportError(f"{call.title} does not run on the example: {first_line(error)}") from None
-        outputs = [leaf for leaf in torch.utils._pytree.tree_leaves(found) if isinstance(leaf, torch.Tensor)]
+        outputs = [leaf for leaf in torch.utils._pytree.tree_leaves(results) if isinstance(leaf, torch.Tensor)]
         output_names = ["output"] if len(outputs) == 1 else [f"output{k}" for k in range(1, len(outputs) + 1)]
         names = (list(call.names), output_names)
         for name in call.exporters:
@@ -71,7 +72,7 @@ def export(call: ExportedCall, file: Path) -> None:
             try:
                 # The dynamo exporter does not support a module that changes the gradient mode.
                 with torch.set_grad_enabled(dynamo), _without_messages(), nullcontext() if dynamo else _as_torch_operations():
-                    _call_exporter(torch, copy.deepcopy(call.module), call.arguments, file, names, dynamo, _OPSET[name])
+                    _call_exporter(torch, copy.deepcopy(call.module), call.arguments, file, names, dynamo, _OPSETS[name])
             except Exception as error:  # exporters may raise any exception
                 failures.append(f"{name}: {first_line(error)}")
             else:
@@ -196,6 +197,6 @@ def reference_of(operator: Any) -> Callable[..., Any] | None:
             module = importlib.import_module(f"spikingjelly._ops.{name}")
         except ImportError:
             continue
-        found = getattr(getattr(module, "_reference", None), "_forward_impl", None)
-        return found if callable(found) else None
+        code = getattr(getattr(module, "_reference", None), "_forward_impl", None)
+        return code if callable(code) else None
     return None

@@ -55,7 +55,8 @@ FUNCTIONS: Final[Mapping[str, tuple[Callable[[Array], Array], Callable[[Array], 
 def forms(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
     """Return the forms in which the network may store the module's tensor `name` as `value`.
 
-    `original` is the network's value before training; None if it is unknown.
+    `original` is the network's value before training, which must equal the tensor in a form; None if it is unknown: then the shape must
+    fit. Functions are tried only for a tensor called ``w``, as SpikingJelly calls its learnable time constants.
     """
     plain = _plain(name, tensor, value, original)
     if plain is not None:
@@ -73,15 +74,15 @@ def blocks(name: str, tensor: Array, value: Array, original: Array | None) -> li
     """Return the blocks of rows of the tensor `name` that equal `original`, such as LSTM gates; `value` is the trained value."""
     if original is None or original.size < 2 or value.shape != original.shape:
         return []
-    found = []
+    equal_blocks = []
     for transposed in (False, True) if original.ndim == 2 else (False,):
         oriented = original.T if transposed else original
         rows = len(oriented)
         if tensor.ndim != oriented.ndim or tensor.shape[1:] != oriented.shape[1:] or len(tensor) == rows or len(tensor) % rows:
             continue
         starts = range(0, len(tensor), rows)
-        found += [Form(name, transposed, rows=(k, k + rows)) for k in starts if np.array_equal(tensor[k : k + rows], oriented)]
-    return found
+        equal_blocks += [Form(name, transposed, rows=(k, k + rows)) for k in starts if np.array_equal(tensor[k : k + rows], oriented)]
+    return equal_blocks
 
 
 def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Form | None:
@@ -102,7 +103,10 @@ def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Fo
 
 
 def tensor_values(value: Array, form: Form, tensor: Array) -> npt.NDArray[Any] | None:
-    """Return the values of the module's tensor, or of the rows in `form`, that the network stores as `value`; None if one is not finite."""
+    """Return the values of the module's tensor, or of the rows in `form`, that the network stores as `value`.
+
+    The result is None if a value is outside the range of the form's function.
+    """
     if form.function:
         with np.errstate(all="ignore"):
             value = FUNCTIONS[form.function][1](value)

@@ -119,6 +119,7 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None, train:
         try:
             graph = exported(part, EXPORTERS)
         except OnnxError:
+            # Some neurons of SpikingJelly can be read from the file of only one of the exporters.
             if not has_spikingjelly_neurons(part):
                 raise
             graph = exported(part, EXPORTERS[::-1])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sparse import row_pointer
 from snnc.compiler.ir.graph import Array, Graph, Linear, Sparse
 from snnc.compiler.passes.edit import replace_operation
 from snnc.frontends.onnx.writer.errors import TorchHookError
@@ -27,20 +28,20 @@ def freeze_masked_entries(graph: Graph, module: Any) -> None:
             continue
         mask = _mask(name, parameter)
         if not mask.all():
-            _apply(graph, name, parameter.detach().cpu().numpy(), mask)
+            _replace_layer(graph, name, parameter.detach().cpu().numpy(), mask)
 
 
 def _mask(name: str, parameter: Any) -> Array:
-    """Return a mask of the entries of a parameter whose gradient its hooks do not change."""
+    """Return a mask of the entries of a parameter whose gradient its hooks do not change, or raise a TorchHookError."""
     torch = require_torch()
     generator = torch.Generator().manual_seed(0)
     gradient = torch.rand(parameter.shape, generator=generator, dtype=parameter.dtype) + 1
-    found = gradient.clone()
+    masked = gradient.clone()
     for hook in parameter._backward_hooks.values():
-        changed = hook(found)
-        found = found if changed is None else changed
-    mask = np.asarray((found != 0).cpu().numpy())
-    if found.shape != gradient.shape or not torch.equal(found, gradient * torch.from_numpy(mask)):
+        changed = hook(masked)
+        masked = masked if changed is None else changed
+    mask = np.asarray((masked != 0).cpu().numpy())
+    if masked.shape != gradient.shape or not torch.equal(masked, gradient * torch.from_numpy(mask)):
         raise TorchHookError(
             f"a hook changes the gradient of {name!r} other than by setting entries to 0, which snnc cannot reproduce. Remove the hook "
             "before the import."
@@ -48,22 +49,18 @@ def _mask(name: str, parameter: Any) -> Array:
     return mask
 
 
-def _apply(graph: Graph, name: str, value: Array, mask: Array) -> None:
+def _replace_layer(graph: Graph, name: str, value: Array, mask: Array) -> None:
     """Replace the layer with the weight `value` by a sparse layer that has only the entries in `mask`."""
     for node, layer in list(graph.of_type(Linear)):
-        found = forms(name, value, layer.weight, layer.weight)
-        if not found:
+        matching = forms(name, value, layer.weight, layer.weight)
+        if not matching:
             continue
-        trainable = mask.T if found[0].transposed else mask
+        trainable = mask.T if matching[0].transposed else mask
         if layer.weight[~trainable].any():
             break
-        rows, columns = np.nonzero(trainable)
-        counts = np.bincount(rows, minlength=len(trainable))
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        weights = layer.weight[rows, columns]
-        shape = (layer.weight.shape[0], layer.weight.shape[1])
-        sparse = Sparse(weights, columns.astype(np.int32), indptr, shape, layer.bias, layer.learnable)
-        replace_operation(graph, node, sparse)
+        columns = np.nonzero(trainable)[1].astype(np.int32)
+        indptr, shape = row_pointer(trainable.sum(axis=1)), (layer.weight.shape[0], layer.weight.shape[1])
+        replace_operation(graph, node, Sparse(layer.weight[trainable], columns, indptr, shape, layer.bias, layer.learnable))
         graph.assumptions.append(
             f"A hook masks {np.count_nonzero(~mask):,} of the {mask.size:,} gradients of {name!r}; these weights stay 0, and the "
             f"others are the sparse connection {node!r}."

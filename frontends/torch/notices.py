@@ -10,7 +10,7 @@ from snnc.frontends.torch.batchnorm import normalisations
 from snnc.frontends.torch.forms import FUNCTIONS, blocks, forms
 from snnc.frontends.torch.training import is_dropout
 
-_MOST: Final = 6
+_MAX_NAMES: Final = 6
 """Maximum number of names in a notice."""
 
 
@@ -60,6 +60,7 @@ def _not_learned(graph: Graph, module: Any, reported: Collection[str]) -> list[s
             continue
         value = parameter.detach().cpu().numpy()
         last = name.rpartition(".")[2]
+        # A learnable parameter of a neuron has the module's name, with a function before it (sigmoid_w) or a number after it.
         of_neuron = any(p == last or p.endswith(f"_{last}") or p.rstrip("0123456789") == last for p in names)
         if not parameter.requires_grad or of_neuron or (value.ndim > 1 and last not in ("threshold", "beta", "alpha")) or folded:
             continue
@@ -82,5 +83,5 @@ def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterato
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-    return ", ".join(map(repr, names[:_MOST])) + more
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(map(repr, names[:_MAX_NAMES])) + more

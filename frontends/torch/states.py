@@ -1,6 +1,7 @@
 """Turn modules that store or return their neurons' states into functions of a whole sequence.
 
-Neurons of SpikingJelly, and of snnTorch if no membrane potential is passed, store their states as attributes between calls. Norse's cells
+Neurons of SpikingJelly, and of snnTorch if no membrane potential is passed, store their states as attributes between calls (SpikingJelly's
+have an attribute ``_memories``, by which this module recognises them). Norse's cells
 return their states, and start from rest if no state is passed. A module whose neurons run one step per call is exported as :data:`STEPS`
 calls, from rest, and its states are carried over. A module that loops over time itself is only reset before the call.
 """
@@ -27,9 +28,9 @@ STEPS: Final = 5
 
 def private_copy(module: Any) -> Any:
     """Return a copy of a module, at rest and in ``eval()`` mode, even if states stored in `module` require gradients."""
-    found = _copy_of(module).eval()
-    reset_states(found)
-    return found
+    copied = _copy_of(module).eval()
+    reset_states(copied)
+    return copied
 
 
 def _copy_of(module: Any) -> Any:
@@ -73,18 +74,18 @@ def find_call_pattern(module: Any, arguments: tuple[Any, ...], title: str) -> Ca
     TorchExportError
         The module fails on the example, and a call with one step of it fails, too, or loses the states.
     """
-    units = [part for part in module.modules() if _is_unit(part)]
-    run = _watched(module, units, arguments)
+    neurons = [part for part in module.modules() if _is_single_step_neuron(part)]
+    run = _watched(module, neurons, arguments)
     failure = run.failure
     if run.failure is not None:
-        step = _watched(module, units, tuple(a[0] for a in arguments)) if units and _are_sequences(arguments) else run
+        step = _watched(module, neurons, tuple(a[0] for a in arguments)) if neurons and _are_sequences(arguments) else run
         if step.failure is not None:
             raise TorchExportError(f"{title} does not run on the example: {first_line(run.failure)}")
         run = step
     if not run.calls or any(number > 1 for number in run.calls.values()):
         return CallPattern()
     passes_state = _accepts_state(module)
-    outside = [part for part in units if id(part) in run.calls and (id(part) in run.given or not _stores_state(part))]
+    outside = [part for part in neurons if id(part) in run.calls and (id(part) in run.given_states or not _stores_state(part))]
     if len(arguments) > 1 and (outside or passes_state):
         return CallPattern()  # the states are among the arguments
     if outside and not passes_state and failure is not None:
@@ -108,20 +109,20 @@ class _Run:
 
     failure: Exception | None
     calls: Mapping[int, int]
-    given: frozenset[int]
+    given_states: frozenset[int]
 
 
-def _watched(module: Any, units: list[Any], arguments: tuple[Any, ...]) -> _Run:
-    """Call the module once, and count the calls of its neurons `units`."""
+def _watched(module: Any, neurons: list[Any], arguments: tuple[Any, ...]) -> _Run:
+    """Call the module once, and count the calls of its single-step `neurons`."""
     torch = require_torch()
-    calls, given = Counter[int](), set[int]()
+    calls, given_states = Counter[int](), set[int]()
 
     def count(part: Any, positional: Any, named: Any) -> None:
         calls[id(part)] += 1
         if len([a for a in (*positional, *named.values()) if a is not None]) > 1:
-            given.add(id(part))
+            given_states.add(id(part))
 
-    hooks = [part.register_forward_pre_hook(count, with_kwargs=True) for part in units]
+    hooks = [part.register_forward_pre_hook(count, with_kwargs=True) for part in neurons]
     failure = None
     try:
         with warnings.catch_warnings(), torch.no_grad():
@@ -133,7 +134,7 @@ def _watched(module: Any, units: list[Any], arguments: tuple[Any, ...]) -> _Run:
         for hook in hooks:
             hook.remove()
         reset_states(module)
-    return _Run(failure, calls, frozenset(given))
+    return _Run(failure, calls, frozenset(given_states))
 
 
 def _are_sequences(arguments: tuple[Any, ...]) -> bool:
@@ -159,7 +160,7 @@ def _is_snntorch(part: Any) -> bool:
     return any(kind.__module__.startswith("snntorch.") and kind.__name__ == "SpikingNeuron" for kind in type(part).__mro__)
 
 
-def _is_unit(part: Any) -> bool:
+def _is_single_step_neuron(part: Any) -> bool:
     """Return whether `part` is a neuron that runs one step per call."""
     if hasattr(part, "_memories"):
         inner = (child for child in part.modules() if child is not part)
@@ -192,9 +193,9 @@ def sequence_module(module: Any, pattern: CallPattern, arguments: tuple[Any, ...
         def forward(self, *leaves: Any) -> Any:
             reset_states(self.module)
             leaves = needing_gradients(leaves)
-            given = tree.tree_unflatten(list(leaves), structure)
+            nested = tree.tree_unflatten(list(leaves), structure)
             with marking(self.module, leaves):
-                results = _each_step(torch, self.module, given, pattern) if pattern.each_step else self.module(*given)
+                results = _each_step(torch, self.module, nested, pattern) if pattern.each_step else self.module(*nested)
             flat = tuple(leaf for leaf in tree.tree_leaves(results) if isinstance(leaf, torch.Tensor))
             return flat if len(flat) > 1 else flat[0]
 
@@ -230,13 +231,13 @@ def enable_gradients(module: Any, pattern: CallPattern, arguments: tuple[Any, ..
 
     Some neurons of SpikingJelly omit their surrogate after ``eval()``; training mode does not change their values.
     """
-    without_gradient = _units_without_gradient(module, pattern, arguments)
+    without_gradient = _neurons_without_gradient(module, pattern, arguments)
     for name in without_gradient:
         module.get_submodule(name).training = True
-    return _units_without_gradient(module, pattern, arguments) if without_gradient else []
+    return _neurons_without_gradient(module, pattern, arguments) if without_gradient else []
 
 
-def _units_without_gradient(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> list[str]:
+def _neurons_without_gradient(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> list[str]:
     """Return the names of neurons whose output requires no gradient although their input does."""
     torch = require_torch()
     tree = torch.utils._pytree
@@ -246,20 +247,20 @@ def _units_without_gradient(module: Any, pattern: CallPattern, arguments: tuple[
     def needs(values: Any) -> bool:
         return any(isinstance(v, torch.Tensor) and v.requires_grad for v in tree.tree_leaves(values))
 
-    def check_output(name: str, part: Any, given: Any, output: Any) -> None:
-        if needs(given) and not needs(output) and name not in without_gradient:
+    def check_output(name: str, part: Any, inputs: Any, output: Any) -> None:
+        if needs(inputs) and not needs(output) and name not in without_gradient:
             without_gradient.append(name)
 
     for name, part in module.named_modules():
-        if hasattr(part, "_memories") or _is_unit(part):
+        if hasattr(part, "_memories") or _is_single_step_neuron(part):
             part.register_forward_hook(partial(check_output, name))
     leaves, structure = tree.tree_flatten(arguments)
-    given = tree.tree_unflatten(list(needing_gradients(tuple(leaves))), structure)
+    nested = tree.tree_unflatten(list(needing_gradients(tuple(leaves))), structure)
     title = type(module).__name__
     try:
         with warnings.catch_warnings(), torch.enable_grad(), watching_functions() as over_time:
             warnings.simplefilter("ignore")
-            _each_step(torch, module, given, pattern) if pattern.each_step else module(*given)
+            _each_step(torch, module, nested, pattern) if pattern.each_step else module(*nested)
     except Exception as error:  # the user's own code
         raise TorchExportError(f"{title} fails on the example if its inputs require gradients: {first_line(error)}") from None
     if over_time:

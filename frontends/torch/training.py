@@ -36,7 +36,7 @@ _SPIKINGJELLY: Final = "spikingjelly"
 
 
 @dataclass
-class _Found:
+class _CalledLayer:
     """A layer of a module, the shape of its input at the last call, and the number of its calls."""
 
     part: Any
@@ -71,10 +71,11 @@ class TrainingLayers:
     def notices(self) -> list[str]:
         """Return notices on differences from training the module."""
         dropped = (n for n in self.each_step if is_dropout(self.parts[n]))
-        found = sorted(n for n in dropped if not type(self.parts[n]).__module__.startswith(_SPIKINGJELLY))
-        names = ", ".join(map(repr, found))
-        text = f"SNNC-W278: the dropout of {names} draws a mask at every step in the module; here a sample keeps its mask."
-        return [text] if found else []
+        names = sorted(n for n in dropped if not type(self.parts[n]).__module__.startswith(_SPIKINGJELLY))
+        if not names:
+            return []
+        listed = ", ".join(map(repr, names))
+        return [f"SNNC-W278: the dropout of {listed} draws a mask at every step in the module; here a sample keeps its mask."]
 
 
 def mark(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> TrainingLayers:
@@ -82,17 +83,17 @@ def mark(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> Train
 
     A layer without counterpart in snnc raises a TorchTrainingError.
     """
-    found = {name: _Found(part) for name, part in module.named_modules() if _is_norm(part) or is_dropout(part)}
-    _watch(module, found, pattern, arguments)
+    layers = {name: _CalledLayer(part) for name, part in module.named_modules() if _is_norm(part) or is_dropout(part)}
+    _watch(module, layers, pattern, arguments)
     markers: dict[str, Array] = {}
-    for number, (name, layer) in enumerate(found.items()):
+    for number, (name, layer) in enumerate(layers.items()):
         _check(name, layer)
         marker = _marker(layer.shape, name, number)
         markers[name] = marker.weight.detach().numpy()
         above, _, last = name.rpartition(".")
         setattr(module.get_submodule(above), last, marker)
-    each_step = frozenset(n for n, layer in found.items() if _each_step(layer))
-    return TrainingLayers({n: layer.part for n, layer in found.items()}, markers, each_step)
+    each_step = frozenset(n for n, layer in layers.items() if _each_step(layer))
+    return TrainingLayers({n: layer.part for n, layer in layers.items()}, markers, each_step)
 
 
 def _is_norm(part: Any) -> bool:
@@ -104,13 +105,13 @@ def is_dropout(part: Any) -> bool:
     return "Dropout" in type(part).__name__ and bool(getattr(part, "p", None))
 
 
-def _watch(module: Any, found: Mapping[str, _Found], pattern: CallPattern, arguments: tuple[Any, ...]) -> None:
+def _watch(module: Any, layers: Mapping[str, _CalledLayer], pattern: CallPattern, arguments: tuple[Any, ...]) -> None:
     """Run the example, and record the shapes and calls of the layers."""
 
-    def note(layer: _Found, _: Any, given: tuple[Any, ...]) -> None:
-        layer.shape, layer.calls = tuple(given[0].shape), layer.calls + 1
+    def note(layer: _CalledLayer, _: Any, inputs: tuple[Any, ...]) -> None:
+        layer.shape, layer.calls = tuple(inputs[0].shape), layer.calls + 1
 
-    handles = [layer.part.register_forward_pre_hook(partial(note, layer)) for layer in found.values()]
+    handles = [layer.part.register_forward_pre_hook(partial(note, layer)) for layer in layers.values()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run_example(module, pattern, arguments)
@@ -118,12 +119,12 @@ def _watch(module: Any, found: Mapping[str, _Found], pattern: CallPattern, argum
         handle.remove()
 
 
-def _each_step(layer: _Found) -> bool:
+def _each_step(layer: _CalledLayer) -> bool:
     """Return whether a layer draws a mask, or computes statistics, separately at every step."""
     return layer.calls > 1 or (is_dropout(layer.part) and not type(layer.part).__module__.startswith(_SPIKINGJELLY))
 
 
-def _check(name: str, layer: _Found) -> None:
+def _check(name: str, layer: _CalledLayer) -> None:
     part, why = layer.part, None
     if not layer.calls:
         why = "the example does not call it"
@@ -150,6 +151,7 @@ def _marker(shape: tuple[int, ...], name: str, number: int) -> Any:
             f"{name!r} receives values of shape {list(shape)}; snnc imports a dropout or batch normalisation of up to {_LARGEST:,} values "
             "without spatial axes ([B, n]), or of channels ([B, channels, height, width])."
         )
+    # Near 1, so that the module computes with usual values; channels differ by more than float32's rounding, markers by more than channels.
     numbers = 1 + 0.01 * (number + 1) + 1e-6 * torch.arange(channels, dtype=torch.float32)
     base: Any = torch.nn.Module
 
@@ -171,16 +173,16 @@ def _marker(shape: tuple[int, ...], name: str, number: int) -> Any:
 
 def _normalisation(part: Any, shape: tuple[int, ...], each_step: bool) -> tuple[Operation, ...]:
     """Return the operations of a batch normalisation with the weights and statistics of `part`."""
-    wide = (shape[0], *(1,) * (len(shape) - 1))
+    per_channel = (shape[0], *(1,) * (len(shape) - 1))
 
     def over_space(values: Array) -> Array:
-        return np.broadcast_to(values.astype(np.float32).reshape(wide), shape).copy()
+        return np.broadcast_to(values.astype(np.float32).reshape(per_channel), shape).copy()
 
     tensors = {n: getattr(part, n).detach().cpu().numpy() for n in ("weight", "bias", "running_mean", "running_var")}
     parameters = {MEAN: over_space(tensors["running_mean"]), VARIANCE: over_space(tensors["running_var"])}
     parameters |= {name: np.zeros(shape, np.float32) for name in (SHIFT, SLOPE)}
     statistics = Population(BatchStatistics(float(part.momentum), float(part.eps), each_step), shape, parameters)
-    return statistics, Scale(tensors["weight"].reshape(wide), tensors["bias"].reshape(wide), learnable=True)
+    return statistics, Scale(tensors["weight"].reshape(per_channel), tensors["bias"].reshape(per_channel), learnable=True)
 
 
 def _substitute(graph: Graph, node: str, name: str, chain: tuple[Operation, ...]) -> None:
@@ -190,10 +192,10 @@ def _substitute(graph: Graph, node: str, name: str, chain: tuple[Operation, ...]
     source = before
     for number, operation in enumerate(chain, start=1):
         wanted = name if number == len(chain) else f"{name}{STATISTICS}"
-        own = graph.add(fresh_name(graph, wanted), operation)
+        new_node = graph.add(fresh_name(graph, wanted), operation)
         entry, leave = (operation.model.inputs[0], operation.model.outputs[0]) if isinstance(operation, Population) else ("in", "out")
-        add_edge(graph, replace(source, target=own, target_port=entry))
-        source = Edge(own, "", leave, "")
+        add_edge(graph, replace(source, target=new_node, target_port=entry))
+        source = Edge(new_node, "", leave, "")
     for edge in after:
         add_edge(graph, replace(edge, source=source.source, source_port=source.source_port))
 

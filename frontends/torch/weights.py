@@ -58,12 +58,12 @@ def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[s
     if not isinstance(module, torch.nn.Module):
         raise TorchModuleError(f"{type(module).__name__} is not a torch.nn.Module; give the module itself.")
     values, originals = _weights(trained, graph)
-    places = _places(module, values, originals)
+    new_values = _new_values(module, values, originals)
     state = module.state_dict(keep_vars=True)
     with torch.no_grad():
-        for name, value in places.items():
+        for name, value in new_values.items():
             state[name].copy_(torch.as_tensor(value))
-    return list(places)
+    return list(new_values)
 
 
 def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -84,23 +84,24 @@ def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[
 
 def _with_zeros(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
     """Return the values with sparse weights expanded to dense arrays, as in the module."""
-    found = dict(values)
+    dense_values = dict(values)
     for operation in program.forward:
         if isinstance(operation, SparseProduct):
             label, pattern = program.parameters[operation.weight].label, operation.pattern
-            if label in found:
-                dense = np.zeros(pattern.shape, found[label].dtype)
-                dense[pattern.rows, pattern.indices] = found[label]
-                found[label] = dense
-    return found
+            if label in dense_values:
+                dense = np.zeros(pattern.shape, dense_values[label].dtype)
+                dense[pattern.rows, pattern.indices] = dense_values[label]
+                dense_values[label] = dense
+    return dense_values
 
 
-def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array]) -> dict[str, Array]:
+def _new_values(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array]) -> dict[str, Array]:
     """Return the new value of each changed tensor of the module, by name."""
     tensors = arrays(module)
     changed = {k: v for k, v in values.items() if k not in originals or not np.array_equal(originals[k], v)}
-    found: dict[str, tuple[str, Array]] = {}
-    parts: dict[Form, tuple[str, Array]] = {}
+    # Label of the weight, and new value, by name of the tensor, and by block of rows of a tensor.
+    whole_tensors: dict[str, tuple[str, Array]] = {}
+    blocks_of_rows: dict[Form, tuple[str, Array]] = {}
     done: set[str] = set()
     for label in sorted(changed, key=lambda label: label.endswith(".bias")):  # a weight may determine the gate of its bias
         if label in done:
@@ -108,11 +109,11 @@ def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Ar
         value, node = changed[label], label.rpartition(".")[0]
         statistics = written_statistics(label, value, tensors)
         if statistics is not None:
-            found[statistics[0]] = (label, statistics[1])
+            whole_tensors[statistics[0]] = (label, statistics[1])
             continue
-        complete = unfolded(module, values, originals, node) if not _weight_fits(tensors, values, originals, node) else None
-        if complete is not None:
-            found |= {name: (label, part.astype(tensors[name].dtype)) for name, part in complete.items()}
+        with_norm = unfolded(module, values, originals, node) if not _weight_fits(tensors, values, originals, node) else None
+        if with_norm is not None:
+            whole_tensors |= {name: (label, part.astype(tensors[name].dtype)) for name, part in with_norm.items()}
             done |= {f"{node}.weight", f"{node}.bias"}
             continue
         form = _form(label, value, originals, tensors)
@@ -123,24 +124,25 @@ def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Ar
                 f"{form.tensor!r}, which is between 0 and 1. Train with a smaller learning rate."
             )
         if form.rows is None:
-            _assign(found, form.tensor, label, new)
+            _assign(whole_tensors, form.tensor, label, new)
         else:
-            _assign(parts, replace(form, transposed=False), label, new)
-    written = {name: new for name, (_, new) in found.items()}
-    for form, (_, new) in parts.items():
+            _assign(blocks_of_rows, replace(form, transposed=False), label, new)
+    written = {name: new for name, (_, new) in whole_tensors.items()}
+    for form, (_, new) in blocks_of_rows.items():
         written[form.tensor] = written.get(form.tensor, tensors[form.tensor]).copy()
         written[form.tensor][slice(*(form.rows or (None, None)))] = new
     return {name: written[name] for name in tensors if name in written}
 
 
-def _assign(found: dict[Place, tuple[str, Array]], place: Place, label: str, new: Array) -> None:
-    if place in found and not np.array_equal(found[place][1], new):
+def _assign(values: dict[Place, tuple[str, Array]], place: Place, label: str, new: Array) -> None:
+    """Store the new value of a tensor or of its rows; a different value of another weight raises an AmbiguousWeightError."""
+    if place in values and not np.array_equal(values[place][1], new):
         tensor = place.tensor if isinstance(place, Form) else place
         raise AmbiguousWeightError(
-            f"{found[place][0]!r} and {label!r} of the network both come from {tensor!r}, a shared weight, but training "
+            f"{values[place][0]!r} and {label!r} of the network both come from {tensor!r}, a shared weight, but training "
             "made them differ; the module has a single place for them."
         )
-    found[place] = (label, new)
+    values[place] = (label, new)
 
 
 def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> Form:
@@ -172,10 +174,11 @@ def _weight_fits(tensors: Mapping[str, Array], values: Mapping[str, Array], orig
 
 
 def _chosen(label: str, value: Array, fitting: list[Form], by_value: bool) -> Form:
+    """Return the form in `fitting` that belongs to the weight, preferably by its name; none or several of them raise an error."""
     node = label.rpartition(".")[0]
-    for same in ([f for f in fitting if f.tensor in (label, node)], [f for f in fitting if f.owner == node]):
-        if len(same) == 1:
-            return same[0]
+    for candidates in ([f for f in fitting if f.tensor in (label, node)], [f for f in fitting if f.owner == node]):
+        if len(candidates) == 1:
+            return candidates[0]
     if len(fitting) == 1:
         return fitting[0]
     how = "the imported value" if by_value else "the shape"

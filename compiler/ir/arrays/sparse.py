@@ -26,6 +26,11 @@ class Pattern:
         return np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.indptr))
 
 
+def row_pointer(counts: Array) -> Array:
+    """Return the ``indptr`` of a matrix in compressed rows, [rows + 1], for the number of entries of each row."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+
+
 def pattern_of(operation: Sparse) -> Pattern:
     """Return the positions of the entries of `operation`."""
     return Pattern(operation.indices, operation.indptr, operation.shape)

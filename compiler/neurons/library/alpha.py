@@ -13,6 +13,7 @@ _RESETS = {
     "zero": ("exc = e - e*r", "inh = h - h*r", "v = m - m*r"),
     "subtract": ("exc = e - threshold*r", "inh = h - h*r", "v = m + w*r"),
 }
+"""Equations by reset: r is the spike that resets; e, h and m are exc, inh and v of the new step before the reset; w is the old inh."""
 
 
 def Alpha(  # noqa: N802 - the name of the neuron
@@ -26,7 +27,7 @@ def Alpha(  # noqa: N802 - the name of the neuron
     fixed_tau: bool = False,
     clamp: bool = False,
 ) -> NeuronModel:
-    """Alpha neuron, whose membrane potential is the difference of two decaying currents: snnTorch's ``Alpha`` (Eshraghian et al. 2023).
+    """Alpha neuron: its membrane potential is a factor times the difference of two decaying currents, as in snnTorch's ``Alpha``.
 
     ::
 
@@ -37,7 +38,7 @@ def Alpha(  # noqa: N802 - the name of the neuron
         s    = H(v' - threshold)
 
     If r is 1, ``reset="zero"`` clears exc', inh' and v'; ``"subtract"`` subtracts the threshold from exc', clears inh' and
-    adds the old inh to v' (as snnTorch does).
+    adds the old inh to v' (as snnTorch does); ``"none"`` changes nothing.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def Alpha(  # noqa: N802 - the name of the neuron
         Whether ``tau`` is a parameter with the value above, which saves three logarithms per neuron and step; no gradient of alpha and
         beta then flows through it.
     clamp
-        Whether `alpha` and `beta` are clamped to [0, 1].
+        Whether `alpha` and `beta` are clamped to [0, 1], which is useful only if they are learned.
     reset, detach, strict
         As in :class:`~snnc.compiler.neurons.library.resets.Firing`; the reset is always delayed, and ``"value"`` is not supported.
 

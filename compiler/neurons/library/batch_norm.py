@@ -52,7 +52,7 @@ _MODEL: Final = BatchStatistics()
 
 
 def with_ports(model: NeuronModel) -> NeuronModel:
-    """Return the model of statistics per step, with input ports for the statistics of a step; if these are 0, y does not change."""
+    """Return the model of statistics per step, with input ports for the statistics of a step; if all are 0, y is as without the ports."""
     return neuron(_NAME, inputs=(*model.inputs, *PORTS), params=model.parameters, equations=_EQUATIONS_OF_STEPS, output="y")
 
 
@@ -75,9 +75,9 @@ def through_statistics(kernel: Kernel) -> Kernel:
     (output,) = kernel.outputs
     shift, slope = (canonical.get(f"{name}_now", canonical[name]) for name in (SHIFT, SLOPE))
     assigned = {a.target for a in kernel.backward}
-    incoming, whole = Symbol(f"d_{output}"), Symbol(next(name for n in count() if (name := f"r{n}") not in assigned))
+    incoming, total = Symbol(f"d_{output}"), Symbol(next(name for n in count() if (name := f"r{n}") not in assigned))
     terms = Call("add", (Symbol(shift), Call("mul", (Symbol(slope), Symbol(output)))))
-    backward = [Assignment(a.target, substitute(a.value, {incoming.name: whole})) for a in kernel.backward]
-    first = Assignment(whole.name, Call("add", (incoming, terms)))
+    backward = [Assignment(a.target, substitute(a.value, {incoming.name: total})) for a in kernel.backward]
+    first = Assignment(total.name, Call("add", (incoming, terms)))
     saved = [name for name in (output, shift, slope) if name not in (*kernel.saved, *kernel.parameters)]
     return replace(kernel, backward=(first, *backward), saved=(*kernel.saved, *saved))

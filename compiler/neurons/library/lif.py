@@ -28,7 +28,7 @@ def LIF(  # noqa: N802 - the name of the neuron
         v' = beta v + i - r threshold
         s  = H(v' - threshold)
 
-    ``RLeaky`` is this neuron in a network with recurrence, with ``input_kept=False``.
+    snnTorch's ``RLeaky`` is this neuron in a network with recurrence, with ``input_kept=False``.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def CubaLIF(  # noqa: N802 - the name of the neuron
         v'   = beta v + syn' - r threshold
         s    = H(v' - threshold)
 
-    ``RSynaptic`` is this neuron in a network with recurrence. NIR's CubaLIF resets immediately (``reset_delay=False``).
+    snnTorch's ``RSynaptic`` is this neuron in a network with recurrence. NIR's CubaLIF resets immediately (``reset_delay=False``).
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class Firing:
     detach: bool = True  # whether no gradient flows through the spike that resets
     strict: bool = True  # whether the neuron fires at ``v > threshold``; otherwise at ``v >= threshold``
     input_kept: bool = True
-    """Whether a delayed reset to zero or to a value keeps the arriving current, as in snnTorch's Leaky; its other neurons lose it."""
+    """Whether a delayed reset to zero or to a value keeps the arriving current, as snnTorch's Leaky does. Other snnTorch neurons do not."""
     compensated: bool = False
     """Whether to reset like snnTorch with ``reset_delay=False``: the spike of the previous step lowers the membrane potential before the
     neuron fires, which is undone afterwards. The plain immediate reset differs if a neuron is still above the threshold after it."""

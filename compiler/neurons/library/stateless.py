@@ -1,4 +1,4 @@
-"""Populations without states: relays, a quotient, a threshold, and joins of a residual block with its shortcut."""
+"""Populations without states: identity, relay, quotient, threshold, and joins of a residual block with its shortcut."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def Quotient(divisor: float = 1.0) -> NeuronModel:  # noqa: N802 - named like th
 
 
 def Threshold(threshold: float = 1.0, *, strict: bool = True) -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Fire if the current is above `threshold`, or not `strict` and equal to it: ``s = H(i - threshold)`` (NIR's Threshold)."""
+    """Fire if the current is above `threshold` or, unless `strict`, equal to it: ``s = H(i - threshold)`` (NIR's Threshold)."""
     return neuron("Threshold", params={"threshold": threshold}, equations=f"s = {spike_function(strict)}(i - threshold)")
 
 

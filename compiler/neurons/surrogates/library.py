@@ -130,6 +130,8 @@ def parse_surrogate(text: str) -> Surrogate:
 
     Raises
     ------
+    EquationError
+        The text after ``custom:`` is not an expression in x.
     UnknownSurrogateError
         The library has no such surrogate.
     SurrogateValueError

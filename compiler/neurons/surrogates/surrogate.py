@@ -33,8 +33,8 @@ class Surrogate:
     @property
     def support(self) -> tuple[float, float] | None:
         """Range ``(low, high)`` of x outside which the derivative is exactly 0; None if it is unbounded on both sides."""
-        found = support(self.derivative)
-        return None if found == (-math.inf, math.inf) else found
+        interval = support(self.derivative)
+        return None if interval == _EVERYWHERE else interval
 
     def windowed(self, low: float, high: float = math.inf) -> Surrogate:
         """Return the surrogate with derivative ``derivative(x)`` where ``low < x < high``, else 0.
@@ -93,32 +93,32 @@ def support(expression: Expression) -> Interval:
         case Number(value):
             return _NOWHERE if value == 0 else _EVERYWHERE
         case Call("mul", (left, right)):
-            return _both(support(left), support(right))
+            return _intersection(support(left), support(right))
         case Call("div", (left, _)):
             return support(left)
         case Call("pow", (base, Number(exponent))) if exponent > 0:
             return support(base)
         case Call("add" | "sub", (left, right)):
-            return _either(support(left), support(right))
+            return _hull(support(left), support(right))
         case Call("gt" | "ge", (left, right)):
             return _positive(Call("sub", (left, right)))
         case Call("spike" | "spike_ge", (operand,)):
             return _positive(operand)
         case Call("where", (condition, then, otherwise)):
-            return _either(_both(support(condition), support(then)), support(otherwise))
+            return _hull(_intersection(support(condition), support(then)), support(otherwise))
         case Call("max", (left, right)):
-            return _largest(left, right)
+            return _of_maximum(left, right)
         case Call(function, (operand,)) if function in _ZERO_AT_ZERO:
             return support(operand)
     return _EVERYWHERE
 
 
-def _largest(left: Expression, right: Expression) -> Interval:
+def _of_maximum(left: Expression, right: Expression) -> Interval:
     """Return the support of a maximum: ``max(a, 0)`` is 0 if a is not positive."""
     for one, other in ((left, right), (right, left)):
         if support(other) == _NOWHERE:
-            return _both(support(one), _positive(one))
-    return _either(support(left), support(right))
+            return _intersection(support(one), _positive(one))
+    return _hull(support(left), support(right))
 
 
 def _positive(expression: Expression) -> Interval:
@@ -169,10 +169,10 @@ def _sum(one: tuple[float, float, bool] | None, other: tuple[float, float, bool]
     return one[0] + other[0], one[1] + other[1], one[2] if one[0] != 0 else other[2]
 
 
-def _both(one: Interval, other: Interval) -> Interval:
+def _intersection(one: Interval, other: Interval) -> Interval:
     low, high = max(one[0], other[0]), min(one[1], other[1])
     return (low, high) if low <= high else _NOWHERE
 
 
-def _either(one: Interval, other: Interval) -> Interval:
+def _hull(one: Interval, other: Interval) -> Interval:
     return min(one[0], other[0]), max(one[1], other[1])

@@ -1,4 +1,4 @@
-"""Base class of connections, and functions that draw weights or check given ones."""
+"""Base class of connections, and functions that draw their weights, or check weights that the user gives."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Connection(ABC):
         return type(self).__name__.removesuffix("Connection")
 
     def __repr__(self) -> str:
-        own: Any = self
-        shown = [f.name for f in fields(own) if f.repr] if is_dataclass(own) else []
+        connection: Any = self
+        shown = [f.name for f in fields(connection)] if is_dataclass(connection) else []
         return f"{self.public_name}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @abstractmethod
@@ -66,18 +66,18 @@ class Connection(ABC):
 
 def check_target(connection: Connection, source: Shape, target: Shape | None, where: str) -> Shape:
     """Return the result shape of `connection`, or raise a ConnectionShapeError if it is unknown or differs from that of `target`."""
-    found = connection.shape_after(source, where)
-    wanted = found if target is None else target
-    if wanted is None:
+    result = connection.shape_after(source, where)
+    expected = result if target is None else target
+    if expected is None:
         name = connection.public_name
         advice = "Dense(n)" if name == "Dense" else f"{name}(outputs=n)"
         raise ConnectionShapeError(f"{where}: {name} does not define its number of outputs; write {advice} if no population follows.")
-    if found not in (None, wanted):
+    if result not in (None, expected):
         raise ConnectionShapeError(
-            f"{where}: {connection.public_name} returns {found} from the source's shape {source}, but the target has shape {wanted}; give "
-            "the target the shape that net.shape_after(source, connection) returns, or change the connection."
+            f"{where}: {connection.public_name} returns {result} from the source's shape {source}, but the target has shape {expected}; "
+            "give the target the shape that net.shape_after(source, connection) returns, or change the connection."
         )
-    return wanted
+    return expected
 
 
 def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
@@ -89,7 +89,7 @@ def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
 
 
 def check_weights(shape: Shape, what: str) -> None:
-    """Refuse too many weights before memory is allocated, by raising a ConnectionShapeError."""
+    """Raise a ConnectionShapeError if there would be no weights, or too many, before memory is allocated."""
     try:
         check_size(shape, what)
         check_memory(math.prod(shape), what)
@@ -100,14 +100,14 @@ def check_weights(shape: Shape, what: str) -> None:
 def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, what: str) -> Array:
     """Draw weights from an initialiser, or check given ones.
 
-    Raises a ConnectionShapeError if given weights have a different shape, or there would be too many; raises an InitialiserError if `init`
-    is neither an array nor an initialiser, cannot draw weights of this shape, or is not finite.
+    Raises a ConnectionShapeError if given weights have a different shape, or there would be none or too many; raises an InitialiserError if
+    `init` is neither an array nor an initialiser, cannot draw weights of this shape, or results in NaN or infinity.
     """
     if isinstance(init, type | str) or callable(init):
         raise InitialiserError(f"{what}: {init!r} is neither an array nor an initialiser such as snnc.Normal(0.1).")
     check_weights(shape, what)
     try:
-        drawn = init.draw(shape, fans, rng) if draws(init) else init  # type: ignore[union-attr]
+        drawn = init.draw(shape, fans, rng) if is_initialiser(init) else init  # type: ignore[union-attr]
         values = np.array(drawn, dtype=np.float32)
     except (TypeError, ValueError, ArithmeticError) as error:
         raise InitialiserError(f"{what} cannot be created: {error}.") from None
@@ -119,15 +119,19 @@ def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, w
 
 
 def realise_bias(bias: bool | Weights, init: Weights, outputs: int, fans: Fans, rng: np.random.Generator, where: str) -> Array | None:
-    """Draw or check the bias of a connection whose weights come from `init`; raises the errors of :func:`realise`."""
+    """Draw or check the bias of a connection whose weights come from `init`; return None without a bias.
+
+    If `bias` is True, `init` draws it if it is an initialiser that can draw a bias, and FanIn otherwise. Raises the errors of
+    :func:`realise`.
+    """
     if not isinstance(bias, bool | np.bool_):
         return realise(bias, (outputs,), fans, rng, f"the bias of {where}")
     if not bias:
         return None
-    initialiser = init if draws(init) and not isinstance(init, _WEIGHTS_ONLY) else FanIn()
+    initialiser = init if is_initialiser(init) and not isinstance(init, _WEIGHTS_ONLY) else FanIn()
     return realise(initialiser, (outputs,), fans, rng, f"the bias of {where}")
 
 
-def draws(init: object) -> bool:
+def is_initialiser(init: object) -> bool:
     """Return whether `init` is an initialiser rather than an array."""
     return hasattr(init, "draw")

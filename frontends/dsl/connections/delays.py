@@ -1,4 +1,4 @@
-"""Delays of individual weights: a connection whose weights have different delays becomes one sparse operation per delay."""
+"""Delays of individual weights: a connection whose weights have different delays becomes a sparse operation for each delay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.arrays.randomness import Stream
-from snnc.compiler.ir.arrays.sparse import Pattern
+from snnc.compiler.ir.arrays.sparse import Pattern, row_pointer
 from snnc.compiler.ir.graph import Array, Shape
 from snnc.frontends.dsl.errors import SynapticDelayError
 
@@ -48,19 +48,19 @@ def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.
     what = f"{where}: delays"
     try:
         if hasattr(delays, "draw_delays"):
-            found = np.asarray(delays.draw_delays(shape if pattern is None else pattern.indices.shape, rng))
+            values = np.asarray(delays.draw_delays(shape if pattern is None else pattern.indices.shape, rng))
         elif hasattr(delays, "tocsr"):
-            found = _of_pattern(delays, shape, pattern, what)
+            values = _of_pattern(delays, shape, pattern, what)
         else:
-            found = np.asarray(delays)
-            _check_shape(found.shape, shape, what)
-            found = found if pattern is None else found[pattern.rows, pattern.indices]
+            values = np.asarray(delays)
+            _check_shape(values.shape, shape, what)
+            values = values if pattern is None else values[pattern.rows, pattern.indices]
         with np.errstate(invalid="ignore"):
-            steps = found.astype(np.int64)
+            steps = values.astype(np.int64)
     except (TypeError, ValueError, OverflowError) as error:
         raise SynapticDelayError(f"{what} are {delays!r} ({error}); give whole numbers or snnc.UniformDelay(1, 20).") from None
-    if found.dtype.kind not in "iufb" or (steps != found).any() or (steps < 0).any():
-        raise SynapticDelayError(f"{what} range from {found.min()} to {found.max()}; a delay is a whole number of steps, 0 or more.")
+    if values.dtype.kind not in "iufb" or (steps != values).any() or (steps < 0).any():
+        raise SynapticDelayError(f"{what} range from {values.min()} to {values.max()}; a delay is a whole number of steps, 0 or more.")
     return steps
 
 
@@ -72,9 +72,9 @@ def by_delay(
     `weight`, `rows`, `columns` and `delays` have one value per weight, sorted by row.
     """
     for delay in np.unique(delays):
-        chosen = delays == delay
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[chosen], minlength=shape[0]))]).astype(np.int32)
-        yield int(delay), ir.Sparse(weight[chosen], columns[chosen], indptr, shape, bias, learnable)
+        with_delay = delays == delay
+        indptr = row_pointer(np.bincount(rows[with_delay], minlength=shape[0]))
+        yield int(delay), ir.Sparse(weight[with_delay], columns[with_delay], indptr, shape, bias, learnable)
         bias = None
 
 
@@ -95,6 +95,6 @@ def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -
     return np.asarray(matrix.data)
 
 
-def _check_shape(found: Shape, wanted: Shape, what: str) -> None:
-    if found != wanted:
-        raise SynapticDelayError(f"{what} have shape {found}; give one delay for each weight, in shape {wanted}.")
+def _check_shape(shape: Shape, expected: Shape, what: str) -> None:
+    if shape != expected:
+        raise SynapticDelayError(f"{what} have shape {shape}; give one delay for each weight, in shape {expected}.")

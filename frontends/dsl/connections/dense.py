@@ -23,7 +23,8 @@ class DenseConnection(Connection):
     Parameters
     ----------
     outputs
-        Number of target neurons, required before another connection and in ``Network.shape_after``; with a target, it must equal its size.
+        Number of outputs, required if another connection follows, and in ``Network.shape_after``. Before a population, None stands for the
+        size of the population, and a number must equal it.
     bias
         True for a bias, False for none, or the bias as values or initialiser. With True, the initialiser of the weights draws the bias. If
         it cannot draw one, or the weights are an array, the bias is drawn as in torch's layers
@@ -59,7 +60,7 @@ class DenseConnection(Connection):
         return None if self.outputs is None else (self.outputs,)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return one branch with a Linear or, if the weights have different delays, one branch with a Sparse per delay."""
+        """Return one branch with a Linear or, if the weights have different delays, a branch with a Sparse for each delay."""
         inputs, outputs = math.prod(source), self._outputs(source, target, where)
         rng, fans = generator(self.seed, seed, where), Fans(inputs, outputs)
         weight = realise(self.init, (outputs, inputs), fans, rng, f"the weight of {where}")

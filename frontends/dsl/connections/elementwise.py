@@ -10,7 +10,7 @@ import numpy as np
 from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.graph import Shape
 from snnc.compiler.neurons.library.batch_norm import MEAN, SHIFT, SLOPE, VARIANCE, BatchStatistics
-from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, Weights, check_target, draws, generator, realise
+from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, Weights, check_target, generator, is_initialiser, realise
 from snnc.frontends.dsl.errors import ConnectionShapeError
 from snnc.frontends.dsl.initialisers import Fans
 
@@ -45,7 +45,7 @@ class OneToOneConnection(Connection):
             )
         if self.weight is None:
             return (Branch((ir.OneToOne(None, False),)),)
-        shape = source if draws(self.weight) or np.ndim(self.weight) else ()  # type: ignore[arg-type]
+        shape = source if is_initialiser(self.weight) or np.ndim(self.weight) else ()  # type: ignore[arg-type]
         weight = realise(self.weight, shape, Fans(1, 1), generator(self.seed, seed, where), f"the weight of {where}")
         return (Branch((ir.OneToOne(weight, self.learnable),)),)
 
@@ -75,7 +75,8 @@ class BatchNormConnection(Connection):
     Parameters
     ----------
     gain
-        Initial `weight`; for threshold-dependent normalisation, ``alpha * threshold`` of the neurons that follow.
+        Initial `weight`; for threshold-dependent normalisation (Zheng et al.), their factor ``alpha`` times the threshold of the neurons
+        that follow.
     momentum
         Share of the batch's statistics in the new running statistics, as in PyTorch.
     eps
@@ -96,8 +97,8 @@ class BatchNormConnection(Connection):
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
         """Return a population that stores the statistics, and a Scale."""
         check_target(self, source, target, where)
-        first = {name: np.full(source, value, np.float32) for name, value in ((MEAN, 0), (VARIANCE, 1), (SHIFT, 0), (SLOPE, 0))}
-        statistics = ir.Population(BatchStatistics(self.momentum, self.eps, self.each_step), source, first)
+        initial = {name: np.full(source, value, np.float32) for name, value in ((MEAN, 0), (VARIANCE, 1), (SHIFT, 0), (SLOPE, 0))}
+        statistics = ir.Population(BatchStatistics(self.momentum, self.eps, self.each_step), source, initial)
         per_channel = (source[0], *(1,) * (len(source) - 1))
         gain, bias = (np.full(per_channel, value, np.float32) for value in (self.gain, 0))
         return (Branch((statistics, ir.Scale(gain, bias, learnable=True))),)

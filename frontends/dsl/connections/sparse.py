@@ -1,4 +1,4 @@
-"""Sparse connection, with weights given by a matrix or drawn at random."""
+"""Sparse connection, given as a matrix or drawn at random."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.arrays.randomness import Stream
-from snnc.compiler.ir.arrays.sparse import Pattern
+from snnc.compiler.ir.arrays.sparse import Pattern, row_pointer
 from snnc.compiler.ir.graph import Array, Operation, Shape
 from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, Weights, check_weights, generator, realise, realise_bias
 from snnc.frontends.dsl.connections.delays import Delays, by_delay, drawn_delays
@@ -77,7 +77,7 @@ class SparseConnection(Connection):
         return None if self.outputs is None else (self.outputs,)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return a branch with a sparse operation, or one branch per delay."""
+        """Return a branch with a Sparse or, if `delays` is given, a branch with a Sparse for each delay."""
         rng, shape = generator(self.seed, seed, where), self._shape(source, target, where)
         values, pattern = self._entries(shape, rng, where)
         count, (outputs, inputs) = len(pattern.indices), shape
@@ -125,8 +125,7 @@ class SparseConnection(Connection):
             _check_effort(outputs, density * inputs, where)
             counts = rng.binomial(inputs, density, outputs)
         sources = [rng.distinct(inputs, count) for count in counts]
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        return None, Pattern(np.concatenate(sources).astype(np.int32), indptr, shape)
+        return None, Pattern(np.concatenate(sources).astype(np.int32), row_pointer(counts), shape)
 
 
 def _shape_of(matrix: Any, where: str) -> Shape:
@@ -137,8 +136,7 @@ def _shape_of(matrix: Any, where: str) -> Shape:
 
 
 def _not_a_matrix(matrix: Any, error: Exception, where: str) -> SparseMatrixError:
-    text = f"{where}: {type(matrix).__name__} is not a matrix of numbers ({error}); give a scipy.sparse array."
-    return SparseMatrixError(text)
+    return SparseMatrixError(f"{where}: {type(matrix).__name__} is not a matrix of numbers ({error}); give a scipy.sparse array.")
 
 
 def _read_matrix(matrix: Any, shape: tuple[int, int], where: str) -> tuple[Array, Pattern]:

@@ -16,8 +16,17 @@ from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.arrays.sizes import MAX_ELEMENTS
 from snnc.compiler.ir.arrays.windows import output_shape
 from snnc.compiler.ir.graph import PoolKind, Shape
-from snnc.frontends.dsl.connections import base
-from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, Weights, check_target, check_weights
+from snnc.frontends.dsl.connections.base import (
+    Branch,
+    Connection,
+    Seed,
+    Weights,
+    check_target,
+    check_weights,
+    generator,
+    realise,
+    realise_bias,
+)
 from snnc.frontends.dsl.errors import ConnectionWindowError
 from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser
 
@@ -38,14 +47,14 @@ def _dimensions_of(source: Shape, what: str, where: str) -> int:
 def _numbers(value: Numbers, dimensions: int, what: str, where: str, least: int = 1) -> tuple[int, ...]:
     """Return one integer of `least` or more per dimension."""
     try:
-        found = tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),) * dimensions
+        numbers = tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),) * dimensions
     except TypeError:
-        found = ()
-    if len(found) != dimensions or not least <= min(found) <= max(found) <= MAX_ELEMENTS:
+        numbers = ()
+    if len(numbers) != dimensions or not least <= min(numbers) <= max(numbers) <= MAX_ELEMENTS:
         raise ConnectionWindowError(
             f"{where}: the {what} is {value!r}; give one whole number of {least} or more, or {dimensions} of them, one per dimension."
         )
-    return found
+    return numbers
 
 
 def _pairs(
@@ -130,10 +139,10 @@ class ConvConnection(Connection):
         """Return a Conv."""
         check_target(self, source, target, where)
         operation = self._operation(source, where)
-        rng, (outputs, inputs, *kernel) = base.generator(self.seed, seed, where), operation.weight.shape
+        rng, (outputs, inputs, *kernel) = generator(self.seed, seed, where), operation.weight.shape
         fans = Fans(inputs * math.prod(kernel), outputs * math.prod(kernel))
-        weight = base.realise(self.init, operation.weight.shape, fans, rng, f"the weight of {where}")
-        bias = base.realise_bias(self.bias, self.init, outputs, fans, rng, where)
+        weight = realise(self.init, operation.weight.shape, fans, rng, f"the weight of {where}")
+        bias = realise_bias(self.bias, self.init, outputs, fans, rng, where)
         return (Branch((replace(operation, weight=weight, bias=bias),)),)
 
     def _operation(self, source: Shape, where: str) -> ir.Conv:

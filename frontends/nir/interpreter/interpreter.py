@@ -18,7 +18,8 @@ from snnc.compiler.ir.graph import Array
 from snnc.frontends.nir.errors import NirSimulationError, NirTimeStepError
 from snnc.frontends.nir.interpreter.node_functions import Conventions, Function, NirNeuron, conventions_of, function, spread
 from snnc.frontends.nir.interpreter.shapes import entering_shapes
-from snnc.frontends.nir.interpreter.wired_graph import INTEGRATING, SPIKING, Edge, Unfolded, delay_lags, edge_lags, step_order, unfold
+from snnc.frontends.nir.interpreter.wired_graph import Edge, Unfolded, delay_steps, edge_lags, step_order, unfold
+from snnc.frontends.nir.reading.fields import FIRING, NEURONS
 from snnc.frontends.nir.reading.reader import read_nir
 
 MAX_DELAY: Final = 65_535
@@ -56,30 +57,33 @@ def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None 
     NirError
         The file is invalid, or the arrays do not match its inputs.
     """
-    how = conventions_of(dialect)
+    conventions = conventions_of(dialect)
     file = read_nir(Path(path))
-    step = float(file.metadata.get("dt", how.dt) if dt is None else dt)
+    step = float(file.metadata.get("dt", conventions.dt) if dt is None else dt)
     if not math.isfinite(step) or step <= 0:
         raise NirTimeStepError(f"dt is {step:g}; it must be a number of seconds above 0.")
     try:
-        return _Machine(unfold(file, bypass_weights=how.bypass_weights), step, how).run(arrays)
+        return _Interpreter(unfold(file, bypass_weights=conventions.bypass_weights), step, conventions).run(arrays)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise NirSimulationError(f"{path} has inconsistent fields ({type(error).__name__}: {str(error)[:120]}).") from None
 
 
-class _Machine:
-    """Runs an unfolded graph step by step; `edges` is 1 for each edge that reads the previous step, and 0 for other edges."""
+class _Interpreter:
+    """Runs an unfolded graph step by step.
 
-    def __init__(self, unfolded: Unfolded, dt: float, how: Conventions) -> None:
-        self.nodes, self.dt, self.how = unfolded.nodes, dt, how
+    `edge_lags` is 1 for each edge that reads the previous step, and 0 for other edges; `delays` are the delays in steps of Delay nodes.
+    """
+
+    def __init__(self, unfolded: Unfolded, dt: float, conventions: Conventions) -> None:
+        self.nodes, self.dt, self.conventions = unfolded.nodes, dt, conventions
         self.sources = unfolded.sources()
-        self.lags = delay_lags(unfolded, dt)
-        if any(lag.min() < 0 or lag.max() > MAX_DELAY for lag in self.lags.values()):
+        self.delays = delay_steps(unfolded, dt)
+        if any(delay.min() < 0 or delay.max() > MAX_DELAY for delay in self.delays.values()):
             raise NirSimulationError(f"a delay is negative or longer than {MAX_DELAY:,} steps of {dt:g} s.")
-        self.edges = edge_lags(unfolded, self.lags, late_spikes=how.late_spikes)
-        self.order = step_order(unfolded, self.edges, self.lags)
+        self.edge_lags = edge_lags(unfolded, self.delays, late_spikes=conventions.late_spikes)
+        self.order = step_order(unfolded, self.edge_lags, self.delays)
         self.shapes = entering_shapes(unfolded)
-        self.lags = {name: spread(lag.astype(np.float64), self.shapes[name]).astype(np.int64) for name, lag in self.lags.items()}
+        self.delays = {name: spread(delay.astype(np.float64), self.shapes[name]).astype(np.int64) for name, delay in self.delays.items()}
 
     def run(self, arrays: Mapping[str, Array]) -> InterpretedRun:
         inputs = {n: self._input(n, arrays) for n, node in self.nodes.items() if node.type == "Input"}
@@ -87,11 +91,11 @@ class _Machine:
             raise NirSimulationError("the inputs differ in their number of steps or samples; give all of them the same [T, B].")
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._begin(batch)
-        found = InterpretedRun(late=tuple(edge for edge, lag in self.edges.items() if lag))
+        result = InterpretedRun(late=tuple(edge for edge, lag in self.edge_lags.items() if lag))
         for t in range(steps):
             self._step({name: x[t] for name, x in inputs.items()})
-            self._record(found, t, steps)
-        return found
+            self._record(result, t, steps)
+        return result
 
     def _input(self, name: str, arrays: Mapping[str, Array]) -> Array:
         if name not in arrays:
@@ -102,43 +106,46 @@ class _Machine:
         return x.reshape(*x.shape[:2], *shape)
 
     def _begin(self, batch: int) -> None:
-        self.now: dict[str, Array] = {}
-        self.before: dict[str, Array] = {}
+        """Set all states to their values before the first step."""
+        self.values: dict[str, Array] = {}
+        self.previous_values: dict[str, Array] = {}
         self.batch = batch
-        self.neurons = {n: NirNeuron(v, self.shapes[n], batch, self.dt, self.how) for n, v in self.nodes.items() if v.type in INTEGRATING}
-        self.functions: dict[str, Function] = {
-            n: function(node, self.shapes[n], self.how) for n, node in self.nodes.items() if n not in self.neurons
+        self.neurons = {
+            n: NirNeuron(node, self.shapes[n], batch, self.dt, self.conventions) for n, node in self.nodes.items() if node.type in NEURONS
         }
-        self.past: dict[str, deque[Array]] = {name: deque(maxlen=int(lag.max()) + 1) for name, lag in self.lags.items()}
+        self.functions: dict[str, Function] = {
+            n: function(node, self.shapes[n], self.conventions) for n, node in self.nodes.items() if n not in self.neurons
+        }
+        self.past: dict[str, deque[Array]] = {name: deque(maxlen=int(delay.max()) + 1) for name, delay in self.delays.items()}
         self.margins: dict[str, Array] = {}
 
     def _step(self, inputs: Mapping[str, Array]) -> None:
-        self.now = dict(inputs)
-        waiting = [name for name, lag in self.lags.items() if lag.min() > 0]  # their output does not depend on this step's input
+        self.values = dict(inputs)
+        waiting = [name for name, delay in self.delays.items() if delay.min() > 0]  # their output does not depend on this step's input
         for name in self.order:
             if name in inputs:
                 continue
-            if name in self.lags:
+            if name in self.delays:
                 if name not in waiting:
                     self.past[name].append(self._summed_inputs(name))
-                self.now[name] = self._delayed(name, 0 if name in waiting else 1)
+                self.values[name] = self._delayed(name, 0 if name in waiting else 1)
             elif name in self.neurons:
-                self.now[name] = self.neurons[name](self._summed_inputs(name))
+                self.values[name] = self.neurons[name](self._summed_inputs(name))
             else:
                 x = self._summed_inputs(name)
-                self.now[name] = self.functions[name](x)
+                self.values[name] = self.functions[name](x)
                 if self.nodes[name].type == "Threshold":
                     self.margins[name] = x - spread(np.asarray(self.nodes[name].fields["threshold"], np.float64), self.shapes[name])
         for name in waiting:
             self.past[name].append(self._summed_inputs(name))
-        self.before = self.now
+        self.previous_values = self.values
 
     def _summed_inputs(self, name: str) -> Array:
         """Return the sum of the values on a node's incoming edges."""
         shape = (self.batch, *self.shapes[name])
         total = np.zeros(shape)
         for source in self.sources[name]:
-            value = self.before.get(source) if self.edges[source, name] else self.now[source]
+            value = self.previous_values.get(source) if self.edge_lags[source, name] else self.values[source]
             if value is not None:
                 if math.prod(value.shape) != math.prod(shape):
                     raise NirSimulationError(f"{source!r} has the shape {list(value.shape[1:])}, but {name!r} reads {list(shape[1:])}.")
@@ -147,14 +154,14 @@ class _Machine:
 
     def _delayed(self, name: str, arrived: int) -> Array:
         """Return the output of a Delay node; `arrived` is 1 if `past` includes this step's input."""
-        past, lag = self.past[name], self.lags[name]
-        found = np.zeros((self.batch, *self.shapes[name]))
-        for steps in np.unique(lag).tolist():
+        past, delay = self.past[name], self.delays[name]
+        output = np.zeros((self.batch, *self.shapes[name]))
+        for steps in np.unique(delay).tolist():
             if steps + arrived <= len(past):
-                found = np.where(lag == steps, past[-steps - arrived], found)
-        return found
+                output = np.where(delay == steps, past[-steps - arrived], output)
+        return output
 
-    def _record(self, found: InterpretedRun, t: int, steps: int) -> None:
+    def _record(self, result: InterpretedRun, t: int, steps: int) -> None:
         """Store the results of step `t`."""
 
         def store(into: dict[str, Array], name: str, value: Array) -> None:
@@ -164,11 +171,11 @@ class _Machine:
 
         for name, node in self.nodes.items():
             if node.type == "Output":
-                store(found.outputs, name, self.now[name])
-            if node.type in SPIKING or node.type == "Threshold":
-                store(found.spikes, name, self.now[name])
-                store(found.margins, name, self.neurons[name].margin if name in self.neurons else self.margins[name])
+                store(result.outputs, name, self.values[name])
+            if node.type in FIRING or node.type == "Threshold":
+                store(result.spikes, name, self.values[name])
+                store(result.margins, name, self.neurons[name].margin if name in self.neurons else self.margins[name])
             if name in self.neurons:
-                states = found.states.setdefault(name, {})
+                states = result.states.setdefault(name, {})
                 for state, value in self.neurons[name].states.items():
                     store(states, state, value)

@@ -12,8 +12,7 @@ import numpy as np
 from snnc.compiler.ir.graph import Array, Shape
 from snnc.frontends.nir.errors import NirDialectError
 from snnc.frontends.nir.interpreter.shapes import Window, leaving_shape
-from snnc.frontends.nir.interpreter.wired_graph import SPIKING
-from snnc.frontends.nir.reading.fields import NirNode
+from snnc.frontends.nir.reading.fields import FIRING, NirNode
 
 Function: TypeAlias = Callable[[Array], Array]
 
@@ -48,7 +47,7 @@ def conventions_of(dialect: str) -> Conventions:
     return _CONVENTIONS[dialect]
 
 
-def function(node: NirNode, shape: Shape, how: Conventions) -> Function:
+def function(node: NirNode, shape: Shape, conventions: Conventions) -> Function:
     """Return the function that a stateless node applies to values [B, *shape]."""
     fields = {name: np.asarray(value, np.float64) for name, value in node.fields.items()}
     match node.type:
@@ -61,7 +60,7 @@ def function(node: NirNode, shape: Shape, how: Conventions) -> Function:
             return lambda x: x * scale
         case "Threshold":
             threshold = spread(fields["threshold"], shape)
-            return lambda x: fires(x - threshold, how)
+            return lambda x: fires(x - threshold, conventions)
         case "Flatten":
             after = leaving_shape(node, shape)
             return lambda x: x.reshape(len(x), *after)
@@ -81,19 +80,19 @@ def _convolution(weight: Array, bias: Array, groups: int, window: Window) -> Fun
     kernels = weight.reshape(groups, weight.shape[0] // groups, -1)
 
     def convolve(x: Array) -> Array:
-        seen = window.windows_of(x)
-        places = seen.shape[2 : 2 + len(window.kernel)]
-        columns = np.moveaxis(seen.reshape(len(x), groups, -1, *seen.shape[2:]), 2, -1 - len(window.kernel))
-        columns = columns.reshape(len(x), groups, math.prod(places), -1)
-        found: Array = np.einsum("bgpk,gok->bgop", columns, kernels)
-        return found.reshape(len(x), weight.shape[0], *places) + bias.reshape(-1, *(1,) * len(places))
+        windows = window.windows_of(x)
+        positions = windows.shape[2 : 2 + len(window.kernel)]
+        columns = np.moveaxis(windows.reshape(len(x), groups, -1, *windows.shape[2:]), 2, -1 - len(window.kernel))
+        columns = columns.reshape(len(x), groups, math.prod(positions), -1)
+        sums: Array = np.einsum("bgpk,gok->bgop", columns, kernels)
+        return sums.reshape(len(x), weight.shape[0], *positions) + bias.reshape(-1, *(1,) * len(positions))
 
     return convolve
 
 
-def fires(above: Array, how: Conventions) -> Array:
+def fires(above: Array, conventions: Conventions) -> Array:
     """Return 1 where a neuron fires; `above` is the membrane potential minus the threshold."""
-    return (above >= 0 if how.at_threshold else above > 0).astype(np.float64)
+    return (above >= 0 if conventions.at_threshold else above > 0).astype(np.float64)
 
 
 def spread(value: Array, shape: Shape) -> Array:
@@ -110,12 +109,12 @@ class NirNeuron:
     neurons in one sample, and `dt` is in seconds per step.
     """
 
-    def __init__(self, node: NirNode, shape: Shape, batch: int, dt: float, how: Conventions) -> None:
-        given = {name: np.asarray(value, np.float64) for name, value in node.fields.items()}
+    def __init__(self, node: NirNode, shape: Shape, batch: int, dt: float, conventions: Conventions) -> None:
+        stored = {name: np.asarray(value, np.float64) for name, value in node.fields.items()}
         defaults = {"v_reset": np.zeros(()), "w_in": np.ones(())}
-        self.fields: Mapping[str, Array] = {name: spread(value, shape) for name, value in {**defaults, **given}.items()}
-        self.spikes, self.dt, self.how = node.type in SPIKING, dt, how
-        start = next((self.fields[name] for name in how.starts_at if name in given), np.zeros(shape))
+        self.fields: Mapping[str, Array] = {name: spread(value, shape) for name, value in {**defaults, **stored}.items()}
+        self.spikes, self.dt, self.conventions = node.type in FIRING, dt, conventions
+        start = next((self.fields[name] for name in conventions.starts_at if name in stored), np.zeros(shape))
         self.states = {"v": np.tile(start, (batch, *(1,) * len(shape)))}
         if node.type.startswith("Cuba"):
             self.states["syn"] = np.zeros((batch, *shape))
@@ -131,18 +130,18 @@ class NirNeuron:
             self.states["v"] = after
             return after
         threshold = self.fields["v_threshold"]
-        if self.how.subtracts_later:
-            after = after - fires(v - threshold, self.how) * threshold
+        if self.conventions.subtracts_later:
+            after = after - fires(v - threshold, self.conventions) * threshold
         self.margin = after - threshold
-        spikes = fires(self.margin, self.how)
-        self.states["v"] = after if self.how.subtracts_later else np.where(spikes > 0, self.fields["v_reset"], after)
+        spikes = fires(self.margin, self.conventions)
+        self.states["v"] = after if self.conventions.subtracts_later else np.where(spikes > 0, self.fields["v_reset"], after)
         return spikes
 
     def _synapse(self, syn: Array, current: Array) -> Array:
         rate = self.dt / self.fields["tau_syn"]
-        if self.how.unscaled_currents:
+        if self.conventions.unscaled_currents:
             return np.asarray(syn - rate * syn + current)
-        if self.how.unscaled_jumps:
+        if self.conventions.unscaled_jumps:
             return np.asarray(syn - rate * syn + self.fields["w_in"] * current)
         return np.asarray(syn + rate * (-syn + self.fields["w_in"] * current))
 
@@ -151,7 +150,7 @@ class NirNeuron:
         driven = self.fields["r"] * current
         tau = self.fields.get("tau", self.fields.get("tau_mem"))
         if tau is None:
-            return current if self.how.unscaled_currents else driven if self.how.unscaled_jumps else self.dt * driven
+            return current if self.conventions.unscaled_currents else driven if self.conventions.unscaled_jumps else self.dt * driven
         rate = self.dt / tau
         leak = self.fields["v_leak"] - v
-        return np.asarray(rate * leak + current if self.how.unscaled_currents else rate * (leak + driven))
+        return np.asarray(rate * leak + current if self.conventions.unscaled_currents else rate * (leak + driven))

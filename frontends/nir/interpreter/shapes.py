@@ -1,4 +1,7 @@
-"""Shapes of the values that each node of a NIR graph reads and returns."""
+"""Shapes of the values that each node of a NIR graph reads and returns, for the interpreter.
+
+:mod:`snnc.frontends.nir.reading.infer` infers them for the import; the code is separate, so that comparing the two is meaningful.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from snnc.compiler.ir.graph import Array, Shape
 from snnc.frontends.nir.errors import NirSimulationError
-from snnc.frontends.nir.interpreter.wired_graph import INTEGRATING, Unfolded
-from snnc.frontends.nir.reading.fields import NirNode
+from snnc.frontends.nir.interpreter.wired_graph import Unfolded
+from snnc.frontends.nir.reading.fields import NEURONS, NirNode
 
 _WINDOWS: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
 """Number of spatial axes of each type of node with windows."""
@@ -27,39 +30,39 @@ def entering_shapes(unfolded: Unfolded) -> dict[str, Shape]:
     exporter's batch) are removed if its targets agree on the other axes.
     """
     sources, targets = unfolded.sources(), unfolded.targets()
-    found: dict[str, Shape] = {}
+    entering: dict[str, Shape] = {}
     outputs: dict[str, Shape] = {}
 
     def fix_shape(name: str, shape: Shape) -> None:
-        found[name] = shape
+        entering[name] = shape
         outputs[name] = leaving_shape(unfolded.nodes[name], shape)
         waiting.extend(targets[name])
 
     waiting: deque[str] = deque()
     for name, node in unfolded.nodes.items():
         if (fixed := _declared_shape(node)) is not None:
-            read = {_readable_shape(unfolded.nodes[t], fixed) for t in targets[name]} if node.type == "Input" else set()
-            rest = read.pop() if len(read) == 1 else None
-            fix_shape(name, rest if rest and math.prod(rest) == math.prod(fixed) else fixed)
+            readable = {_readable_shape(unfolded.nodes[t], fixed) for t in targets[name]} if node.type == "Input" else set()
+            without_batch = readable.pop() if len(readable) == 1 else None
+            fix_shape(name, without_batch if without_batch and math.prod(without_batch) == math.prod(fixed) else fixed)
     for name, node in unfolded.nodes.items():
-        if node.type == "Input" and name not in found:
-            given = [s for s in (found.get(t) or _fields_shape(unfolded.nodes[t]) for t in targets[name]) if s is not None]
-            if given:
-                fix_shape(name, given[0])
-    fixed_names = set(found)
+        if node.type == "Input" and name not in entering:
+            of_targets = [s for s in (entering.get(t) or _fields_shape(unfolded.nodes[t]) for t in targets[name]) if s is not None]
+            if of_targets:
+                fix_shape(name, of_targets[0])
+    fixed_names = set(entering)
     reserve = deque(unfolded.nodes)
     while waiting or reserve:
         while waiting:
             name = waiting.popleft()
             arriving = [outputs[s] for s in sources[name] if s in outputs]
-            if name not in fixed_names and (name not in found or max(map(len, arriving)) > len(found[name])):
+            if name not in fixed_names and (name not in entering or max(map(len, arriving)) > len(entering[name])):
                 fix_shape(name, max(arriving, key=len))
-        if reserve and (name := reserve.popleft()) not in found and (shape := _fields_shape(unfolded.nodes[name])):
+        if reserve and (name := reserve.popleft()) not in entering and (shape := _fields_shape(unfolded.nodes[name])):
             fix_shape(name, shape)
-    unknown = [name for name in unfolded.nodes if name not in found]
+    unknown = [name for name in unfolded.nodes if name not in entering]
     if unknown:
         raise NirSimulationError(f"neither fields nor sources define the shape of {', '.join(map(repr, unknown[:6]))}.")
-    return found
+    return entering
 
 
 def _declared_shape(node: NirNode) -> Shape | None:
@@ -71,16 +74,16 @@ def _declared_shape(node: NirNode) -> Shape | None:
     return None
 
 
-def _readable_shape(node: NirNode, given: Shape) -> Shape | None:
-    """Return the last axes of `given` that `node` reads; None if its fields do not determine them."""
+def _readable_shape(node: NirNode, declared: Shape) -> Shape | None:
+    """Return the last axes of `declared` that `node` reads; None if its fields do not determine them."""
     if node.type in ("Linear", "Affine"):
-        wanted: Shape | None = _declared_shape(node)
+        required: Shape | None = _declared_shape(node)
     elif node.type in ("Conv1d", "Conv2d"):
         channels = node.fields["weight"].shape[1] * int(node.fields["groups"].reshape(-1)[0])
-        wanted = (channels, *given[len(given) - _WINDOWS[node.type] :])
+        required = (channels, *declared[len(declared) - _WINDOWS[node.type] :])
     else:
-        wanted = _fields_shape(node) or None
-    return wanted if wanted and given[len(given) - len(wanted) :] == wanted else None
+        required = _fields_shape(node) or None
+    return required if required and declared[len(declared) - len(required) :] == required else None
 
 
 def leaving_shape(node: NirNode, shape: Shape) -> Shape:
@@ -129,8 +132,8 @@ class Window:
         self.kernel = numbers("kernel_size") if weight is None else tuple(weight.shape[2:])
         self.stride, self.dilation = numbers("stride"), numbers("dilation")
         word = node.words.get("padding")
-        wanted = [d * (k - 1) if word == "same" else 0 for d, k in zip(self.dilation, self.kernel, strict=True)]
-        pairs = [(n // 2, n - n // 2) for n in wanted] if word else [(n, n) for n in numbers("padding")]
+        totals = [d * (k - 1) if word == "same" else 0 for d, k in zip(self.dilation, self.kernel, strict=True)]
+        pairs = [(n // 2, n - n // 2) for n in totals] if word else [(n, n) for n in numbers("padding")]
         self.padding = tuple(pairs)
 
     def spans(self) -> tuple[int, ...]:
@@ -141,10 +144,10 @@ class Window:
         """Return the windows of [B, C, *axes] as [B, C, *positions, *kernel]."""
         padded = np.pad(x, ((0, 0), (0, 0), *self.padding))
         axes = tuple(range(2, x.ndim))
-        seen: Array = sliding_window_view(padded, self.spans(), axis=axes)
-        places = tuple(slice(None, None, s) for s in self.stride)
+        windows: Array = sliding_window_view(padded, self.spans(), axis=axes)
+        positions = tuple(slice(None, None, s) for s in self.stride)
         taps = tuple(slice(None, None, d) for d in self.dilation)
-        return seen[(slice(None), slice(None), *places, *taps)]
+        return windows[(slice(None), slice(None), *positions, *taps)]
 
 
 def _fields_shape(node: NirNode) -> Shape | None:
@@ -152,7 +155,7 @@ def _fields_shape(node: NirNode) -> Shape | None:
     if node.type in ("Conv1d", "Conv2d") and node.fields.get("input_shape", np.zeros(0)).size:
         channels = node.fields["weight"].shape[1] * int(node.fields["groups"].reshape(-1)[0])
         return (channels, *(int(n) for n in node.fields["input_shape"].reshape(-1)))
-    if node.type not in INTEGRATING | {"Threshold", "Scale", "Delay"}:
+    if node.type not in NEURONS | {"Threshold", "Scale", "Delay"}:
         return None
     largest = max(node.fields.values(), key=lambda array: (array.size, array.ndim))
     return tuple(largest.shape)

@@ -11,15 +11,13 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Array
 from snnc.frontends.nir.errors import NirSimulationError
-from snnc.frontends.nir.reading.fields import NirGraph, NirNode
+from snnc.frontends.nir.reading.fields import FIRING, NEURONS, NirGraph, NirNode
 
 Edge: TypeAlias = tuple[str, str]
 Place: TypeAlias = tuple[str, ...]
 """Path of a node: names from the outermost graph inwards."""
 SUM: Final = "Sum"
 """Type of nodes that pass on the sum of their inputs: inputs and outputs of nested graphs."""
-SPIKING: Final = frozenset({"IF", "LIF", "CubaLIF"})
-INTEGRATING: Final = SPIKING | {"I", "LI", "CubaLI"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,17 +29,17 @@ class Unfolded:
 
     def sources(self) -> dict[str, list[str]]:
         """Return the sources of each node's incoming edges, in order."""
-        found: dict[str, list[str]] = {name: [] for name in self.nodes}
+        sources: dict[str, list[str]] = {name: [] for name in self.nodes}
         for source, target in self.edges:
-            found[target].append(source)
-        return found
+            sources[target].append(source)
+        return sources
 
     def targets(self) -> dict[str, list[str]]:
         """Return the targets of each node's outgoing edges, in order."""
-        found: dict[str, list[str]] = {name: [] for name in self.nodes}
+        targets: dict[str, list[str]] = {name: [] for name in self.nodes}
         for source, target in self.edges:
-            found[source].append(target)
-        return found
+            targets[source].append(target)
+        return targets
 
 
 def unfold(graph: NirGraph, *, bypass_weights: bool = False) -> Unfolded:
@@ -108,9 +106,9 @@ def _neuron_after(graph: NirGraph, source: str, target: str) -> str:
         member = graph.nodes.get(name)
         return member.type if isinstance(member, NirNode) else ""
 
-    fed = [t for s, t in graph.edges if s == target]
-    loop = len(fed) == 1 and type_of(fed[0]) in SPIKING and (fed[0], target) in graph.edges
-    return fed[0] if loop and type_of(source) == "Input" and type_of(target) in ("Linear", "Affine") else target
+    readers = [t for s, t in graph.edges if s == target]
+    is_recurrent = len(readers) == 1 and type_of(readers[0]) in FIRING and (readers[0], target) in graph.edges
+    return readers[0] if is_recurrent and type_of(source) == "Input" and type_of(target) in ("Linear", "Affine") else target
 
 
 def _unused(name: str, taken: Mapping[str, object]) -> str:
@@ -118,7 +116,7 @@ def _unused(name: str, taken: Mapping[str, object]) -> str:
     return next(n for n in names if n not in taken)
 
 
-def delay_lags(unfolded: Unfolded, dt: float) -> dict[str, Array]:
+def delay_steps(unfolded: Unfolded, dt: float) -> dict[str, Array]:
     """Return the delays of each Delay node's values in whole steps."""
     return {
         name: np.rint(np.asarray(node.fields["delay"], np.float64) / dt).astype(np.int64)
@@ -127,32 +125,32 @@ def delay_lags(unfolded: Unfolded, dt: float) -> dict[str, Array]:
     }
 
 
-def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: bool) -> dict[Edge, int]:
-    """Return the lag of each edge: 1 if it closes a cycle or, with `late_spikes`, leaves a spiking neuron, and so reads the previous step.
+def edge_lags(unfolded: Unfolded, delays: Mapping[str, Array], *, late_spikes: bool) -> dict[Edge, int]:
+    """Return the lag of each edge: 1 if it reads the previous step, else 0.
 
-    A cycle with neither a neuron nor a delay raises a NirSimulationError.
+    Edges that close a cycle read the previous step, and with `late_spikes` those that leave a spiking neuron. `delays` are the delays of
+    Delay nodes in steps. A cycle with neither a neuron nor a delay raises a NirSimulationError.
     """
-    found = {edge: int(late_spikes and unfolded.nodes[edge[0]].type in SPIKING) for edge in unfolded.edges}
-    delayed = {edge for edge in unfolded.edges if found[edge] or _waits(edge[1], lags)}
-    stateless = [e for e in unfolded.edges if e not in delayed and not {unfolded.nodes[n].type for n in e} & INTEGRATING]
-    _sorted(unfolded.nodes, stateless)
+    lags = {edge: int(late_spikes and unfolded.nodes[edge[0]].type in FIRING) for edge in unfolded.edges}
+    delayed = {edge for edge in unfolded.edges if lags[edge] or _delays_all(edge[1], delays)}
+    stateless = [e for e in unfolded.edges if e not in delayed and not {unfolded.nodes[n].type for n in e} & NEURONS]
+    _sorted(unfolded.nodes, stateless)  # raises the error
     sources, targets = unfolded.sources(), unfolded.targets()
     for edge in list(_back_edges(unfolded, delayed)):
-        source, target = edge
-        moved = edge  # the delay moves to a neuron's output if a single path leads from there to this edge
-        while unfolded.nodes[source].type not in INTEGRATING:
+        source, moved = edge[0], edge  # the delay moves to a neuron's output if a single path leads from there to this edge
+        while unfolded.nodes[source].type not in NEURONS:
             if len(sources[source]) != 1 or len(targets[source]) != 1 or (sources[source][0], source) in delayed:
                 moved = edge
                 break
-            source, target = sources[source][0], source
-            moved = (source, target)
-        found[moved] = 1
-    return found
+            moved = (sources[source][0], source)
+            source = moved[0]
+        lags[moved] = 1
+    return lags
 
 
-def _waits(name: str, lags: Mapping[str, Array]) -> bool:
+def _delays_all(name: str, delays: Mapping[str, Array]) -> bool:
     """Return whether node `name` delays all its values by at least one step."""
-    return name in lags and lags[name].min() > 0
+    return name in delays and delays[name].min() > 0
 
 
 def _back_edges(unfolded: Unfolded, delayed: set[Edge]) -> Iterator[Edge]:
@@ -181,9 +179,9 @@ def _back_edges(unfolded: Unfolded, delayed: set[Edge]) -> Iterator[Edge]:
                 work.append((target, 0))
 
 
-def step_order(unfolded: Unfolded, edges: Mapping[Edge, int], lags: Mapping[str, Array]) -> list[str]:
+def step_order(unfolded: Unfolded, edges: Mapping[Edge, int], delays: Mapping[str, Array]) -> list[str]:
     """Return the nodes in evaluation order within a step."""
-    return _sorted(unfolded.nodes, [edge for edge, lag in edges.items() if not lag and not _waits(edge[1], lags)])
+    return _sorted(unfolded.nodes, [edge for edge, lag in edges.items() if not lag and not _delays_all(edge[1], delays)])
 
 
 def _sorted(nodes: Iterable[str], edges: Iterable[Edge]) -> list[str]:

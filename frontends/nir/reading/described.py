@@ -33,6 +33,8 @@ _ROUNDS: Final = 3
 """Number of random inputs in the comparison of a small network."""
 _SMALL_WORK: Final = 1e7
 """Number of operations up to which the comparison uses several random inputs."""
+_INPUT_SCALE: Final = 1.5
+"""Standard deviation of the random inputs, above the usual threshold of 1, so that neurons fire."""
 _TOLERANCE: Final = 1e-4
 """Relative and absolute difference up to which values count as equal."""
 
@@ -59,7 +61,7 @@ def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str 
     return describe(graph, place_of, lambda place: _array_at(written, place), {node: {_NAME: name} for node, name in names.items()})
 
 
-def described(text: str, graph: Graph, dialect: Dialect) -> Graph:
+def described_graph(text: str, graph: Graph, dialect: Dialect) -> Graph:
     """Return the graph that the description `text` defines if it computes the same values as `graph`, built from the file's nodes.
 
     Otherwise return `graph`, with an assumption that says why the description is not used.
@@ -67,14 +69,14 @@ def described(text: str, graph: Graph, dialect: Dialect) -> Graph:
     try:
         if dialect.name != "nir":
             raise NirDescriptionError(f"the nodes are read with the conventions of {dialect.name}")
-        found = read_description(text, lambda place: _array_at(graph, place))
-        names = {node: row[_NAME] for node, row in found.values.items() if _NAME in row}
-        _compare(found.graph, graph, names)
+        description = read_description(text, lambda place: _array_at(graph, place))
+        names = {node: row[_NAME] for node, row in description.values.items() if _NAME in row}
+        _compare(description.graph, graph, names)
     except Exception as error:  # the description is untrusted, and the nodes define the same network
         reason = error.text if isinstance(error, SnncError) else type(error).__name__
         graph.assumptions.append(f"The file contains snnc's description of its network, which is not used: {reason}.")
         return graph
-    return found.graph
+    return description.graph
 
 
 def _array_at(graph: Graph, place: Any) -> Array | None:
@@ -83,10 +85,10 @@ def _array_at(graph: Graph, place: Any) -> Array | None:
         case [str(node), str(field), list(shape)] if node in graph.nx and all(type(n) is int for n in shape):
             operation, kind, _, key = graph.operation(node), *field.partition(".")
             values: Any = getattr(operation, kind, None)
-            found = values.get(key) if isinstance(values, Mapping) else None if key else values
-            if not isinstance(found, np.ndarray | np.generic):
+            value = values.get(key) if isinstance(values, Mapping) else None if key else values
+            if not isinstance(value, np.ndarray | np.generic):
                 return None
-            array: Array = np.asarray(found)
+            array: Array = np.asarray(value)
             if array.shape == tuple(shape):
                 return array
             uniform = array.size > 0 and bool((array == array.flat[0]).all())
@@ -106,7 +108,7 @@ def _compare(candidate: Graph, reference: Graph, names: Mapping[str, str]) -> No
     for kind in (Input, Output):
         if sorted(names.get(n, "") for n, _ in candidate.of_type(kind)) != sorted(n for n, _ in reference.of_type(kind)):
             raise NirDescriptionError("its inputs or outputs are not those of the file")
-    described_work, node_work = (work_of(graph, found) for graph, found in zip((candidate, reference), ports, strict=True))
+    described_work, node_work = (work_of(graph, of_graph) for graph, of_graph in zip((candidate, reference), ports, strict=True))
     if far_more_work(described_work, node_work):
         raise NirDescriptionError(f"it needs {described_work:,} operations per step, but the nodes of the file need {node_work:,}")
     inputs, expected = dict(candidate.of_type(Input)), dict(reference.of_type(Input))
@@ -126,9 +128,9 @@ def _compare_steps(candidate: Graph, reference: Graph, names: Mapping[str, str],
     runners = [GraphRunner(graph, _BATCH, {}) for graph in (candidate, reference)]
     shared = [n for n, _ in candidate.of_type(Population) if n in names and names[n] in dict(reference.of_type(Population))]
     for t in range(steps):
-        given = {n: 1.5 * random.standard_normal((_BATCH, *op.shape)) for n, op in candidate.of_type(Input)}
-        found, wanted = runners[0].step(given), runners[1].step({names[n]: x for n, x in given.items()})
-        pairs = [(n, found[n], wanted[names[n]]) for n, _ in candidate.of_type(Output)]
+        inputs = {n: _INPUT_SCALE * random.standard_normal((_BATCH, *op.shape)) for n, op in candidate.of_type(Input)}
+        results, expected = runners[0].step(inputs), runners[1].step({names[n]: x for n, x in inputs.items()})
+        pairs = [(n, results[n], expected[names[n]]) for n, _ in candidate.of_type(Output)]
         for n in shared:
             first, second = _first_output(candidate, n), _first_output(reference, names[n])
             pairs.append((n, runners[0].ports[n, first], runners[1].ports[names[n], second]))

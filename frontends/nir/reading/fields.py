@@ -40,7 +40,7 @@ FIRING: Final = frozenset({"IF", "LIF", "CubaLIF"})
 """Types that fire and are then reset."""
 POSITIVE: Final = frozenset({"tau", "tau_syn", "tau_mem"})
 """Fields that must be above 0, because they are divisors."""
-WHOLE: Final = frozenset({"shape", "input_shape", "stride", "dilation", "groups", "kernel_size", "start_dim", "end_dim", "padding"})
+INTEGERS: Final = frozenset({"shape", "input_shape", "stride", "dilation", "groups", "kernel_size", "start_dim", "end_dim", "padding"})
 """Fields that contain integers."""
 
 

@@ -16,7 +16,7 @@ JUNCTION: Final = "Junction"
 
 @dataclass
 class Flat:
-    """A flattened graph: nodes by path, and edges."""
+    """A flattened graph: nodes by path, edges, and sentences for the user about how it differs from the file."""
 
     nodes: dict[str, NirNode] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
@@ -72,8 +72,8 @@ def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[
 
 def _only(graph: NirGraph, kind: Literal["Input", "Output"], ends: dict[str, tuple[str, str]], side: int) -> str:
     """Return the path at which edges enter (side 0) or leave (side 1) the graph's only Input or Output; empty if it has none or several."""
-    found = [name for name, node in graph.nodes.items() if isinstance(node, NirNode) and node.type == kind]
-    return ends[found[0]][side] if len(found) == 1 else ""
+    nodes = [name for name, node in graph.nodes.items() if isinstance(node, NirNode) and node.type == kind]
+    return ends[nodes[0]][side] if len(nodes) == 1 else ""
 
 
 def _end(graph: NirGraph, name: str, ends: dict[str, tuple[str, str]], side: int) -> str:
@@ -147,7 +147,7 @@ def _check_end(name: str, node: NirNode, flat: Flat) -> None:
 
 def unused_name(wanted: str, names: Container[str]) -> str:
     """Return `wanted`, with a number appended if it is in `names`."""
-    found, number = wanted, 1
-    while found in names:
-        found, number = f"{wanted}_{number}", number + 1
-    return found
+    name, number = wanted, 1
+    while name in names:
+        name, number = f"{wanted}_{number}", number + 1
+    return name

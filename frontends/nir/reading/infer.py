@@ -27,9 +27,12 @@ class Shapes:
 
 
 def infer(flat: Flat) -> Shapes:
-    """Infer and check the shapes of all nodes; raises a NirShapeError if they do not match or cannot be inferred."""
+    """Infer and check the shapes of all nodes.
+
+    Raises a NirShapeError if they do not match or cannot be inferred, and a NirFieldError if a declared shape is not a list of sizes.
+    """
     shapes = Shapes()
-    # Nodes in `stuck` are inferred from a part of their inputs when `waiting` is empty.
+    # When `waiting` is empty, nodes in `stuck` are inferred from a part of their inputs; `tried` of them have failed in a row.
     waiting, stuck, tried = deque(flat.nodes), deque(flat.nodes), 0
     while waiting or tried < len(stuck):
         wait = bool(waiting)
@@ -76,7 +79,7 @@ def _infer_node(name: str, flat: Flat, shapes: Shapes, *, wait: bool) -> bool:
 def _entering(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shapes: Shapes) -> Shape | None:
     """Return the input shape of `node`, from its fields or its neighbours; None if it is unknown so far."""
     if node.type in ("Affine", "Linear"):
-        return _columns(node)
+        return _matrix_input(node)
     if node.type in ELEMENTWISE:
         shape = _field_shape(node)
         if size(shape) > 1 and not any(size(k) == size(shape) for k in known):
@@ -87,14 +90,14 @@ def _entering(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shap
         if declared is not None:
             return _without_batch(name, declared, flat) if node.type == "Input" else declared
         after = [shapes.entering[t] for t in flat.out_of(name) if t in shapes.entering]
-        found = after if node.type == "Input" else known
-        return found[0] if found else None
+        neighbours = after if node.type == "Input" else known
+        return neighbours[0] if neighbours else None
     if node.type == JUNCTION:
         return max(known, key=len) if known else _declared(node)
-    return max(known, key=len) if known else _convolved(node)
+    return max(known, key=len) if known else _convolution_input(node)
 
 
-def _convolved(node: NirNode) -> Shape | None:
+def _convolution_input(node: NirNode) -> Shape | None:
     """Return the input shape declared by a convolution: channels and axes; None if it declares none."""
     declared = node.fields.get("input_shape")
     rank = node.fields["weight"].ndim - 2 if "weight" in node.fields else 0
@@ -108,7 +111,8 @@ def _channels(node: NirNode) -> int:
     return int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0])
 
 
-def _columns(node: NirNode) -> Shape:
+def _matrix_input(node: NirNode) -> Shape:
+    """Return the input shape of a Linear or Affine: the number of columns of its weight."""
     weight = node.fields["weight"]
     if weight.ndim != 2:
         raise NirShapeError(f"the weight of {node.path!r} ({node.type}) has the shape {list(weight.shape)}; snnc reads [outputs, inputs].")
@@ -118,16 +122,16 @@ def _columns(node: NirNode) -> Shape:
 
 def _field_shape(node: NirNode) -> Shape:
     """Return the common shape of an elementwise node's fields; single values fit any shape."""
-    found: Shape = ()
+    shape: Shape = ()
     for name, array in node.fields.items():
-        if array.size > 1 and size(found) > 1 and array.shape != found:
+        if array.size > 1 and size(shape) > 1 and array.shape != shape:
             raise NirShapeError(
-                f"{name} of {node.path!r} ({node.type}) has the shape {list(array.shape)}, but its other fields have {list(found)}; "
+                f"{name} of {node.path!r} ({node.type}) has the shape {list(array.shape)}, but its other fields have {list(shape)}; "
                 "they must be equal."
             )
-        if array.size > size(found) or (array.size == 1 and len(array.shape) > len(found) and size(found) == 1):
-            found = array.shape
-    return found
+        if array.size > size(shape) or (array.size == 1 and len(array.shape) > len(shape) and size(shape) == 1):
+            shape = array.shape
+    return shape
 
 
 def _declared(node: NirNode) -> Shape | None:
@@ -156,7 +160,7 @@ def _readable(node: NirNode, declared: Shape) -> Shape:
     """
     match node.type:
         case "Affine" | "Linear":
-            return _columns(node)
+            return _matrix_input(node)
         case "Conv1d" | "Conv2d" if (rank := node.fields["weight"].ndim - 2) in (1, 2):
             return (_channels(node), *declared[len(declared) - rank :])
         case _:

@@ -21,7 +21,7 @@ from snnc.frontends.nir.errors import (
     NotNirError,
     UnreadableNirError,
 )
-from snnc.frontends.nir.reading.fields import IGNORED, POSITIVE, TYPES, WHOLE, NirGraph, NirNode
+from snnc.frontends.nir.reading.fields import IGNORED, INTEGERS, POSITIVE, TYPES, NirGraph, NirNode
 from snnc.frontends.nir.reading.storage import HdfFile
 
 MAX_DEPTH: Final = 32
@@ -44,6 +44,8 @@ def read_nir(path: Path) -> NirGraph:
 
 
 class _FileReader:
+    """Reads the graphs and nodes of an open file; `above` are the ids of the HDF5 groups of the graphs around one."""
+
     def __init__(self, storage: HdfFile) -> None:
         self.storage = storage
 
@@ -68,12 +70,13 @@ class _FileReader:
         nodes, edges = (self.storage.member(group, name, where) for name in ("nodes", "edges"))
         if not isinstance(nodes, h5py.Group) or edges is None:
             raise NotNirError(f"{where} has no {'edges' if isinstance(nodes, h5py.Group) else 'nodes'}, only {', '.join(members)}.")
-        found: dict[str, NirNode | NirGraph] = {}
-        self._nodes(nodes, path, "", (*above, group.id), found)
+        nodes_by_name: dict[str, NirNode | NirGraph] = {}
+        self._nodes(nodes, path, "", (*above, group.id), nodes_by_name)
         notes = None if path else self._notes(group, where)
-        return NirGraph(path, found, self.storage.pairs(edges, f"edges of {where}"), self._metadata(group, where), notes)
+        return NirGraph(path, nodes_by_name, self.storage.pairs(edges, f"edges of {where}"), self._metadata(group, where), notes)
 
-    def _nodes(self, group: Any, path: str, prefix: str, above: tuple[Any, ...], found: dict[str, NirNode | NirGraph]) -> None:
+    def _nodes(self, group: Any, path: str, prefix: str, above: tuple[Any, ...], into: dict[str, NirNode | NirGraph]) -> None:
+        """Read the nodes and nested graphs of `group` into `into`; `prefix` is the part of their names before the last slash."""
         for key in self.storage.names(group, f"the graph {path!r}" if path else "the graph"):
             name = prefix + key
             full = f"{path}.{name}" if path else name
@@ -81,9 +84,9 @@ class _FileReader:
             if not isinstance(member, h5py.Group):
                 raise NirFieldError(f"node {full!r} is an HDF5 dataset; it must be a group with a type.")
             if "type" in member:
-                found[name] = self._node(member, full, above)
+                into[name] = self._node(member, full, above)
             elif prefix.count("/") < MAX_DEPTH and len(member):  # a name with a slash is a path in HDF5
-                self._nodes(member, path, f"{name}/", above, found)
+                self._nodes(member, path, f"{name}/", above, into)
             else:
                 raise NirFieldError(f"node {full!r} has no type; write one of {', '.join(TYPES)}.")
 
@@ -110,7 +113,7 @@ class _FileReader:
             if name not in members:
                 continue
             dataset = self.storage.member(group, name, where)
-            if name in WHOLE and isinstance(dataset, h5py.Dataset) and (dataset.size or 0) > MAX_RANK:
+            if name in INTEGERS and isinstance(dataset, h5py.Dataset) and (dataset.size or 0) > MAX_RANK:
                 raise NirFieldError(
                     f"{name} of {where} has the shape {list(dataset.shape)}; it must have at most {MAX_RANK} values, one per axis."
                 )
@@ -135,12 +138,12 @@ class _FileReader:
         members = self.storage.member(group, "metadata", where)
         if not isinstance(members, h5py.Group):
             return {}
-        found = {}
+        numbers = {}
         for name in self.storage.names(members, f"the metadata of {where}"):
             dataset = self.storage.member(members, name, f"the metadata of {where}")
             if isinstance(dataset, h5py.Dataset) and dataset.shape in ((), (1,)) and dataset.dtype.kind in "fiu":
-                found[name] = float(self.storage.numbers(dataset, f"{name} of the metadata of {where}").reshape(())[()])
-        return found
+                numbers[name] = float(self.storage.numbers(dataset, f"{name} of the metadata of {where}").reshape(())[()])
+        return numbers
 
 
 def _check_values(fields: Mapping[str, Array], where: str) -> None:
@@ -153,9 +156,9 @@ def _check_values(fields: Mapping[str, Array], where: str) -> None:
                 raise NirNotFiniteError(
                     f"{name} of {where} is {array[at]} at index {list(at)} ({int(wrong.sum())} of {array.size} are not finite in float32)."
                 )
-        if name in WHOLE and array.dtype.kind != "i":
-            whole = np.rint(array)
-            if not np.array_equal(whole, array) or (array.size and np.abs(whole).max() > 2**31):
+        if name in INTEGERS and array.dtype.kind != "i":
+            rounded = np.rint(array)
+            if not np.array_equal(rounded, array) or (array.size and np.abs(rounded).max() > 2**31):
                 raise NirFieldError(f"{name} of {where} is {array.tolist()!s:.60}; it must contain whole numbers.")
         if name in POSITIVE and array.size and array.min() <= 0:
             raise NirTimeConstantError(

@@ -98,10 +98,10 @@ class HdfFile:
         # HDF5 can crash on other types declared by a damaged file, so values of these are not read.
         readable = h5py.check_string_dtype(dataset.dtype) is not None and dataset.size == 1 and dataset.dtype.itemsize <= MAX_TEXT
         value = np.asarray(dataset[()], object).reshape(-1)[0] if readable else None
-        found = _decoded(value)
-        if found is None:
+        name = _decoded(value)
+        if name is None:
             raise NirFieldError(f"{where} contains {_kind(dataset.dtype)} instead of one name.")
-        return found
+        return name
 
     def long_text(self, dataset: Any, where: str) -> str:
         """Read a dataset of one string of any length; invalid UTF-8 is replaced."""
@@ -124,13 +124,13 @@ class HdfFile:
             )
         if len(dataset) > MAX_EDGES:
             raise NirTooLargeError(f"{where}: {len(dataset):,} edges exceed the maximum of {MAX_EDGES:,}; split the network.")
-        found = []
+        edges = []
         for source, target in dataset[()]:
             names = _decoded(source), _decoded(target)
             if names[0] is None or names[1] is None:
                 raise NirEdgeError(f"{where} contains ({source!r:.60}, {target!r:.60}); both must be names in UTF-8.")
-            found.append((names[0], names[1]))
-        return tuple(found)
+            edges.append((names[0], names[1]))
+        return tuple(edges)
 
     def _check(self, dataset: Any, where: str) -> None:
         if not isinstance(dataset, h5py.Dataset):

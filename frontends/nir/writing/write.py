@@ -44,7 +44,7 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Sentences about properties that the file cannot contain.
+        Sentences about properties that the file cannot contain, and about options with which the nir package reads it.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class _NirWriter:
         self.notes: list[str] = []
 
     def network(self) -> tuple[Any, tuple[str, ...]]:
-        """Return the NIRGraph, and sentences about properties that it cannot contain."""
+        """Return the NIRGraph, and the sentences that :func:`write_nir` returns."""
         passing = [n for n in self.graph.names if self._passes_on(n)]
         for edge in self.graph.edges:
             self._check_port(edge)
@@ -104,6 +104,7 @@ class _NirWriter:
         return network, tuple(self.notes)
 
     def _passes_on(self, name: str) -> bool:
+        """Return whether a node passes on the sum of its inputs unchanged."""
         operation = self.graph.operation(name)
         plain = isinstance(operation, Population) and operation.model.equations == Identity().equations
         return plain or isinstance(operation, ir.Add) or (isinstance(operation, ir.OneToOne) and operation.weight is None)
@@ -159,21 +160,21 @@ class _NirWriter:
 
     def _flatten(self, name: str, shape: Shape) -> Any:
         leaving = self.shapes[name]
-        found = _joined_axes(shape, leaving)
-        if found is None:
+        axes = _joined_axes(shape, leaving)
+        if axes is None:
             raise NotInNirError(f"{name!r} reshapes {shape} to {leaving}, but NIR can only join axes. {_ADVICE}")
-        return nir.Flatten({"input": np.array(shape)}, *found)
+        return nir.Flatten({"input": np.array(shape)}, *axes)
 
     def _reshaped(self, links: list[DelayedEdge]) -> list[DelayedEdge]:
         """Return links between nodes of the file, with a Flatten wherever a node reads values with some of their axes joined."""
-        found = []
+        reshaped = []
         for link in links:
             leaving, entering = self.shapes[link.source], self._entering(link.target)
             target = self.graph.operation(link.target)
             entering = target.weight.shape[1:] if isinstance(target, ir.Linear) else entering
             entering = target.shape[1:] if isinstance(target, ir.Sparse) else entering
             if leaving == entering or not isinstance(target, ir.Linear | ir.Sparse | Population | ir.Add | ir.OneToOne | ir.Scale):
-                found.append(DelayedEdge(self.names[link.source], self.names[link.target], link.delay))
+                reshaped.append(DelayedEdge(self.names[link.source], self.names[link.target], link.delay))
                 continue
             joined = _joined_axes(leaving, entering)
             if joined is None:
@@ -182,22 +183,22 @@ class _NirWriter:
                 )
             name = self._fresh(f"{link.source}.flat")
             self.nodes[name] = nir.Flatten({"input": np.array(leaving)}, *joined)
-            found += [DelayedEdge(self.names[link.source], name, link.delay), DelayedEdge(name, self.names[link.target])]
-        return found
+            reshaped += [DelayedEdge(self.names[link.source], name, link.delay), DelayedEdge(name, self.names[link.target])]
+        return reshaped
 
     def _edges(self, links: list[DelayedEdge]) -> list[tuple[str, str]]:
         """Return the edges of the file; delays not implied by a cycle, and second edges between two nodes, become Delay nodes."""
         plain = plain_links(links, self.nodes)
         edges: dict[tuple[str, str], None] = {}
-        late: dict[tuple[str, int], str] = {}
+        delay_nodes: dict[tuple[str, int], str] = {}
         for link in links:
             key = (link.source, link.delay)
             if (link.delay and link not in plain) or (link.source, link.target) in edges:
-                if key not in late or (late[key], link.target) in edges:
-                    late[key] = self._fresh(f"{link.source}.late{link.delay}")
-                    self.nodes[late[key]] = nir.Delay(np.full(self._size_of(link.source), link.delay * self.dt))
-                    edges[link.source, late[key]] = None
-                edges[late[key], link.target] = None
+                if key not in delay_nodes or (delay_nodes[key], link.target) in edges:
+                    delay_nodes[key] = self._fresh(f"{link.source}.late{link.delay}")
+                    self.nodes[delay_nodes[key]] = nir.Delay(np.full(self._size_of(link.source), link.delay * self.dt))
+                    edges[link.source, delay_nodes[key]] = None
+                edges[delay_nodes[key], link.target] = None
             else:
                 edges[link.source, link.target] = None
         return list(edges)
@@ -256,8 +257,8 @@ def _padding(padding: tuple[tuple[int, int], ...]) -> tuple[int, ...] | None:
 
 def _pooling(name: str, pool: ir.Pool) -> Any:
     padding = _padding(pool.padding or ((0, 0),) * len(pool.kernel))
-    inside = pool.kind == "average" and not pool.count_padding and any(padding or ())
-    unsupported = pool.ceil or any(d != 1 for d in pool.dilation) or padding is None or inside
+    padding_excluded = pool.kind == "average" and not pool.count_padding and any(padding or ())
+    unsupported = pool.ceil or any(d != 1 for d in pool.dilation) or padding is None or padding_excluded
     if pool.kind == "max" or len(pool.kernel) != 2 or unsupported:
         raise NotInNirError(
             f"{name!r} is a {pool.kind} over windows {pool.kernel}; NIR has sums and averages over two axes, without dilation and ceil, "

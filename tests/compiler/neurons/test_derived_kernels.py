@@ -52,7 +52,7 @@ def test_other_neurons_surrogates_parameters_ports_and_code_have_kernels_of_thei
     for number, other in enumerate(others, 2):
         asked(**other, derived=derived)
         assert len(derived) == number
-    monkeypatch.setattr(derived_kernels, "_deriving", lambda: "another version")
+    monkeypatch.setattr(derived_kernels, "_code_hash", lambda: "another version")
     asked(derived=derived)
     assert len(derived) == len(others) + 2
 

@@ -79,6 +79,24 @@ def test_convolutions_with_normalisation_pooling_and_dropout(mode):
         assert torch.equal(net.state_dict()[kept], before[kept])
 
 
+def test_normalisations_with_different_numbers_of_channels():
+    torch.manual_seed(2)
+    net = torch.nn.Sequential(
+        layer.Linear(INPUTS, HIDDEN),
+        layer.BatchNorm1d(HIDDEN),
+        neuron.LIFNode(),
+        layer.Linear(HIDDEN, CLASSES),
+        layer.BatchNorm1d(CLASSES),
+        neuron.IFNode(),
+    )
+    with torch.no_grad():
+        for norm in (net[1], net[4]):
+            norm.weight.uniform_(0.5, 1.5)
+            norm.bias.uniform_(0.0, 0.4)
+    _, written = goes_there_and_back(louder(net, 2.0), run)
+    assert sorted(written) == ["0.weight", "1.bias", "3.weight", "4.bias"]
+
+
 class OwnLoop(torch.nn.Module):
     """The everyday form: steps in a loop, the mean of the spikes over them."""
 
