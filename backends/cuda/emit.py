@@ -54,8 +54,8 @@ def emit_cuda(
     context, tables = network_context(storage, values, sizes, precision)
     absent = _absent(context)
     sources = [name for name in SOURCES if name not in absent]
-    names = (*runtime_files("cuda", TRAINING), *NETWORK_FILES, *(TRAINING if context["training"] else ()))
-    names = [name for name in names if name not in absent]
+    files = (*runtime_files("cuda", TRAINING), *NETWORK_FILES, *(TRAINING if context["training"] else ()))
+    names = [name for name in files if name not in absent]
     texts = rendered(context | {"sources": sources}, "cuda", names, LOSS, CONSTANTS)
     memory, more = (context["bytes_per_step"], context["memory"]), {"launches": context["launches"]}
     return write_project_files(folder, program, "cuda", sizes, texts, table_file(tables), values, *memory, more)
