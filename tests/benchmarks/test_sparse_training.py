@@ -96,14 +96,15 @@ def test_the_recipe_of_the_words_gives_the_figures_of_the_page_and_is_the_recipe
     monkeypatch.setattr(script, "train", lambda *_: pytest.fail("all runs are stored"))
     script.main()
     said = capsys.readouterr().out
-    assert "1 %: 0.9 (standard error 0.4) points below dense training at the last epoch" in said
-    row = next(line for line in said.splitlines() if line.startswith("| 1 %"))
-    cells = [cell.strip() for cell in row.split("|")[2:-1]]
-    assert f"| 0.004 to 0 | {' | '.join(cells[i] for i in (0, 1, 2, 4, 10, 11))} |" in PAGE.read_text(encoding="utf-8")
+    assert "1 %: 0.1 (standard error 0.2) points below dense training at the last epoch" in said
+    rows = {name: next(line for line in said.splitlines() if line.startswith(f"| {name} |")) for name in ("dense", "1 %")}
+    for name, shown in (("dense", "dense | 0.003 to 0.0001"), ("1 %", "capacity 1 % | 0.006 to 0.0001")):
+        cells = [cell.strip() for cell in rows[name].split("|")[2:-1]]
+        assert f"| {shown} | {' | '.join(cells[i] for i in (0, 1, 2, 3, 4, 6, 7))} |" in PAGE.read_text(encoding="utf-8")
     setting = script.RECIPES["words"].setting
     recipe = tomllib.loads((ROOT / "examples" / "papers" / "sparse_words.toml").read_text(encoding="utf-8"))
-    assert (recipe["epochs"], recipe["batch"], recipe["learning_rate"]) == (setting.epochs, script.BATCH, setting.rate)
-    assert recipe["gradient_window"] == f"exponential:{script.WIDE:g},{script.NARROW:g}"
+    assert (recipe["epochs"], recipe["batch"], recipe["learning_rate"]) == (setting.epochs, setting.batch, setting.rate)
+    assert recipe["gradient_window"] == f"exponential:{script.WIDE:g},{script.NARROW:g},{setting.factor:g}"
     assert recipe["data"]["duration"] == script.SECONDS
 
 

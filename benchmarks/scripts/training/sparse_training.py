@@ -79,6 +79,9 @@ class Setting:
     """Factors of the fluctuation-driven weights into the hidden layers."""
     falling: tuple[float, int] | None = None
     """Capacity in % at the start, and the number of epochs in which it falls linearly to that of the training; None: constant."""
+    batch: int = BATCH
+    factor: float = 0.5
+    """Factor of the distance between the second threshold and its final value, by update; the published code has 0.5."""
     average: int = 0
     """Number of last epochs; the mean of the weights after them is also tested (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
 
@@ -99,8 +102,8 @@ RECIPES = {
     "words": Recipe(
         data="words",
         training="1 %",
-        setting=Setting(pressure=2.0, rate="linear:0.004,0,epochs=10", widths=WIDTHS),
-        dense=Setting(pressure=1.0, rate="linear:0.002,0,epochs=10", widths=WIDTHS),
+        setting=Setting(epochs=6, pressure=2.0, rate="exponential:0.006,0.0001,0.99", widths=WIDTHS, batch=16, factor=0.98),
+        dense=Setting(epochs=6, pressure=2.0, rate="exponential:0.003,0.0001,0.99", widths=WIDTHS, batch=16, factor=0.98),
     ),
     "strokes": Recipe(
         data="strokes",
@@ -217,12 +220,12 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
             accuracies.append(session.evaluate(data.test_x, data.test_y))
             weights[:] = [*weights, session.state_dict()][-setting.average :] if setting.average else []
 
-        window = None if share is None else snnc.schedules.Exponential(WIDE, NARROW) if training.schedule else NARROW
+        window = None if share is None else snnc.schedules.Exponential(WIDE, NARROW, setting.factor) if training.schedule else NARROW
         session.fit(
             data.x,
             data.y,
             epochs=setting.epochs,
-            batch=BATCH,
+            batch=setting.batch,
             seed=seed,
             gradient_window=window,
             capacity=schedule,
@@ -298,6 +301,8 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--pressure", type=float, nargs="+", default=[3.0], help="factor of the regulariser times the share (one or three)")
     parser.add_argument("--rate", default="0.001", help="learning rate of Adam, or a schedule: linear:0.002,0,epochs=10")
+    parser.add_argument("--batch", type=int, default=BATCH)
+    parser.add_argument("--factor", type=float, default=0.5, help="factor of the second threshold's distance from its end, by update")
     parser.add_argument("--samples", type=int, default=960)
     parser.add_argument("--widths", type=int, nargs=3, default=list(Setting.widths), help="numbers of neurons of the hidden layers")
     parser.add_argument("--only", choices=tuple(TRAININGS), nargs="+", default=list(TRAININGS))
@@ -328,6 +333,8 @@ def chosen_setting(parser: argparse.ArgumentParser, chosen: argparse.Namespace) 
         balanced=chosen.balanced,
         gains=tuple(chosen.gains),
         falling=None if chosen.falling is None else (chosen.falling[0], int(chosen.falling[1])),
+        batch=chosen.batch,
+        factor=chosen.factor,
         average=chosen.average,
     )
 

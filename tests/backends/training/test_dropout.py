@@ -189,7 +189,8 @@ def test_processes_that_share_a_batch_have_the_masks_of_their_samples():
         losses, gradients = [], np.zeros((3, session.engine.gradient_elements), np.float32)
         for rank, (parts, flat) in enumerate(zip(shares, gradients, strict=True)):
             share = SimpleNamespace(
-                engine=session.engine, share=lambda samples, r=rank: np.array_split(samples, 2)[r] if r < 2 else samples
+                gather_parts=session.engine.gather_parts,
+                share=lambda samples, r=rank: np.array_split(samples, 2)[r] if r < 2 else samples,
             )
 
             def keep(loss, some, rate, stop, flat=flat):
