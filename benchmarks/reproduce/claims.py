@@ -59,11 +59,11 @@ def _against_gpu(results: Results) -> Verdict:
         "cannot be decided",
         f"No A100 was measured. {GPU_NET}: {ipu['step_ms']:.2f} ms on one IPU (predicted), {log:g} ms (published log), {step.ms:g} ms on "
         f"{_device(step)} (measured): that GPU took {ratio:.1f} x the predicted time, with a program that was far from its bound."
-        f"{_gpu_now(results, GPU_NET, ipu['step_ms'])}",
+        f"{_gpu_comparison(results, GPU_NET, ipu['step_ms'])}",
     )
 
 
-def _gpu_now(results: Results, net: str, ipu_ms: float) -> str:
+def _gpu_comparison(results: Results, net: str, ipu_ms: float) -> str:
     """Return a sentence that compares the predicted steps of a network on a GPU and on an IPU; empty without a prediction for the GPU."""
     gpu = results.get(gpu_row(net).key, {})
     if "step_ms" not in gpu:
@@ -98,7 +98,7 @@ def _tuned_gpu(results: Results) -> Verdict:
         f"W1 (one recurrent layer of 256, 5 % of inputs spike): {ipu['step_ms']:.2f} ms on one IPU (predicted), {step.ms:g} ms on "
         f"{_device(step)} with a program written for this network (measured, with other weights and inputs; it multiplies all values, so "
         f"activity does not matter): the GPU is {faster:.1f} x faster. That IPUs are faster than GPU frameworks does not mean that they "
-        f"are faster than a good GPU program.{_gpu_now(results, step.net, ipu['step_ms'])}",
+        f"are faster than a good GPU program.{_gpu_comparison(results, step.net, ipu['step_ms'])}",
     )
 
 
