@@ -34,13 +34,13 @@ from snnc.errors import OptionTargetError
 from snnc.options.compile_options import options as make_options
 from snnc.torch_machine import MachineRun
 from snnc.torch_norms import ModuleNorms, put
-from snnc.torch_program import Adjoined, ModuleRecipe, adjoined, chosen_outputs, opened
+from snnc.torch_program import ModuleProgram, ModuleRecipe, chosen_outputs, lower_module, opened
 
 Input: TypeAlias = "torch.Tensor | Events"
 """Types of an input with the shape [T, B, *shape]."""
 
 
-_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_norms", "_window")
+_BUILT: Final = ("_lowered", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_norms", "_window")
 """Attributes with the program and its engine; copies and pickles omit them and build them again."""
 
 
@@ -143,7 +143,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     @property
     def program(self) -> StepProgram:
         """The step program of the module."""
-        return self._adjoined.program
+        return self._lowered.program
 
     @property
     def gradient_window(self) -> tuple[float, float] | None:
@@ -180,13 +180,13 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         given = self._given(inputs)
         order = list(given)
         tensors: list[Any] = [given[name] if isinstance(given[name], torch.Tensor) else None for name in order]
-        if any(t is not None and t.requires_grad for t in tensors) and torch.is_grad_enabled() and not self._adjoined.input_adjoints:
+        if any(t is not None and t.requires_grad for t in tensors) and torch.is_grad_enabled() and not self._lowered.input_adjoints:
             raise TorchTensorError("an input requires a gradient; create the module with input_gradients=True.")
         values = [getattr(module, name) for module, name in self._places.values()]
         output: torch.Tensor = _Sequence.apply(self, given, *tensors, *values)
         if len(self.outputs) == 1:
             return output
-        shapes = self._adjoined.shapes
+        shapes = self._lowered.shapes
         parts = output.split([math.prod(shape) for shape in shapes], dim=2)
         return tuple(part.reshape(*output.shape[:2], *shape) for part, shape in zip(parts, shapes, strict=True))
 
@@ -206,13 +206,13 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 
     def _prepare(self) -> None:
         """Set the attributes that are not pickled, except the engine."""
-        self._adjoined: Adjoined = adjoined(self._recipe)
+        self._lowered: ModuleProgram = lower_module(self._recipe)
         on_device = self._recipe.options.backend.on_device()
         self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
         self._places: dict[str, tuple[torch.nn.Module, str]] = {}
         """Submodule and attribute of each program parameter."""
         for name, parameter in self.program.parameters.items():
-            if name not in self._adjoined.hidden:
+            if name not in self._lowered.hidden:
                 above, _, last = parameter.label.rpartition(".")
                 above = above.replace(".", "_")
                 if above and above not in self._modules:
@@ -235,7 +235,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             if trains_normalised(self.program):
                 self._norms = ModuleNorms(engine, self.program)
         else:
-            self._machine = MachineRun(engine, self._adjoined)
+            self._machine = MachineRun(engine, self._lowered)
         self._window = GradientWindow(self.program, engine)
         if self._window_now is not None:
             self._window.set(*self._window_now)
@@ -299,25 +299,25 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._engine.run_forward(inputs, masks)
         self._runs += 1
         steps, batch = next(iter(given.values())).shape[:2]
-        return self._take(self._adjoined.output.record, (steps, batch, *self._adjoined.output.shape))
+        return self._take(self._lowered.output.record, (steps, batch, *self._lowered.output.shape))
 
     def _go_back(self, adjoint: torch.Tensor, steps: int, batch: int) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         learned = {step.parameter for step in self.program.update}
         self._runs += 1
         if self._machine is not None:
             return self._machine.go_back(adjoint, [name for name in self._places if name in learned])
-        self._give(f"d_{self._adjoined.output.record}", adjoint)
+        self._give(f"d_{self._lowered.output.record}", adjoint)
         self._engine.run_backward()
         if self._norms is not None:
             self._norms.go_back(lambda inputs: self._run_again(inputs, adjoint))
         gradients = {name: self._take(f"d_{name}", self.program.parameters[name].value.shape) for name in self._places if name in learned}
         shapes = {i.id: (steps, batch, *i.shape) for i in self.program.inputs}
-        return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._adjoined.input_adjoints.items()}
+        return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._lowered.input_adjoints.items()}
 
     def _run_again(self, inputs: Mapping[str, Any], adjoint: torch.Tensor) -> None:
         """Run forward and backward again after a change of parameters in the engine."""
         self._engine.run_forward(inputs, self._masks)
-        self._give(f"d_{self._adjoined.output.record}", adjoint)
+        self._give(f"d_{self._lowered.output.record}", adjoint)
         self._engine.run_backward()
 
     def _give(self, name: str, value: torch.Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Run the program of a :class:`snnc.torch.Module` on a machine, for up to the compiled numbers of steps and samples."""
+"""Run the program of a :class:`snnc.torch.Module` on a tile machine, for up to the compiled numbers of steps and samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.backends.runtime.events import Events
 from snnc.backends.training.updates.masks import masks_of
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import InputInfo
-from snnc.torch_program import Adjoined
+from snnc.torch_program import ModuleProgram
 
 
 class MachineRun:
@@ -23,11 +23,11 @@ class MachineRun:
     adjoint of 0 does not contribute to gradients.
     """
 
-    def __init__(self, engine: AdjointEngine, adjoined: Adjoined) -> None:
+    def __init__(self, engine: AdjointEngine, lowered: ModuleProgram) -> None:
         self._engine = engine
-        self._adjoined = adjoined
+        self._lowered = lowered
         self._weights: dict[str, Array] = {}
-        self._masks = masks_of(adjoined.program)
+        self._masks = masks_of(lowered.program)
 
     def run(self, inputs: Mapping[str, torch.Tensor | Events], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
         """Run `inputs` with the parameters `values`, and with the dropout masks of draw number `masks` (None: no dropout).
@@ -38,10 +38,10 @@ class MachineRun:
         changed = {n: value.copy() for n, value in weights.items() if n not in self._weights or not np.array_equal(self._weights[n], value)}
         self._engine.set_parameters(changed)
         self._weights |= changed
-        arrays = {info.id: self._padded(_dense(info, inputs[info.id]), info.label) for info in self._adjoined.program.inputs}
+        arrays = {info.id: self._padded(_dense(info, inputs[info.id]), info.label) for info in self._lowered.program.inputs}
         steps, batch = next(iter(inputs.values())).shape[:2]
         initial = {} if masks is None else self._masks.of(self._weights.__getitem__, masks, 0, self._engine.batch or batch)
-        return _tensor(self._engine.forward(arrays, initial)[self._adjoined.output.id][:steps, :batch])
+        return _tensor(self._engine.forward(arrays, initial)[self._lowered.output.id][:steps, :batch])
 
     def go_back(self, adjoint: torch.Tensor, learned: Iterable[str]) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """Return the gradients of the `learned` parameters, and of the inputs that have gradients, from the `adjoint` of the output."""
@@ -49,10 +49,10 @@ class MachineRun:
         self._engine.run_backward(self._padded(flat, "the output's gradient"))
         gradients = self._engine.gradients()
         steps, batch = adjoint.shape[:2]
-        shapes = {info.id: info.shape for info in self._adjoined.program.inputs}
+        shapes = {info.id: info.shape for info in self._lowered.program.inputs}
         input_gradients = {
             name: _tensor(self._engine.adjoint_of(tensor)[:steps, :batch]).reshape(steps, batch, *shapes[name])
-            for name, tensor in self._adjoined.input_adjoints.items()
+            for name, tensor in self._lowered.input_adjoints.items()
         }
         return {name: _tensor(gradients[name]) for name in learned}, input_gradients
 

@@ -56,8 +56,8 @@ class ModuleRecipe:
 
 
 @dataclass(frozen=True, eq=False)
-class Adjoined:
-    """A program with a single output, whose adjoint the caller gives: PyTorch, which computes the loss.
+class ModuleProgram:
+    """The lowered program of a module. It has a single output; PyTorch computes the loss from it, and gives the program its adjoint.
 
     Attributes
     ----------
@@ -89,13 +89,13 @@ def chosen_outputs(graph: Graph, requested: str | Sequence[str] | None) -> tuple
     return names
 
 
-def adjoined(recipe: ModuleRecipe) -> Adjoined:
+def lower_module(recipe: ModuleRecipe) -> ModuleProgram:
     """Lower the network of a module to a program with an external loss."""
     graph, names, options = recipe.graph, recipe.outputs, recipe.options
     if normalised(graph) and not options.backend.native:
         raise NormalisationError(
-            f"{normalised(graph)[0]!r} normalises over a batch, but the program of a module on a machine runs each batch only once; use "
-            "the targets 'cpu' or 'cuda', train in snnc.compile(...), or use torch.nn normalisation between two modules."
+            f"{normalised(graph)[0]!r} normalises over a batch, but the program of a module on a tile machine runs each batch only "
+            "once; use the targets 'cpu' or 'cuda', train in snnc.compile(...), or use torch.nn normalisation between two modules."
         )
     ports = port_map(graph)
     shapes = tuple(ports[name, "in"].shape for name in names)
@@ -114,12 +114,12 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
         gradient_window=options.gradient_window,
         steps=options.steps,
         truncate=options.truncate,
-        half=options.backend.halves(options.own()),
-        rounding=options.backend.rounding(options.own()),
+        half=options.backend.halves(options.for_backend()),
+        rounding=options.backend.rounding(options.for_backend()),
     )
     ids = {p.label: p.id for p in program.populations}
     relay_ids = {ids[relay] for relay in relays.values()}
-    return Adjoined(
+    return ModuleProgram(
         program,
         next(o for o in program.outputs if o.id == program.loss_output),
         shapes,
@@ -137,19 +137,21 @@ def opened(
     """
     backend = options.backend
     if backend.adjoint:
-        own = options.own(embedded=True, others=synonyms())  # embedded: neurons keep the author's order, as in PyTorch's tensors
-        backend.check(program, own)
-        placed, emitted = backend.plan(graph, program, own), own
+        # embedded: neurons keep the author's order, as in PyTorch's tensors.
+        accepted = options.for_backend(embedded=True, other_targets=synonyms())
+        backend.check(program, accepted)
+        placed, for_emission = backend.plan(graph, program, accepted), accepted
     elif backend.native:
-        own = options.own(device=device)
+        accepted = options.for_backend(device=device)
         # Modules accept sequences and batches of any size, so the memory limit is checked at each run.
-        placed, emitted = PlacedProgram(program), replace(own, steps=None, batch=None, memory=None)
+        placed, for_emission = PlacedProgram(program), replace(accepted, steps=None, batch=None, memory=None)
     else:
         native = ", ".join(repr(b.name) for b in BACKENDS if b.native)
         raise OptionValueError(f"a module runs on the targets {native} and on machines (gc200, pod4, …), not on {options.target!r}.")
     temporary = TemporaryFolder(prefix="snnc-torch-")
     folder = temporary.path / "project"
-    backend.emit(placed, emitted, folder)
-    engine = backend.open(placed, own, backend.build(folder, own))
-    assert isinstance(engine, SequenceEngine | AdjointEngine), "native backends, and programs without parts, have such engines"
+    backend.emit(placed, for_emission, folder)
+    engine = backend.open(placed, accepted, backend.build(folder, accepted))
+    # A tile machine returns a different engine only for a program whose populations are divided into parts; embedded ones are not.
+    assert isinstance(engine, SequenceEngine | AdjointEngine), type(engine)
     return engine, temporary

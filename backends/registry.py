@@ -42,5 +42,5 @@ def named() -> tuple[AnyBackend, ...]:
 
 
 def synonyms() -> dict[str, tuple[str, ...]]:
-    """Return the synonyms of each of :func:`named` by its name, those without tiles first."""
+    """Return the synonyms of every backend in :func:`named` (``gpu`` for ``cuda``), by its name; backends without tiles come first."""
     return {b.name: b.synonyms for b in sorted(named(), key=lambda b: b.has_tiles)}

@@ -140,9 +140,8 @@ def predict_matched(name: str, target: str | None = None) -> dict[str, Any]:
         "conditions": conditions_of(problem.program, problem.weight_names, problem.inputs, problem.labels, counted).to_data(),
     }
     try:
-        mapped = map_graph(
-            problem.lowered.ready, problem.program, chosen.own().for_plan(), counted, machine=machine, strategy="snnc", chips=problem.chips
-        )
+        wanted = chosen.for_backend().for_plan()
+        mapped = map_graph(problem.lowered.ready, problem.program, wanted, counted, machine=machine, strategy="snnc", chips=problem.chips)
     except SnncError as error:
         return row | {"error": error.text, "code": error.code}
     data = Estimate(mapped.plan, 0.0).to_data()

@@ -190,7 +190,8 @@ def _plan(case: Benchmark, strategy: str, machine: Target, placed_as: Plan | Non
     program = lowered.program
     activity = Activity(case.buffer_activity(program), {}, case.activity_source)
     if not case.capacity:
-        mapped = map_graph(lowered.ready, program, chosen.own().for_plan(), activity, machine=machine, strategy=strategy, chips=case.chips)
+        wanted = chosen.for_backend().for_plan()
+        mapped = map_graph(lowered.ready, program, wanted, activity, machine=machine, strategy=strategy, chips=case.chips)
         return Compiled(graph, chosen, program, mapped.plan, mapped.parts), mapped.plan
     # Like the published program, this plan sends the lowest ids of a step, up to the capacity, and drops the rest.
     support, capacity = by_buffer(program, case.support), by_buffer(program, case.capacity)

@@ -127,6 +127,6 @@ def test_sparse_connections_run_as_the_how_to_says(target, density, learns, kind
     source, last = net.input(20), net.population(20, snnc.LI())
     net.connect(source, last, snnc.Sparse(density=density, learnable=learns))
     chosen = options(target, steps=4, loss="ce_mean_membrane")
-    graph = chosen.backend.prepare(net.graph(), chosen.own())
+    graph = chosen.backend.prepare(net.graph(), chosen.for_backend())
     found = {"dense" if isinstance(op, Linear) else "sparse" for _, op in graph.of_type(Linear, Sparse)}
     assert found == kinds

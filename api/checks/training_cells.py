@@ -96,7 +96,7 @@ def refusal(
         name, _, value = precision.partition("=")
         target = backend.name if backend.about else "gc200"
         chosen = options(target, loss=loss, optimizer=optimizer, steps=steps, **{name: value})  # type: ignore[arg-type]  # options accept text
-        backend.check(lower_graph(graph, chosen).program, chosen.own())
+        backend.check(lower_graph(graph, chosen).program, chosen.for_backend())
     except SnncError as error:
         return error
     return None

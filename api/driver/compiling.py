@@ -260,7 +260,7 @@ def session_for(
             "results may differ.",
             stacklevel=2,
         )
-    if chosen.backend.rounds_products(chosen.own()):
+    if chosen.backend.rounds_products(chosen.for_backend()):
         warnings.warn(
             f"the project's program on {chosen.target!r} rounds factors of products (precision {chosen.precision!r}), but on "
             f"{retargeted.target!r} they are float32, so results may differ.",

@@ -37,14 +37,14 @@ def read_project(folder: Path) -> Compiled:
     check_data(folder)
     with reported_damage(folder):
         saved = SavedModel(folder / "model")
-        program, own = _program(saved, chosen, folder), chosen.own()
-        options = own.for_plan()
+        program, accepted = _program(saved, chosen, folder), chosen.for_backend()
+        options = accepted.for_plan()
         if options is None:
             return Compiled(saved.graph, chosen, program, None)
         # Only targets with tiles need the code that reads plans, so it is imported here.
         from snnc.project.placed import read_placed
 
-        return Compiled(saved.graph, chosen, program, *read_placed(chosen.backend.prepare(saved.graph, own), program, options, folder))
+        return Compiled(saved.graph, chosen, program, *read_placed(chosen.backend.prepare(saved.graph, accepted), program, options, folder))
 
 
 def _program(saved: SavedModel, chosen: CompileOptions, folder: Path) -> StepProgram:

@@ -1,4 +1,4 @@
-"""The cross-entropy loss under its public name, ``snnc.CrossEntropy``."""
+"""The cross-entropy loss by the name of its readout; ``snnc`` exports :func:`cross_entropy` as ``CrossEntropy``."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ class Lowered:
 
 def lower_graph(graph: Graph, chosen: CompileOptions) -> Lowered:
     """Prepare `graph` for the target and lower it; raise an error if an option names a source or layer that it lacks."""
-    backend, own = chosen.backend, chosen.own()
-    ready, halves = backend.prepare(graph, own), backend.halves(own)
+    backend, accepted = chosen.backend, chosen.for_backend()
+    ready, halves = backend.prepare(graph, accepted), backend.halves(accepted)
     program = lower(
         ready,
         loss=chosen.loss,
@@ -35,9 +35,9 @@ def lower_graph(graph: Graph, chosen: CompileOptions) -> Lowered:
         steps=chosen.steps,
         loss_output=chosen.loss_output,
         truncate=chosen.truncate,
-        limit=backend.limit(own),
+        limit=backend.limit(accepted),
         half=halves,
-        rounding=backend.rounding(own),
+        rounding=backend.rounding(accepted),
     )
     labels, kinds = source_labels(program), {name: buffer.kind for name, buffer in program.buffers.items()}
     check_names(chosen.capacity, [labels[buffer] for buffer in spike_sources(program.forward, kinds)])

@@ -44,21 +44,22 @@ def plan_program(
 
     A `strategy` other than "snnc" is a baseline for comparison. `common` caches results that plans for several machines share.
     """
-    backend, own = chosen.backend, chosen.own(calibrate=activity, strategy=strategy, others=synonyms(), common=common)
-    backend.check(lowered.program, own)
-    placed = backend.plan(lowered.ready, lowered.program, own)
+    backend = chosen.backend
+    accepted = chosen.for_backend(calibrate=activity, strategy=strategy, other_targets=synonyms(), common=common)
+    backend.check(lowered.program, accepted)
+    placed = backend.plan(lowered.ready, lowered.program, accepted)
     return Compiled(lowered.graph, chosen, placed.program, placed.plan, placed.parts)
 
 
 def emit_project(compiled: Compiled, folder: Path) -> None:
     """Write the emitted files and the model into `folder`, which is empty or does not exist."""
-    compiled.options.backend.emit(compiled.on_target, compiled.options.own(), folder)
+    compiled.options.backend.emit(compiled.on_target, compiled.options.for_backend(), folder)
     save_model(compiled, folder)
 
 
 def open_engine(compiled: Compiled, folder: Path | None) -> Engine:
     """Build the project in `folder` and load it; `folder` is None for a target that emits nothing."""
-    backend, own = compiled.options.backend, compiled.options.own()
-    built = None if folder is None else backend.build(folder, own)
-    engine = backend.open(compiled.on_target, own, built)
+    backend, accepted = compiled.options.backend, compiled.options.for_backend()
+    built = None if folder is None else backend.build(folder, accepted)
+    engine = backend.open(compiled.on_target, accepted, built)
     return NormalisingEngine(engine, compiled.program) if backend.trains and trains_normalised(compiled.program) else engine

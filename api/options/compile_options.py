@@ -106,9 +106,13 @@ class CompileOptions:
         """Backend of the target."""
         return backend_of(self.target)
 
-    def own(self, **more: Any) -> Any:
-        """Return the options that the target accepts, as its backend's dataclass; `more` are internal settings, not set by users."""
-        return self.backend.options_from(self, **more)
+    def for_backend(self, **internal: Any) -> Any:
+        """Return the options that the target's backend accepts, as the dataclass of that backend.
+
+        `internal` are settings that users do not give, such as ``other_targets``, the names of targets that are not machines, which the
+        message about an unknown target lists. Settings that the backend does not have are ignored.
+        """
+        return self.backend.options_from(self, **internal)
 
     def requested(self) -> dict[str, Any]:
         """Return, by name, the options that differ from the default and have an effect on at least one target."""
@@ -127,7 +131,7 @@ class CompileOptions:
         lost: dict[str, Any] = {name: defaults[name] for name, value in requested if support_of(name, backend, value) != "yes"}
         if not backend.has_tiles and (self.mode == "exact" or self.capacity is None):
             lost |= {name: defaults[name] for name in ("capacity", "mode", "drop")}
-        half = run_halves(self.backend.halves(self.own())) if support_of("half", backend, self.half) == "yes" else None
+        half = run_halves(self.backend.halves(self.for_backend())) if support_of("half", backend, self.half) == "yes" else None
         lost |= {"half": half, "precision": defaults["precision"] if half is None else "float16"}
         return replace(self, target=target, **(lost | {"loss": None}))
 

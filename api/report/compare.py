@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from snnc.report.pictures.palette import PARTS
+from snnc.report.pictures.palette import CYCLE_COLOURS
 from snnc.report.subject import Subject
 from snnc.report.view import facts
 
@@ -50,7 +50,7 @@ def _costs(subject: Subject) -> dict[tuple[str, str], float]:
     """Return seconds per sample by phase and kind (compute, sync, exchange)."""
     plan = subject.plan
     scale = 1 / (plan.target.clock_hz * plan.batch)
-    return {(p.name, kind): p.runs * getattr(p, kind) * scale for p in plan.phases for kind in PARTS}
+    return {(p.name, kind): p.runs * getattr(p, kind) * scale for p in plan.phases for kind in CYCLE_COLOURS}
 
 
 def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def _phases(first: Subject, second: Subject) -> list[dict[str, Any]]:
     """Return the cycles of a training step or forward pass by phase, then the totals by kind."""
     a, b = ({p.name: p.runs * p.cycles for p in s.plan.phases} for s in (first, second))
     rows = [_row(name, a.get(name, 0.0), b.get(name, 0.0)) for name in {**a, **b}]
-    for kind in PARTS:
+    for kind in CYCLE_COLOURS:
         one, two = (sum(p.runs * getattr(p, kind) for p in s.plan.phases) for s in (first, second))
         rows.append(_row(f"all {kind}", one, two))
     return rows

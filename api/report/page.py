@@ -13,7 +13,7 @@ import numpy as np
 from snnc.compiler.ir.plan import Plan
 from snnc.report.pictures.encode import pack, pack_bytes, pack_places
 from snnc.report.pictures.flow import draw_flow
-from snnc.report.pictures.palette import LAYERS, MEMORY, PARTS, RAMP, RELAY, ink_on, layer_colour
+from snnc.report.pictures.palette import CYCLE_COLOURS, LAYERS, MEMORY, RAMP, RELAY, ink_on, layer_colour
 from snnc.report.pictures.raster import rasters
 from snnc.report.pictures.timeline import TimelineRow, parts, whole_step
 from snnc.report.recording import Recording
@@ -50,7 +50,7 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
         "layer_memory": _layer_memory(subject),
         "flow": draw_flow(subject),
         "wavefront": _wavefront(subject.plan),
-        "colours": {"parts": PARTS, "memory": MEMORY, "relay": RELAY},
+        "colours": {"cycles": CYCLE_COLOURS, "memory": MEMORY, "relay": RELAY},
         "comparison": comparison,
         "eight": LAYERS,
         "data": {
@@ -73,7 +73,7 @@ def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for phase in phases:
         row = dict(phase)
         for source in ("predicted", "emulated"):
-            row[f"{source}_bars"] = [(part, 100 * value / longest, PARTS[part]) for part, value in (phase[source] or {}).items()]
+            row[f"{source}_bars"] = [(part, 100 * value / longest, CYCLE_COLOURS[part]) for part, value in (phase[source] or {}).items()]
         rows.append(row)
     return rows
 
@@ -182,7 +182,7 @@ def _span(subject: Subject, span: Any, scale: float, source: str = "predicted") 
         "width": width,
         "label": span.phase if width >= LABELLED else "",
         "hint": hint,
-        "colour": PARTS.get(span.kind, ""),
+        "colour": CYCLE_COLOURS.get(span.kind, ""),
         "tile": phase.busiest_tile if phase is not None else None,
     }
 

@@ -159,7 +159,7 @@ def predicted_memory(project: Mapping[str, Any], options: CompileOptions) -> tup
 
     `project` is the contents of ``project.json``. Raise MemoryNeededError if no checkpoint interval stays within the memory limit.
     """
-    steps, batch, threads = project["steps"], project["batch"], options.backend.threads(options.own())
+    steps, batch, threads = project["steps"], project["batch"], options.backend.threads(options.for_backend())
     segment = steps
     if project["training"] and options.memory is not None:
         segment = segment_for(project, steps, batch, options.memory, threads)

@@ -14,7 +14,7 @@ from snnc.compiler.machines.chip_links import find_routes
 from snnc.report.limits import busiest_vertex
 from snnc.report.lines import chips_used, plan_lines
 from snnc.report.pictures.machine_grid import grid_of
-from snnc.report.pictures.palette import PARTS
+from snnc.report.pictures.palette import CYCLE_COLOURS
 from snnc.report.pictures.raster import recording_data
 from snnc.report.subject import Subject
 
@@ -169,7 +169,7 @@ def phases(subject: Subject) -> list[dict[str, Any]]:
     plan, emulation = subject.plan, subject.emulation
     rows: list[dict[str, Any]] = []
     for p in plan.phases:
-        predicted = {kind: p.runs * getattr(p, kind) for kind in PARTS}
+        predicted = {kind: p.runs * getattr(p, kind) for kind in CYCLE_COLOURS}
         counted = emulation.phases.get(p.name) if emulation else None
         rows.append(
             {
@@ -179,11 +179,11 @@ def phases(subject: Subject) -> list[dict[str, Any]]:
                 "busiest_tile": p.busiest_tile,
                 "bytes_in": p.bytes_in,
                 "loops": [asdict(loop) for loop in p.loops],
-                "once": {kind: getattr(p, kind) for kind in PARTS},
+                "once": {kind: getattr(p, kind) for kind in CYCLE_COLOURS},
                 "predicted": predicted,
                 "predicted_total": sum(predicted.values()),
                 "share": sum(predicted.values()) / plan.cycles,
-                "emulated": None if counted is None else {kind: counted[kind] for kind in PARTS},
+                "emulated": None if counted is None else {kind: counted[kind] for kind in CYCLE_COLOURS},
                 "emulated_total": None if counted is None else sum(counted.values()),
             }
         )

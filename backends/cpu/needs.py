@@ -22,8 +22,9 @@ SPIKING: Final = 0.08
 IN_SUPPORT: Final = 0.25
 """Assumed fraction of neurons inside the support of the surrogate. It is used if only these neurons receive a gradient."""
 LISTED_PART: Final = 4
+"""An input is stored as lists if at most one in this many values is nonzero."""
 SPARSE: Final = 1 / LISTED_PART
-"""An input is stored as lists if at most one in ``LISTED_PART`` values is nonzero."""
+"""Assumed fraction of nonzero values of an input of values, until a sequence has been observed."""
 PACKED: Final = 64
 """Maximum number of columns in a panel of a packed matrix; processors with narrower vectors use fewer."""
 PANEL: Final = 128
@@ -38,11 +39,11 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     """Return the memory needs of a session: for a training step if the program trains, else for a run."""
     storage, stages, trains = statements.storage, statements.stages, statements.trains
     program = storage.program
-    rows = {"number": 8, "steps": 0, "segment": 0, "block": 0}  # 8: a label and a loss
+    rows = {"once": 8, "steps": 0, "segment": 0, "block": 0}  # 8: a label and a loss
     for one in row_buffers:
         slots = one.in_training if trains else one.in_inference
         if slots is not None:
-            rows["number"] += slots.number * one.row_bytes
+            rows["once"] += slots.number * one.row_bytes
             for length in slots.lengths:
                 rows[length] += one.row_bytes
     rows["segment"] += _choices(storage) if trains else 0
@@ -51,11 +52,11 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
         stored, spikes = storage.stored(name), program.buffers[name].kind == "spikes"
         if stored.rows or (spikes and not stored.listed):
             rows["steps"] += 4 * pitch(storage.size(name))
-            rows["number"] += 4 * pitch(storage.size(name)) * stored.past
+            rows["once"] += 4 * pitch(storage.size(name)) * stored.past
     # In bfloat16, backward products read the deltas of a dense connection as pairs, of 4 bytes each.
     pairs = max((4 * -(-_shape(storage, op)[0] // 2) for op in program.backward if isinstance(op, ops.DenseInputGradient)), default=0)
     if storage.precision == "bfloat16":
-        rows["block" if stages.backward else "number"] += pairs
+        rows["block" if stages.backward else "once"] += pairs
     values = {name: _numbers(storage, name) for name in program.parameters}
     learned = [u.parameter for u in program.update] if trains else []
     states = sum(storage.size(n) for op in program.forward if isinstance(op, ops.NeuronStep) for n in (*op.states, *op.outputs))
@@ -74,10 +75,10 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
         storage.checkpoint_bytes if trains else 0,
         thread,
         lists,
-        _events(storage, {one.name: one for one in lists}),
+        _transposed(storage, {one.name: one for one in lists}),
         blocks=trains or bool(stages.forward),
-        shares=bool(statements.shared),
-        spared=_omitted_copies(storage, stages, trains),
+        shared_gradients=bool(statements.shared),
+        omitted=_omitted_copies(storage, stages, trains),
     )
 
 
@@ -89,12 +90,12 @@ def _shape(storage: SequenceStorage, op: ops.DenseProduct | ops.DenseInputGradie
 
 
 def _omitted_copies(storage: SequenceStorage, stages: Stages, trains: bool) -> OmittedCopies:
-    """Return the memory of the copies of weights that a program with checkpoints does not make, and the memory needed instead."""
+    """Return the bytes of the copies of weights that a training step with checkpoints does not make, and the rows needed instead."""
     backward = [op for op in storage.program.backward if trains and isinstance(op, ops.DenseInputGradient) and is_large(storage, op)]
     shapes = [_shape(storage, op) for op in backward]
     copies = sum(4 * (-(-inputs // PACKED) * PACKED) * outputs for outputs, inputs in shapes)
-    sample = max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0)
-    return OmittedCopies(copies, sample, "block" if stages.backward else "number")
+    row_bytes = max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0)
+    return OmittedCopies(copies, row_bytes, "block" if stages.backward else "once")
 
 
 def _numbers(storage: SequenceStorage, parameter: str) -> int:
@@ -164,8 +165,8 @@ def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
     return tuple(lists)
 
 
-def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str, int], ...]:
-    """Return the name of each list that a thread transposes for a block of steps, with the bytes of a transposed entry."""
+def _transposed(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str, int], ...]:
+    """Return the lists that a thread transposes for a block of steps: name, and bytes of a transposed entry."""
     inputs = {f"{info.id}_in": info.id for info in storage.program.inputs}
     entry_bytes: dict[str, int] = {}
     for op in storage.program.forward:

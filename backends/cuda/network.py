@@ -369,7 +369,7 @@ class Buffers:
         saved = [row for row in self.rows if row.name in names and not _of_full_sequence(row.slots)]
         checkpoint = sum(4 * row.size * (row.past if "kept" in row.slots else 1) for row in saved)
         full = sum(row.bytes for row in self.rows if _of_full_sequence(row.slots))
-        return Needs(fixed, {"number": history, "steps": full + self._staged, "segment": history, "block": 0}, checkpoint)
+        return Needs(fixed, {"once": history, "steps": full + self._staged, "segment": history, "block": 0}, checkpoint)
 
     @property
     def _staged(self) -> int:

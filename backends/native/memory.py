@@ -40,25 +40,26 @@ class ListNeeds:
     """Number of values in a row."""
     past: int
     """Number of stored steps before the start of the sequence."""
-    share: float
+    fraction: float
     """Assumed fraction of values that are listed, until a sequence has been observed."""
     width: int = 4
     """Bytes of an entry."""
     row: int = 0
-    """Bytes of the dense row that replaces a list if too many values of an input are nonzero (``LISTED_PART``); 0: always lists."""
+    """Bytes of the dense row that replaces a list if too many values of an input are nonzero (``LISTED_PART`` of
+    :mod:`snnc.backends.cpu.needs` is the limit); 0: always lists."""
 
 
 @dataclass(frozen=True)
 class OmittedCopies:
-    """Copies of weights that a training step with checkpoints does not make. Sizes are in bytes."""
+    """Copies of weights that a training step with checkpoints does not make, and the rows that each thread needs instead."""
 
     copies: int = 0
-    """Size of all these copies, included in ``Needs.fixed``."""
-    sample: int = 0
-    """Size of the memory that replaces them, per row of a thread. A thread has a row for each sample or, if `length` is ``block``, for each
-    sample and step of a block; their number is rounded up to a multiple of the number of values in a cache line."""
-    length: str = "number"
-    """``block`` if `sample` is per step of a block, else ``number``."""
+    """Bytes of all these copies, included in ``Needs.fixed``."""
+    row_bytes: int = 0
+    """Bytes of one of the rows that a thread needs instead. The number of rows is rounded up to a multiple of
+    :data:`~snnc.backends.native.row_buffers.LINE`."""
+    rows: str = "once"
+    """How many rows a thread has: one for each sample (``once``), or one for each sample and step of a block (``block``)."""
 
 
 @dataclass(frozen=True)
@@ -68,21 +69,21 @@ class Needs:
     fixed: int
     """Parameters, moments, tables, copies of weights, initial values, and gradients that threads share."""
     rows: Mapping[str, int]
-    """Of a sample, by how often they are needed: once (``number``), or for each step of the sequence (``steps``), of a segment
-    (``segment``) or of a block (``block``)."""
+    """Bytes that a sample needs once (``once``), and for each step of the sequence (``steps``), of a segment (``segment``) and of a block
+    (``block``)."""
     checkpoint: int = 0
     """Per sample and checkpoint."""
     thread: int = 0
     """Per thread: gradients that are not shared, sums and temporary values."""
     lists: Sequence[ListNeeds] = ()
-    events: Sequence[tuple[str, int]] = ()
-    """Name of each list that a thread transposes for a block of steps, with the bytes of a transposed entry."""
+    transposed: Sequence[tuple[str, int]] = ()
+    """The lists that a thread transposes for a block of steps: name, and bytes of a transposed entry."""
     blocks: bool = False
     """Whether steps run in blocks."""
-    shares: bool = False
+    shared_gradients: bool = False
     """Whether threads share some gradients, which they compute together after each block."""
-    spared: OmittedCopies = field(default_factory=OmittedCopies)
-    """Copies of weights that are not made with checkpoints."""
+    omitted: OmittedCopies = field(default_factory=OmittedCopies)
+    """Copies of weights that a training step with checkpoints does not make."""
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Needs:
@@ -99,28 +100,28 @@ class Needs:
                 f"the project of {description['name']!r} was written by a different version of snnc; emit the project again."
             )
         lists = [ListNeeds(**one) for one in data["lists"]]
-        events = [(name, size) for name, size in data["events"]]
-        return cls(**(dict(data) | {"lists": lists, "events": events, "spared": OmittedCopies(**data["spared"])}))
+        transposed = [(name, size) for name, size in data["transposed"]]
+        return cls(**(dict(data) | {"lists": lists, "transposed": transposed, "omitted": OmittedCopies(**data["omitted"])}))
 
 
 @dataclass(frozen=True)
 class ObservedActivity:
     """Activity in the sequences so far."""
 
-    shares: Mapping[str, float] = field(default_factory=dict)
+    fractions: Mapping[str, float] = field(default_factory=dict)
     """Name of a list -> maximum, over sequences, of the fraction of its values that were listed."""
     dense: Collection[str] = ()
     """Inputs that were stored as dense rows in some sequence."""
 
-    def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> ObservedActivity:
-        """Return this activity merged with that of another sequence; its `shares` lack the inputs that were stored as dense rows."""
-        dense = {one.name for one in needs.lists if one.row and one.name not in shares}
-        largest = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
-        return ObservedActivity({**self.shares, **largest}, {*self.dense, *dense} if shares else self.dense)
+    def with_sequence(self, needs: Needs, fractions: Mapping[str, float]) -> ObservedActivity:
+        """Return this activity merged with that of another sequence; its `fractions` lack the inputs that were stored as dense rows."""
+        dense = {one.name for one in needs.lists if one.row and one.name not in fractions}
+        largest = {name: max(fraction, self.fractions.get(name, 0.0)) for name, fraction in fractions.items()}
+        return ObservedActivity({**self.fractions, **largest}, {*self.dense, *dense} if fractions else self.dense)
 
 
 UNOBSERVED: Final = ObservedActivity()
-"""The activity before any sequence: the assumed shares of :class:`ListNeeds` apply."""
+"""The activity before any sequence: the assumed fractions of :class:`ListNeeds` apply."""
 
 
 def predicted_bytes(
@@ -153,7 +154,9 @@ def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: i
     needs = Needs.of(description)
     if not description["training"]:
         return _predicted(needs, steps, batch, steps, threads, activity)
-    return _predicted(replace(needs, checkpoint=0, spared=OmittedCopies()), steps, batch, 1, threads, activity)
+    # A run stores the rows of one step at a time, like a training step with segments of one step. It makes no checkpoints, and the copies
+    # of weights stay allocated.
+    return _predicted(replace(needs, checkpoint=0, omitted=OmittedCopies()), steps, batch, 1, threads, activity)
 
 
 def max_samples(
@@ -169,17 +172,17 @@ def busiest(needs: Needs) -> ObservedActivity:
 
 
 def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
-    """Check the project in `folder` as :func:`check_least` does, and issue its warning; if `most` is None, check nothing."""
+    """Check the project in `folder` as :func:`warning_of_bound` does, and issue its warning; if `most` is None, check nothing."""
     if most is None:
         return
     description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
-    advice = check_least(description, description["fixed_steps"], batch, most)
+    advice = warning_of_bound(description, description["fixed_steps"], batch, most)
     if advice:
         warnings.warn(advice, UserWarning, stacklevel=2)
 
 
-def check_least(description: Mapping[str, Any], steps: int | None, batch: int | None, most: int) -> str:
-    """Return a warning if a training step of a batch does not fit in `most` bytes, else "".
+def warning_of_bound(description: Mapping[str, Any], steps: int | None, batch: int | None, most: int) -> str:
+    """Return a warning if one sample fits in `most` bytes, but a training step of the whole batch does not; "" if both fit.
 
     `description` is the project's ``project.json``; `steps` and `batch` are None if they are unknown.
 
@@ -211,32 +214,33 @@ def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int,
     workers = min(threads, batch)
     samples = -(-batch // workers)
     block = _block(needs, batch, samples, segment)
-    lengths = {"number": 1, "steps": steps, "segment": segment, "block": block}
+    lengths = {"once": 1, "steps": steps, "segment": segment, "block": block}
     checkpoints = -(-steps // segment) if segment < steps else 0
     sample = sum(size * lengths[name] for name, size in needs.rows.items()) + checkpoints * needs.checkpoint
     sizes = [_list_bytes(one, steps, batch, workers, activity) for one in needs.lists]
     # A list that outgrows its memory is copied; meanwhile, its old memory stays allocated too.
     lists = sum(size for size, _ in sizes) + max((entries for _, entries in sizes), default=0)
-    shares = {one.name: min(1.0, BUSY * activity.shares.get(one.name, one.share)) * one.neurons for one in needs.lists}
-    events = max((size * shares[name] for name, size in needs.events), default=0.0) * samples * block * workers
-    spared = workers * needs.spared.sample * padded(samples * lengths[needs.spared.length]) - needs.spared.copies if checkpoints else 0
-    return int(spared + needs.fixed + workers * needs.thread + batch * sample + lists + ROOM * events)
+    listed = {one.name: min(1.0, BUSY * activity.fractions.get(one.name, one.fraction)) * one.neurons for one in needs.lists}
+    transposed = max((size * listed[name] for name, size in needs.transposed), default=0.0) * samples * block * workers
+    omitted = needs.omitted
+    replaced = workers * omitted.row_bytes * padded(samples * lengths[omitted.rows]) - omitted.copies if checkpoints else 0
+    return int(replaced + needs.fixed + workers * needs.thread + batch * sample + lists + ROOM * transposed)
 
 
 def _block(needs: Needs, batch: int, samples: int, segment: int) -> int:
     """Return the number of steps in a block, as ``CpuSession::block_length`` does; a thread has at most `samples` samples."""
-    most = max(1, BLOCK_ROWS // samples) if needs.blocks else 1
-    return min(segment, max(BLOCK_ROWS // batch, min(FEW_STEPS, most)) if needs.shares else most)
+    longest = max(1, BLOCK_ROWS // samples) if needs.blocks else 1
+    return min(segment, max(BLOCK_ROWS // batch, min(FEW_STEPS, longest)) if needs.shared_gradients else longest)
 
 
 def _list_bytes(needs: ListNeeds, steps: int, batch: int, workers: int, activity: ObservedActivity) -> tuple[int, int]:
     """Return the bytes of a buffer's rows and lists, and of the list entries alone."""
     rows = (steps + needs.past) * batch
-    known = needs.name in activity.shares
+    known = needs.name in activity.fractions
     size = needs.row * rows if needs.row and (not known or needs.name in activity.dense) else 0
     if needs.row and not known:
-        return size, 0
-    entries = needs.width * int(activity.shares.get(needs.name, needs.share) * needs.neurons * rows)
+        return size, 0  # Until a sequence is observed, such an input counts as dense rows without list entries.
+    entries = needs.width * int(activity.fractions.get(needs.name, needs.fraction) * needs.neurons * rows)
     return size + 8 * (rows + workers) + int(ROOM * entries) + workers * needs.width * (needs.neurons + SPARE_ENTRIES), entries
 
 
@@ -256,7 +260,7 @@ def segment_for(
     if fitting:
         return max(fitting)
     best = min(needed, key=lambda segment: needed[segment])
-    basis = "with the observed activity" if activity.shares else "before any activity was observed"
+    basis = "with the observed activity" if activity.fractions else "before any activity was observed"
     fewer = " fewer threads (each has its own gradients)," if min(threads, batch) > 1 else ""
     raise MemoryNeededError(
         f"{description['name']!r} with {steps} steps and a batch of {batch} is allowed {most / 2**20:.1f} MiB; with checkpoints every "

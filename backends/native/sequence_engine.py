@@ -161,10 +161,10 @@ class SequenceEngine(NativeEngine):
 
     def _depends_on_activity(self, steps: int, batch: int) -> bool:
         """Return whether a training step could exceed the memory bound at maximum activity, and no activity has been observed yet."""
-        if self.memory is None or not self.description["training"] or self._segments or self.activity.shares:
+        if self.memory is None or not self.description["training"] or self._segments or self.activity.fractions:
             return False
-        most = busiest(Needs.of(self.description))
-        return least_bytes(self.description, steps, batch, self._threads(), most) > self.memory
+        maximum = busiest(Needs.of(self.description))
+        return least_bytes(self.description, steps, batch, self._threads(), maximum) > self.memory
 
     def max_samples(self, steps: int, batch: int) -> int:
         """See :class:`~snnc.backends.runtime.engine.BoundedEngine`."""

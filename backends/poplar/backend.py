@@ -39,8 +39,8 @@ class TileOptions(TargetOptions):
     half: HalfOption | None = None
     strategy: str = "snnc"
     """``"snnc"``, or a baseline for comparison in estimates."""
-    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Targets that are not machines, and their synonyms, for the message about an unknown target."""
+    other_targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Synonyms of each target that is not a machine, by its name, for the message about an unknown target."""
     common: Common | None = None
     """Intermediate results that several plans of one program share; None: one plan."""
 
@@ -64,17 +64,17 @@ class PoplarOptions(TileOptions):
     """Whether populations stay undivided and in the author's order, because another program calls this one. Not a user option."""
 
 
-Own = TypeVar("Own", bound=TileOptions)
+SomeTileOptions = TypeVar("SomeTileOptions", bound=TileOptions)
 
 
-class TileBackend(Backend[Own]):
+class TileBackend(Backend[SomeTileOptions]):
     """Base class of backends that plan on the tiles of a machine."""
 
     def machine(self, target: str) -> str:
         """Return the name or file of the machine of a target."""
         return target
 
-    def prepare(self, graph: Graph, options: Own) -> Graph:
+    def prepare(self, graph: Graph, options: SomeTileOptions) -> Graph:
         """Make sparse weights dense where this reduces the memory on tiles, except for training in mode "drop".
 
         In that case, the gradients of dense connections differ from those of sparse ones: they are 0 for dropped spikes.
@@ -85,13 +85,13 @@ class TileBackend(Backend[Own]):
             return graph
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
 
-    def halves(self, options: Own) -> Halves:
+    def halves(self, options: SomeTileOptions) -> Halves:
         """Return the kinds of values that the step program stores as float16."""
         from snnc.compiler.lowering.halves import halves_of
 
         return halves_of(options.precision, options.half, trains=options.loss is not None)
 
-    def check(self, program: StepProgram, options: Own) -> None:
+    def check(self, program: StepProgram, options: SomeTileOptions) -> None:
         """Raise an error for a program that cannot be planned.
 
         Raises
@@ -104,13 +104,13 @@ class TileBackend(Backend[Own]):
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
-        load_target(self.machine(options.target), options.others)
+        load_target(self.machine(options.target), options.other_targets)
         if program.steps is None:
             raise StepsNeededError(
                 f"{program.name!r} accepts any number of steps, but {options.target} needs a fixed number; give steps (--steps 100)."
             )
 
-    def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
+    def plan(self, graph: Graph, program: StepProgram, options: SomeTileOptions) -> PlacedProgram:
         """Map the program onto the machine's tiles."""
         from snnc.compiler.lowering.spike_limits import without_limits
         from snnc.compiler.machines import load_target

@@ -24,12 +24,14 @@ _USUAL_NVCC: Final = "/usr/local/cuda/bin/nvcc"
 
 
 def compiler() -> list[str]:
-    """Return the command of a C++17 compiler: the first found of ``$CXX``, g++, clang++, c++ and the ziglang wheel.
+    """Return the command of a C++17 compiler.
+
+    It is ``$CXX`` or, if that is not set, the first found of g++, clang++, c++ and the ziglang wheel.
 
     Raises
     ------
     ToolMissingError
-        This machine has none of them.
+        The command in ``$CXX`` is not on this machine, or it is not set and no compiler was found.
     """
     named = compiler_named_by("CXX")
     if named is not None:
@@ -103,7 +105,7 @@ def common_flags(command: Sequence[str]) -> list[str]:
     """Return the flags of every compilation."""
     flags = ["-std=c++17", "-fPIC", "-pthread"]
     if is_clang(command):
-        flags += ["-fno-sanitize=all"]
+        flags += ["-fno-sanitize=all"]  # zig, a clang, turns sanitizers on by default
     return flags
 
 
@@ -117,7 +119,10 @@ def linker_flags(command: Sequence[str]) -> list[str]:
 
 
 def machine_id() -> str:
-    """Return a text that is equal on two processors only if each can run machine code compiled for the other."""
+    """Return the architecture of this processor and its instruction set extensions, as text.
+
+    Machine code that one processor compiled for itself runs on another if both have the same text.
+    """
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,7 +1,8 @@
 """Draw a figure as self-contained SVG: a line for each series; points without a number are crosses above the axes.
 
-Each kind of number has its own dash pattern and mark, so kinds can be distinguished without colour. On an axis of names the marks of the
-series are side by side. Colours repeat after eight series; marks of the next eight are hollow.
+Each kind of number has its own dash pattern and mark, so kinds can be distinguished without colour. If the x-axis shows names instead of
+numbers, the marks that several series have for one name are drawn next to each other. Colours repeat after eight series; marks of the next
+eight are hollow.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from snnc.exploring.plot import short
 from snnc.report.pictures.palette import LAYERS, layer_colour, mixed
 
 WIDTH: Final = 620.0
+"""Width of the plot in pixels."""
 HEIGHT: Final = 300.0
+"""Height of the plot in pixels."""
 LEFT: Final = 70.0
+"""Left margin in pixels."""
 TOP: Final = 46.0
+"""Top margin in pixels."""
 LEGEND_LINE: Final = 20.0
-"""Width and height of the plot, left and top margin, and height of a line of the legend, in pixels."""
+"""Height of a line of the legend in pixels."""
 DASHES: Final = {"predicted": "", "emulated": "2 2", "measured": "8 3", "published": "1 5"}
 """Dash pattern of the line of each kind."""
 MARKS: Final = {
@@ -36,7 +41,7 @@ SQUARE: Final = MARKS["measured"]
 CHARACTER: Final = 6.6
 """Estimated width of a character of a label, in pixels."""
 APART: Final = 8.0
-"""Maximum distance between the marks of two series on an axis of names, in pixels."""
+"""Maximum distance between the marks of two series for one name, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -153,13 +158,13 @@ def _across(figure: Figure, points: Sequence[Point], names: Sequence[str]) -> Ax
 def _line(
     label: str, number: int, points: Sequence[Point], across: Axis, up: Axis, names: Sequence[str], aside: float, stacked: bool
 ) -> ChartLine:
-    """Place a series; on an axis of names its marks are `aside` pixels to the right of the name's position."""
+    """Place a series; if the x-axis shows names, its marks are `aside` pixels to the right of the name's position."""
     marks = []
     for p in points:
         x = aside + across.place(float(names.index(p.x)) if isinstance(p.x, str) else p.x)
-        fits = p.y is not None
-        marks.append((round(x, 1), round(up.place(p.y), 1) if p.y is not None else TOP - 6, f"{label}, {_text(p)}", fits))
-    path = "" if names else " ".join(f"{x},{y}" for x, y, _, fits in marks if fits)
+        y = TOP - 6 if p.y is None else round(up.place(p.y), 1)
+        marks.append((round(x, 1), y, f"{label}, {_text(p)}", p.y is not None))
+    path = "" if names else " ".join(f"{x},{y}" for x, y, _, has_number in marks if has_number)
     colour, kind = layer_colour(number), points[0].kind
     fill = bar_colour(number) if stacked else colour if number < len(LAYERS) else "#ffffff"
     return ChartLine(label, colour, fill, DASHES[kind], path, SQUARE if stacked else MARKS[kind], tuple(marks))

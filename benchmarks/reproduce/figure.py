@@ -59,7 +59,7 @@ class Point:
     kind: Kind
     """Origin of the number."""
     x: float | str
-    """Position on the axis: a number, or a name on an axis of names."""
+    """Position on the axis: a number, or a name if the axis shows names."""
     y: float | None
     """The number in the figure's unit; None if it is missing, with the reason in `note`."""
     note: str = ""

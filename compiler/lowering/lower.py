@@ -181,8 +181,8 @@ class _Draft:
     populations: list[PopulationInfo] = field(default_factory=list)
     connections: list[ConnectionInfo] = field(default_factory=list)
     steps: list[NeuronStep] = field(default_factory=list)
-    contributions: dict[str, ConnectionOp] = field(default_factory=dict)
-    """Operation of each connection, by id."""
+    connection_ops: dict[str, ConnectionOp] = field(default_factory=dict)
+    """Forward operation of each connection, by id."""
     ids: dict[str, str] = field(default_factory=dict)
     """Ids of nodes, by name."""
     sources: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -309,8 +309,8 @@ def _forward(draft: _Draft) -> list[ForwardOp]:
             incoming_here = [(_connect(draft, link, number), link) for link in incoming if link.target_port == port]
             operations.append(Fill(current, tuple(c.bias for c, _ in incoming_here if c.bias is not None and bias_initialises_current(c))))
             for connection, link in incoming_here:
-                draft.contributions[connection.id] = connection_op(connection, link, current)
-                operations.append(draft.contributions[connection.id])
+                draft.connection_ops[connection.id] = connection_op(connection, link, current)
+                operations.append(draft.connection_ops[connection.id])
         operations.append(step)
     return operations
 

@@ -44,7 +44,8 @@ class BackwardDraft(Protocol):
     populations: list[PopulationInfo]
     connections: list[ConnectionInfo]
     steps: list[NeuronStep]
-    contributions: dict[str, ConnectionOp]
+    connection_ops: dict[str, ConnectionOp]
+    """Forward operation of each connection, by the connection's id."""
 
 
 def check_groups(optimizer: Optimizer, parameters: Iterable[Parameter]) -> None:
@@ -96,7 +97,10 @@ def find_trained(
 
 
 def _learns(link: PopulationLink, optimizer: Optimizer | None) -> bool:
-    """Return whether the optimiser leaves a weight or bias of a learnable link unfrozen; True if the link has neither."""
+    """Return whether the optimiser updates the weight or the bias of a learnable link.
+
+    The result is also True for a one-to-one link whose weight is None: it has no parameter that the optimiser could freeze.
+    """
     names = [name for name, value in zip(("weight", "bias"), weights_of(link), strict=True) if value is not None]
     return not names or any(not is_frozen(optimizer, f"{link.label}.{name}") for name in names)
 
@@ -157,7 +161,7 @@ class _Backward:
 
     def connection(self, connection: ConnectionInfo) -> list[BackwardOp]:
         """Return the gradients of a connection's weights, then of its source, where these are needed."""
-        op = self.draft.contributions[connection.id]
+        op = self.draft.connection_ops[connection.id]
         bias, weight = connection.bias, connection.weight
         operations: list[BackwardOp] = []
         if bias is not None and self.draft.parameters[bias].learnable:

@@ -16,9 +16,9 @@ from snnc.compiler.machines.target_file import merge, read_toml, target_from
 
 __all__ = ["load_target", "nearest", "parse_target", "target_names", "target_text"]
 
-Others: TypeAlias = Mapping[str, Sequence[str]]
+OtherTargets: TypeAlias = Mapping[str, Sequence[str]]
 """Targets without a file, with their synonyms, for messages about unknown targets."""
-_NONE: Final[Others] = MappingProxyType({})
+_NONE: Final[OtherTargets] = MappingProxyType({})
 
 
 def target_names() -> tuple[str, ...]:
@@ -26,10 +26,10 @@ def target_names() -> tuple[str, ...]:
     return tuple(sorted(f.name.removesuffix(".toml") for f in files(__name__).iterdir() if f.name.endswith(".toml")))
 
 
-def target_text(name_or_path: str | Path, others: Others = _NONE) -> str:
+def target_text(name_or_path: str | Path, other_targets: OtherTargets = _NONE) -> str:
     """Return the text of a target's file; in files included with snnc, comments give the source of every number.
 
-    `others` are listed in the message about an unknown target.
+    `other_targets` are listed in the message about an unknown target.
 
     Raises
     ------
@@ -44,27 +44,27 @@ def target_text(name_or_path: str | Path, others: Others = _NONE) -> str:
     else:
         source = Path(name_or_path)
         if not source.is_file():
-            raise UnknownTargetError(_unknown(text, others))
+            raise UnknownTargetError(_unknown(text, other_targets))
     try:
         return source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TargetFileError(f"the target file {text!r} cannot be read: {error}.") from None
 
 
-def _unknown(text: str, others: Others) -> str:
+def _unknown(text: str, other_targets: OtherTargets) -> str:
     """Return the message about an unknown target, with the most similar name."""
-    names = (*others, *target_names())
+    names = (*other_targets, *target_names())
     if text.lower().endswith(".toml") or "/" in text:
         return f"the target file {text!r} does not exist; give the path of a TOML file, or a name: {', '.join(names)}."
-    closest = nearest(text, names, others)
+    closest = nearest(text, names, other_targets)
     meant = f" Did you mean {closest!r}?" if closest else ""
     return (
-        f"the target {text!r} is unknown.{meant} Targets are {', '.join((*others, 'the machines'))} {', '.join(target_names())}, and "
-        "your own TOML files (`snnc targets` lists them all)."
+        f"the target {text!r} is unknown.{meant} Targets are {', '.join((*other_targets, 'the machines'))} {', '.join(target_names())}, "
+        "and your own TOML files (`snnc targets` lists them all)."
     )
 
 
-def nearest(text: str, names: Sequence[str], others: Others = _NONE) -> str | None:
+def nearest(text: str, names: Sequence[str], other_targets: OtherTargets = _NONE) -> str | None:
     """Return the name that has `text`, up to a colon, as a synonym, or else the most similar name; None if no name is similar.
 
     Case is ignored.
@@ -76,15 +76,17 @@ def nearest(text: str, names: Sequence[str], others: Others = _NONE) -> str | No
     """
     wanted = text.lower()
     kind = wanted.partition(":")[0]
-    known = next((name for name, synonyms in others.items() if kind == name or kind in synonyms), None)
+    known = next((name for name, synonyms in other_targets.items() if kind == name or kind in synonyms), None)
     if known is not None:
         return known
     similar = get_close_matches(wanted, names, n=1)
     return similar[0] if similar else None
 
 
-def load_target(name_or_path: str | Path, others: Others = _NONE) -> Target:
-    """Read a machine by its name (``"gc200"``) or from a TOML file of the user; `others` are listed in the message about an unknown target.
+def load_target(name_or_path: str | Path, other_targets: OtherTargets = _NONE) -> Target:
+    """Read a machine by its name (``"gc200"``) or from a TOML file of the user.
+
+    `other_targets` are listed in the message about an unknown target.
 
     Raises
     ------
@@ -98,7 +100,7 @@ def load_target(name_or_path: str | Path, others: Others = _NONE) -> Target:
     >>> load_target("m2000").tiles
     5888
     """
-    return parse_target(target_text(name_or_path, others), str(name_or_path))
+    return parse_target(target_text(name_or_path, other_targets), str(name_or_path))
 
 
 def parse_target(text: str, where: str) -> Target:

@@ -55,7 +55,7 @@ class Network:
         self.name = name
         self.seed = seed
         self._graph = Graph(name)
-        self._connections = 0
+        self._connection_count = 0  # gives every connection its own random numbers
 
     def input(self, shape: ShapeLike, kind: Kind = "spikes", name: str | None = None) -> NetworkNode:
         """Add an input.
@@ -100,8 +100,8 @@ class Network:
         parameters
             Values that differ from the model's own: a number, or an array with one value per neuron.
         initial
-            Initial states that differ from the model's own: a number, or an array with one value per neuron. A delayed connection reads
-            them until the first delayed values arrive.
+            Initial states that differ from the model's own: a number, or an array with one value per neuron. If a delayed connection
+            reads a state, it reads these values until the delayed ones arrive.
         surrogate
             Surrogate derivative of the spike; None for the one given to :func:`snnc.compile`.
 
@@ -236,13 +236,13 @@ class Network:
             raise InvalidValueError(f"{where}: the delay is {delay!r}; it must be a whole number of 0 or more.")
         self._check_port(source, source_port)
         self._check_target(target, target_port, where)
-        stages = build_chain(chain, source.shape, target.shape, (self.seed, self._connections), where)
+        stages = build_chain(chain, source.shape, target.shape, (self.seed, self._connection_count), where)
         self._check_cycle(source, target, steps + sum(stage.least_delay for stage in stages))
         if name is not None and name in self._graph.names:
             raise DuplicateNodeError(f"{where} is called {name!r}, like another node of the network; names must differ.")
         label = name or self._unused_name(f"{source.label}_to_{target.label}")
         Wiring(self._graph, label).connect(stages, (source, source_port), (target, target_port), steps)
-        self._connections += 1
+        self._connection_count += 1
 
     def connect_ports(
         self,
@@ -375,8 +375,8 @@ class Network:
                 )
             for name in ends:
                 label = "output" if len(ends) == 1 else f"{name}_output"
-                graph.add(label if label not in graph.names else f"{label}_", Output())
-                graph.connect(name, graph.names[-1])
+                output = graph.add(label if label not in graph.names else f"{label}_", Output())
+                graph.connect(name, output)
         return graph
 
     def __repr__(self) -> str:

@@ -42,7 +42,7 @@ def test_a_step_is_emulated_as_predicted(scripts, name):
 @pytest.mark.parametrize("number", range(30))
 def test_a_network_of_the_seed_is_emulated_as_predicted(scripts, number):
     drawn_networks, _, _ = scripts
-    for name, found in drawn_networks.drawn(SEED, number + 1, number):
+    for name, found in drawn_networks.drawn(SEED, number, number + 1):
         assert drawn_networks.outside(found) == [], name
 
 

@@ -12,8 +12,8 @@ EMPTY: Final = "#eceff3"
 """Colour of tiles without data."""
 RAMP: Final = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
 """Colours from small to large values."""
-PARTS: Final = {"compute": "#0072B2", "sync": "#9aa5b1", "exchange": "#E69F00"}
-"""Colours of the kinds of cycles."""
+CYCLE_COLOURS: Final = {"compute": "#0072B2", "sync": "#9aa5b1", "exchange": "#E69F00"}
+"""Colours of the cycles of a superstep: tiles compute, wait for each other (``sync``), or exchange data."""
 MEMORY: Final = {
     "weights": "#0072B2",
     "optimiser": "#56B4E9",

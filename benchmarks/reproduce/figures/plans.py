@@ -15,7 +15,7 @@ DENSE: Final = "dense"
 PUBLISHED: Final = "published"
 SERIES: Final[dict[str, str]] = {
     SNNC: "IPU, snnc's sparse program (predicted)",
-    DENSE: "IPU, snnc's program without events, which leaves the matrix units idle (predicted)",
+    DENSE: "IPU, snnc's program without events or matrix units (predicted)",
     PUBLISHED: "IPU, the paper's sparse program (predicted by a model of it)",
 }
 """Label of each strategy."""
@@ -53,7 +53,7 @@ BOUND: Final = "IPU, dense products alone at the peak of its matrix units (bound
 """Label of the bound for dense float32 programs."""
 
 
-def dense_bound(net: str, x: float | str) -> Point:
+def dense_throughput(net: str) -> float:
     """Return the samples/s of a step whose dense products run at the peak of the matrix units; everything else takes no time.
 
     Each weight has three products per sample and step: in the forward pass, for its gradient, and for the gradient of its input (not in the
@@ -66,4 +66,10 @@ def dense_bound(net: str, x: float | str) -> Point:
     weights = [before * after for before, after in pairwise(sizes)]
     products = (3 * sum(weights) - weights[0]) * case.steps * case.batch
     seconds = products / (MATRIX_RATE * machine.tiles_per_chip * case.chips * machine.clock_hz)
-    return Point(BOUND, "predicted", x, case.batch / seconds, f"{1e3 * seconds:.3g} ms per step", {"net": net, "target": case.target})
+    return case.batch / seconds
+
+
+def dense_bound(net: str, x: float | str) -> Point:
+    """Return the :func:`dense_throughput` of a network as a point at `x`."""
+    case, rate = benchmark(net), dense_throughput(net)
+    return Point(BOUND, "predicted", x, rate, f"{1e3 * case.batch / rate:.3g} ms per step", {"net": net, "target": case.target})

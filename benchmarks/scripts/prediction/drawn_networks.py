@@ -1,6 +1,6 @@
 """Compare predictions and emulation of random networks.
 
-    python benchmarks/scripts/prediction/drawn_networks.py [--seed S] [--nets 30] [--first 0]
+    python benchmarks/scripts/prediction/drawn_networks.py [--seed S] [--first 0] [--end 30]
 
 Networks, machines, inputs and options are drawn at random from the seed: dense, sparse and convolutional layers, recurrence, delays,
 values and spikes, windowed gradients, one to four chips, up to 238 tiles. Each is trained for two steps on the emulator. The
@@ -26,15 +26,16 @@ CYCLES: Final = 0.05
 BYTES: Final = 0.01
 """Maximum accepted deviations of predicted from emulated cycles and bytes, relative to the emulated numbers."""
 SPACING: Final = 10_000
-"""Distance between the first network numbers of consecutive seeds."""
+"""Number of networks that can be drawn from one seed: network n of seed S is drawn with the seed SPACING * S + n."""
 
 
-def drawn(seed: int, nets: int, first: int = 0) -> Iterator[tuple[str, dict[str, tuple[float, float]]]]:
-    """Yield the name and the (predicted, emulated) numbers of networks `first` to `nets` - 1 of a seed: even ones mixed, odd ones dense.
+def drawn(seed: int, first: int, end: int) -> Iterator[tuple[str, dict[str, tuple[float, float]]]]:
+    """Yield the name and the (predicted, emulated) numbers of networks `first` to `end` - 1 of a seed.
 
-    A network that does not fit its machine is skipped and not replaced.
+    Networks with even numbers (``mixed``) have dense, sparse and convolutional connections, those with odd numbers (``random``) only dense
+    ones. A network that does not fit its machine is skipped and not replaced.
     """
-    for number in range(first, nets):
+    for number in range(first, end):
         kind, case_of = ("mixed", mixed_case) if number % 2 == 0 else ("random", random_case)
         case_seed = SPACING * seed + number
         try:
@@ -57,11 +58,11 @@ def main() -> None:
     """Draw and compare networks, and print those outside the limits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--nets", type=int, default=30)
-    parser.add_argument("--first", type=int, default=0, help="skip the networks before this one")
+    parser.add_argument("--first", type=int, default=0, help="number of the first network")
+    parser.add_argument("--end", type=int, default=30, help="number after that of the last network")
     chosen = parser.parse_args()
     rows = {}
-    for name, one in drawn(chosen.seed, chosen.nets, chosen.first):
+    for name, one in drawn(chosen.seed, chosen.first, chosen.end):
         rows[name] = one
         print(f"{name}: {'; '.join(outside(one)) or 'as predicted'}", flush=True)
     table(rows)

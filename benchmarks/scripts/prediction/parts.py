@@ -39,7 +39,7 @@ def main() -> None:
     chosen = options("gc200", case.steps, case.batch, case.loss, case.optimizer, case.surrogate)
     lowered = lower_graph(case.build().graph(), chosen)
     activity = Activity(case.buffer_activity(lowered.program), {}, case.activity_source)
-    parter = parter_of(lowered.ready, lowered.program, chosen.own().for_plan(), activity)
+    parter = parter_of(lowered.ready, lowered.program, chosen.for_backend().for_plan(), activity)
     cuts(parter, numbers, arguments.partitioners.split(","))
     for target in arguments.targets.split(","):
         times(parter, replace(chosen, target=target), numbers)
@@ -66,7 +66,7 @@ def times(parter: NetworkPartitioner, chosen: CompileOptions, numbers: list[int]
         program = parter.program if parts is None else parts.between.split
         activity = parter.activity if parts is None else activity_of(parts, parter.activity)
         try:
-            text = line(map_program(program, chosen.own().for_plan(), activity, machine=machine))
+            text = line(map_program(program, chosen.for_backend().for_plan(), activity, machine=machine))
         except TooBigError as error:
             text = f"does not fit: {error.text.split(': ', 1)[1].split('. ')[0]}"
         print(f"{chosen.target:8} {number:3d} parts  {text}  ({time.perf_counter() - start:.0f} s)", flush=True)

@@ -1,17 +1,17 @@
 """Equations of firing and reset, shared by the integrate-and-fire neurons.
 
-v is the membrane potential, f the model's update of it, r the spike that resets, and R the value after a reset:
+v is the membrane potential, f the model's update of it (which adds the current), r the spike that resets, and R the value after a reset.
+A delayed reset uses the spike of the previous step; an immediate reset uses the spike of this step, after the neuron fires. A delayed
+reset to zero or to a value has two forms: it keeps the current that arrives in the step of the reset (`input_kept`), or discards it.
 
-=================  ============================================  ========================================
-`reset`            delayed: r of the previous step               immediate: r of this step, after firing
-=================  ============================================  ========================================
-"subtract"         v' = f(v) - r threshold                       v' = f(v) - r threshold
-"zero"             v' = f((1-r) v), or (1-r) f(v)                v' = (1-r) f(v)
-"value"            v' = f((1-r) v + r R), or (1-r) f(v) + r R    v' = (1-r) f(v) + r R
-"none"             v' = f(v)                                     v' = f(v)
-=================  ============================================  ========================================
-
-The first delayed form keeps the current that arrives with the reset (`input_kept`); the second form discards it.
+==========  ======================  ====================  ====================
+`reset`     delayed, current kept   delayed, discarded    immediate
+==========  ======================  ====================  ====================
+"subtract"  f(v) - r threshold      f(v) - r threshold    f(v) - r threshold
+"zero"      f((1-r) v)              (1-r) f(v)            (1-r) f(v)
+"value"     f((1-r) v + r R)        (1-r) f(v) + r R      (1-r) f(v) + r R
+"none"      f(v)                    f(v)                  f(v)
+==========  ======================  ====================  ====================
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ class Firing:
     input_kept: bool = True
     """Whether a delayed reset to zero or to a value keeps the arriving current, as snnTorch's Leaky does. Other snnTorch neurons do not."""
     compensated: bool = False
-    """Whether to reset like snnTorch with ``reset_delay=False``: the spike of the previous step lowers the membrane potential before the
-    neuron fires, which is undone afterwards. The plain immediate reset differs if a neuron is still above the threshold after it."""
+    """Whether to reset like snnTorch with ``reset_delay=False``. Let r be 1 if the potential of the previous step is still above the
+    threshold, and s the spike of this step. A delayed reset by r comes before the neuron fires. After it fires, "subtract" subtracts
+    (s - r) threshold, and "zero" multiplies the potential by 1 - (s - r). The result differs from the plain immediate reset only if r is 1,
+    that is, if a neuron is still above the threshold after a reset."""
 
     def __post_init__(self) -> None:
         check_reset(self.reset, get_args(ResetMode))

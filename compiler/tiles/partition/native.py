@@ -1,6 +1,7 @@
 """Program that runs a native partitioner in a separate process: ``python native.py mtkahypar|metis <input >output``.
 
-It reads an npz archive and writes an npy array of parts. Besides the standard library and NumPy it imports only the partitioner.
+It reads an npz archive, whose arrays are the arguments of :func:`mtkahypar` or :func:`metis`, and writes an npy array with the part of each
+vertex. Besides the standard library and NumPy it imports only the partitioner.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ import numpy as np
 
 
 def mtkahypar(arguments: Mapping[str, Any]) -> list[int]:
-    """Partition the hypergraph of `start`, `pins`, `rate` and `work` for the connectivity metric; deterministic, on one thread."""
+    """Partition a hypergraph for the connectivity metric; deterministic, on one thread.
+
+    Net n joins the vertices ``pins[start[n]:start[n + 1]]`` and has the weight ``rate[n]``; vertex v has the weight ``work[v]``. The other
+    arguments are numbers: `parts`, `seed`, and the permitted `imbalance` of the parts' work (0.03: 3 % above the mean).
+    """
     import mtkahypar
 
     library = mtkahypar.initialize(1, print_warnings=False)
@@ -31,7 +36,12 @@ def mtkahypar(arguments: Mapping[str, Any]) -> list[int]:
 
 
 def metis(arguments: Mapping[str, Any]) -> list[int]:
-    """Partition the graph of `start` and `neighbours`, with the weights `work` and `edges`, to minimise the cut edges."""
+    """Partition a graph so that the edges between parts have the smallest total weight.
+
+    ``neighbours[start[v]:start[v + 1]]`` are the neighbours of vertex v, `edges` has the weights of these edges in the same order, and
+    ``work[v]`` is the weight of the vertex. The other arguments are numbers: `parts`, `seed`, and `recursive` (whether to bisect
+    recursively).
+    """
     import pymetis
 
     _, part = pymetis.part_graph(

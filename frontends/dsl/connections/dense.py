@@ -60,7 +60,7 @@ class DenseConnection(Connection):
         return None if self.outputs is None else (self.outputs,)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return one branch with a Linear or, if the weights have different delays, a branch with a Sparse for each delay."""
+        """Return one branch with all weights or, if the weights have different delays, one sparse branch for each delay."""
         inputs, outputs = math.prod(source), self._outputs(source, target, where)
         rng, fans = generator(self.seed, seed, where), Fans(inputs, outputs)
         weight = realise(self.init, (outputs, inputs), fans, rng, f"the weight of {where}")

@@ -19,8 +19,8 @@ from snnc.frontends.dsl.connections.delays import Delays, by_delay, drawn_delays
 from snnc.frontends.dsl.errors import ConnectionShapeError, SparseMatrixError
 from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser
 
-MAX_ROWS: Final = 1 << 22
-"""Maximum number of target neurons with randomly drawn connections; drawing takes some microseconds per neuron."""
+MAX_DRAWN_TARGETS: Final = 1 << 22
+"""Maximum number of target neurons whose connections are drawn at random; drawing takes some microseconds per neuron."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +77,7 @@ class SparseConnection(Connection):
         return None if self.outputs is None else (self.outputs,)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return a branch with a Sparse or, if `delays` is given, a branch with a Sparse for each delay."""
+        """Return one branch with all weights or, if `delays` is given, one branch for each delay, with the weights of that delay."""
         rng, shape = generator(self.seed, seed, where), self._shape(source, target, where)
         values, pattern = self._entries(shape, rng, where)
         count, (outputs, inputs) = len(pattern.indices), shape
@@ -161,11 +161,11 @@ def _checked_fan_in(value: int, inputs: int, where: str) -> int:
 
 
 def _check_effort(outputs: int, fan_in: float, where: str) -> None:
-    """Refuse more rows than :data:`MAX_ROWS`, and more weights than fit in memory, before drawing any."""
-    if outputs > MAX_ROWS:
+    """Refuse more target neurons than :data:`MAX_DRAWN_TARGETS`, and more weights than fit in memory, before drawing any."""
+    if outputs > MAX_DRAWN_TARGETS:
         raise SparseMatrixError(
-            f"{where}: connections can be drawn at random for at most {MAX_ROWS:,} neurons, but the target has {outputs:,}; give a "
-            "matrix, or split the population."
+            f"{where}: connections can be drawn at random for at most {MAX_DRAWN_TARGETS:,} neurons, but the target has {outputs:,}; "
+            "give a matrix, or split the population."
         )
     check_weights((max(1, round(outputs * fan_in)),), f"the weight of {where}")
 

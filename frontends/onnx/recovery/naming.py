@@ -1,4 +1,10 @@
-"""Name the states, parameters and outputs of recovered equations by their roles."""
+"""Name the states, parameters and outputs of recovered equations by their roles.
+
+A class is a value of the recovered step, such as a membrane potential or a spike (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`).
+Equations come with placeholder names, which are replaced here: ``c7`` is the value of class 7 in this step, ``p7_2`` its stored value two
+steps ago, ``q7`` its value one step ago computed from the states, ``i0`` the first input port, and ``k0`` one use of a constant. A state
+has the same final name in this step (``c7``) and one step ago (``p7_1``), because each step overwrites it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +21,7 @@ from snnc.frontends.onnx.recovery.states import States
 
 @dataclass(frozen=True)
 class NamedEquations:
-    """Equations with their final names; a class is a value of the recovered step.
+    """Equations with their final names.
 
     Attributes
     ----------
@@ -43,10 +49,12 @@ class NamedEquations:
 
 
 def name_equations(draft: EquationsDraft, states: States, visible: set[int]) -> NamedEquations:
-    """Replace the placeholder names of a draft (see :class:`EquationsDraft`) by final names; `visible` classes are outputs."""
-    all_visible, visible = visible, {draft.alias.get(c, c) for c in visible}
+    """Replace the placeholder names of a draft by final names; `visible` classes are outputs."""
+    # The draft has no equation for an output that always equals another class; that class has the equation and the name.
+    named_class = {c: draft.alias.get(c, c) for c in visible}
+    outputs_named = set(named_class.values())
     fires = {line.target: line.value for line in draft.lines if is_spike(line.value)}
-    state_names = _states(draft, states, fires, visible)
+    state_names = _states(draft, states, fires, outputs_named)
     final: dict[str, Expression] = {f"i{k}": Symbol("i" if k == 0 else f"i{k + 1}") for k in range(len(draft.ports))}
     deep = {(c, k): state_names[c] + ("" if k == 1 else f"_{k}") for c, d in states.stored.items() for k in range(1, d + 1)}
     final.update({f"c{c}": Symbol(n) for c, n in state_names.items()})
@@ -55,13 +63,16 @@ def name_equations(draft: EquationsDraft, states: States, visible: set[int]) -> 
     for line in draft.lines:
         if line.target in final:
             continue
-        seen = line.target[0] == "c" and int(line.target[1:]) in visible
-        base = ("s" if line.target[0] == "c" else "z") if is_spike(line.value) else ("y" if seen else "u")
+        of_this_step = line.target[0] == "c"
+        if is_spike(line.value):
+            base = "s" if of_this_step else "z"  # z: a spike of the previous step
+        else:
+            base = "y" if of_this_step and int(line.target[1:]) in outputs_named else "u"  # y: an output, u: any other value
         final[line.target] = Symbol(_unused_name(base, reserved))
     learned = _learned(draft, final, reserved)
     parameters = _parameters(draft, state_names, fires, final, reserved, learned)
-    lines = _ordered(draft, states, final, reserved)
-    outputs = {c: _symbol_name(final[f"c{draft.alias.get(c, c)}"]) for c in all_visible}
+    lines = _final_lines(draft, states, final, reserved)
+    outputs = {c: _symbol_name(final[f"c{named}"]) for c, named in named_class.items()}
     ports = tuple(_symbol_name(final[f"i{k}"]) for k in range(len(draft.ports)))
     return NamedEquations(tuple(lines), state_names, deep, outputs, parameters, ports, frozenset(learned))
 
@@ -73,6 +84,7 @@ def _symbol_name(symbol: Expression) -> str:
 
 
 def _unused_name(base: str, reserved: set[str]) -> str:
+    """Reserve and return `base` or, if it is taken, `base` with the next free number: v, v2, v3; a final 1 is replaced: k1, k2, k3."""
     name, k = base, 1
     while name in reserved:
         k += 1
@@ -157,7 +169,7 @@ def _parameters(
         if not role and value.ndim == 0 and float(value) in (0.0, 1.0):
             final[k] = Number(float(np.float32(value)))
             continue
-        role = role or "k1"
+        role = role or "k1"  # constants without a role are k1, k2, …
         same = next((n for n, v in values.items() if n.rstrip("0123456789") == role.rstrip("1") and np.array_equal(v, value)), None)
         parameter = same or _unused_name(role, reserved)
         values.setdefault(parameter, value)
@@ -206,9 +218,13 @@ def _is_compared(fire: Expression, call: Call) -> bool:
     return fire == call
 
 
-def _ordered(draft: EquationsDraft, states: States, final: Mapping[str, Expression], reserved: set[str]) -> list[Assignment]:
-    """Return the equations with final names; if a state's old value is read after its new one is assigned, insert a copy."""
-    # A target with "+" is the new value of a placeholder whose old value may still be read.
+def _final_lines(draft: EquationsDraft, states: States, final: Mapping[str, Expression], reserved: set[str]) -> list[Assignment]:
+    """Return the equations with final names, and with the assignments that move stored values one step back.
+
+    An equation that reads the old value of a state after the new value was assigned reads a copy instead, which the first lines make.
+    """
+    # Before a state is assigned, its older values move: p7_3 = p7_2, then p7_2 = p7_1. "p7_3+" as a target marks such a move: from there on
+    # the name p7_3 has the new value, so later equations that mean the old one read the copy.
     moves = {c: [Assignment(f"p{c}_{k}+", Symbol(f"p{c}_{k - 1}")) for k in range(d, 1, -1)] for c, d in states.stored.items()}
     placed: list[Assignment] = []
     for line in draft.lines:

@@ -38,7 +38,7 @@ def mapped(net, there, activity, **given):
     chosen = options("pod4", 6, 2, "ce_mean_membrane", "adam")
     found = lower_graph(net().graph(), chosen)
     spikes = assumed_activity(found.program, activity)
-    return placing.map_graph(found.ready, found.program, chosen.own().for_plan(), spikes, machine=machine(there), **given)
+    return placing.map_graph(found.ready, found.program, chosen.for_backend().for_plan(), spikes, machine=machine(there), **given)
 
 
 @pytest.mark.parametrize(("net", "activity"), sampled([(dense, 0.02), (dense, 0.1), (sparse, 0.1), (sparse, 0.02)], 2))

@@ -74,7 +74,7 @@ def test_more_parts_than_neurons_are_refused():
 def tried(net, target, activity=None, wanted=None):
     """Cycles of quick looks and of whole plans by the number of populations, and what was chosen."""
     chosen = options(target, 60, 8, "ce_mean_membrane", "adam", "fast_sigmoid:25")
-    given, wishes = lower_graph(net.graph(), chosen), chosen.own().for_plan()
+    given, wishes = lower_graph(net.graph(), chosen), chosen.for_backend().for_plan()
     looks, plans = {}, {}
 
     def mapper(some, spikes, quick=False):
@@ -130,7 +130,7 @@ def test_estimates_tell_the_parts():
 def parter(activity=None):
     chosen = options("gc200", 8, 4)
     given = lower_graph(small(), chosen)
-    return given.program, parter_of(given.ready, given.program, chosen.own().for_plan(), activity)
+    return given.program, parter_of(given.ready, given.program, chosen.for_backend().for_plan(), activity)
 
 
 def test_measured_activity_is_dealt_out_over_the_parts():

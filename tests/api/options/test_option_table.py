@@ -221,7 +221,7 @@ def test_a_target_takes_options_under_their_names_with_their_defaults(backend):
     known = {f.name: f.default for f in fields(CompileOptions) if f.name != "target"}
     own = {f.name: f.default for f in fields(backend.options) if f.name != "target"}
     assert own.items() >= {(name, default) for name, default in known.items() if name in own}
-    assert own.keys() - known.keys() <= {"calibrate", "strategy", "others", "common", "device", "embedded"}
+    assert own.keys() - known.keys() <= {"calibrate", "strategy", "other_targets", "common", "device", "embedded"}
     assert {name for name in known if support_of(name, backend) != "refused"} == own.keys() & known.keys()
 
 

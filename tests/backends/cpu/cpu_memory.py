@@ -47,7 +47,7 @@ def row_of(engine, steps, batch, segment, threads):
     needs = Needs.of(engine.description)
     engine.least_memory(steps, batch)
     activity = engine.activity
-    lists = [one.width * activity.shares.get(one.name, 0) * one.neurons * (steps + one.past) * batch for one in needs.lists]
+    lists = [one.width * activity.fractions.get(one.name, 0) * one.neurons * (steps + one.past) * batch for one in needs.lists]
     predicted = predicted_bytes(engine.description, steps, batch, segment, threads, activity)
     return {"predicted": predicted, "growing": int(max(lists, default=0))}
 

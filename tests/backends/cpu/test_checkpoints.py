@@ -57,12 +57,12 @@ def test_checkpoints_change_no_bit(make):
     steps=st.integers(1, 60),
     batch=st.integers(1, 9),
     threads=st.integers(1, 4),
-    shares=st.booleans(),
+    shared=st.booleans(),
     spare=st.integers(0, 10**6),
 )
-def test_the_longest_segment_that_fits_is_taken(history, checkpoint, steps, batch, threads, shares, spare):
-    rows = {"number": 16, "steps": 4, "segment": history, "block": 100}
-    needs = Needs(1000, rows, checkpoint, 500, (ListNeeds("p0_o0", 10, 1, 0.08),), (("p0_o0", 4),), True, shares)
+def test_the_longest_segment_that_fits_is_taken(history, checkpoint, steps, batch, threads, shared, spare):
+    rows = {"once": 16, "steps": 4, "segment": history, "block": 100}
+    needs = Needs(1000, rows, checkpoint, 500, (ListNeeds("p0_o0", 10, 1, 0.08),), (("p0_o0", 4),), True, shared)
     description = {"name": "drawn", "memory": asdict(needs)}
     needed = {n: predicted_bytes(description, steps, batch, n, threads) for n in range(1, steps + 1)}
     most = min(needed.values()) + spare
@@ -74,8 +74,8 @@ def test_the_longest_segment_that_fits_is_taken(history, checkpoint, steps, batc
 
 
 def test_a_project_of_another_version_is_refused_where_memory_is_bounded():
-    data = asdict(Needs(1000, {"number": 16, "steps": 4, "segment": 8, "block": 1}))
-    older = {name: value for name, value in data.items() if name != "spared"}
+    data = asdict(Needs(1000, {"once": 16, "steps": 4, "segment": 8, "block": 1}))
+    older = {name: value for name, value in data.items() if name != "omitted"}
     for memory in ({"fixed": 1, "history": 1}, older, data | {"block_rows": 512}):
         with pytest.raises(NativeLibraryError, match="emit the project again"):
             segment_for({"name": "old", "memory": memory}, 5, 2, 1000)
@@ -109,7 +109,7 @@ def test_segments_are_of_the_activity_that_the_first_batch_shows_before_anything
         with pytest.raises(MemoryNeededError):
             engine.train_batch(inputs, labels, 1e-2)
         seen = engine.activity
-        assert seen.shares["x0"] > 0.3
+        assert seen.fractions["x0"] > 0.3
         memory = (predicted_bytes(*sizes, 30, 2) + predicted_bytes(*sizes, 30, 2, seen)) // 2
         assert predicted_bytes(*sizes, 30, 2) < memory < predicted_bytes(*sizes, 30, 2, seen)
     with opened(program, memory=memory) as engine:

@@ -69,5 +69,5 @@ def test_weights_that_are_hardly_sparse_become_dense_unless_dropped_spikes_have_
     for source, target in (("x", "in"), ("in", "cells"), ("cells", "y")):
         graph.connect(source, target)
     machines = next(backend for backend in BACKENDS if backend.name == "machine")
-    own = options("gc200", steps=5, mode="drop", capacity=2, loss=loss, **({"optimizer": "sgd"} if loss else {})).own()
-    assert [name for name, _ in machines.prepare(graph, own).of_type(Sparse)] == (["in"] if loss else [])
+    accepted = options("gc200", steps=5, mode="drop", capacity=2, loss=loss, **({"optimizer": "sgd"} if loss else {})).for_backend()
+    assert [name for name, _ in machines.prepare(graph, accepted).of_type(Sparse)] == (["in"] if loss else [])

@@ -185,7 +185,7 @@ def test_gain_and_bias_may_be_frozen(target, frozen, monkeypatch):
 def test_modules_on_machines_are_refused():
     from snnc.torch import Module
 
-    with pytest.raises(NormalisationError, match="module on a machine"):
+    with pytest.raises(NormalisationError, match="module on a tile machine"):
         Module(network(), target="gc200", steps=STEPS)
 
 

@@ -13,24 +13,24 @@ STAGES = 3
 
 def parser(text):
     """Return a parser of the arguments of both scripts."""
-    found = argparse.ArgumentParser(description=text)
-    found.add_argument("--data", help="safetensors file: inputs by name as in network.json, [samples, steps, ...], and labels")
-    found.add_argument("--epochs", type=int, default=1)
-    found.add_argument("--lr", type=float, help="learning rate; default: the compiled one")
-    found.add_argument("--gradient-window", metavar="LOW", help="lower end of the gradient window, or a schedule: exponential:-100,-0.1")
-    found.add_argument("--capacity", metavar="SPIKES", help="maximum spikes of a source in a step: '10 %%', linear:64,14,updates=100")
-    found.add_argument("--drop", choices=["lowest", "random"], default="lowest", help="which spikes are sent if more fire")
-    found.add_argument("--count-dropped", action="store_true", help="print the number of dropped spikes; calls then return all outputs")
-    found.add_argument("--device-iterations", type=int, default=1, help="weight updates per call of the model")
-    found.add_argument("--replicas", type=int, default=1, help="copies of the model, each with its own micro-batches")
-    found.add_argument("--accumulation", type=int, default=1, help="micro-batches per weight update")
-    found.add_argument("--pipelined", action="store_true", help="the loss on a second IPU; needs --accumulation {} or more".format(STAGES))
-    found.add_argument("--sharded", action="store_true", help="with --pipelined: one IPU works at a time")
-    found.add_argument("--ipu-model", action="store_true", help="Graphcore's model of an IPU instead of hardware; without replicas")
-    found.add_argument("--cache", help="folder for compiled programs")
-    found.add_argument("--save", default="trained.safetensors", help="file for the trained parameters")
-    found.add_argument("--seed", type=int, default=0)
-    return found
+    flags = argparse.ArgumentParser(description=text)
+    flags.add_argument("--data", help="safetensors file: inputs by name as in network.json, [samples, steps, ...], and labels")
+    flags.add_argument("--epochs", type=int, default=1)
+    flags.add_argument("--lr", type=float, help="learning rate; default: the compiled one")
+    flags.add_argument("--gradient-window", metavar="LOW", help="lower end of the gradient window, or a schedule: exponential:-100,-0.1")
+    flags.add_argument("--capacity", metavar="SPIKES", help="maximum spikes of a source in a step: '10 %%', linear:64,14,updates=100")
+    flags.add_argument("--drop", choices=["lowest", "random"], default="lowest", help="which spikes are sent if more fire")
+    flags.add_argument("--count-dropped", action="store_true", help="print the number of dropped spikes; slower, as each step returns outputs")
+    flags.add_argument("--device-iterations", type=int, default=1, help="weight updates per call of the model")
+    flags.add_argument("--replicas", type=int, default=1, help="copies of the model, each with its own micro-batches")
+    flags.add_argument("--accumulation", type=int, default=1, help="micro-batches per weight update")
+    flags.add_argument("--pipelined", action="store_true", help="the loss on a second IPU; needs --accumulation {} or more".format(STAGES))
+    flags.add_argument("--sharded", action="store_true", help="with --pipelined: one IPU works at a time")
+    flags.add_argument("--ipu-model", action="store_true", help="Graphcore's model of an IPU instead of hardware; without replicas")
+    flags.add_argument("--cache", help="folder for compiled programs")
+    flags.add_argument("--save", default="trained.safetensors", help="file for the trained parameters")
+    flags.add_argument("--seed", type=int, default=0)
+    return flags
 
 
 def chosen_options(args, options):
@@ -49,6 +49,7 @@ def chosen_options(args, options):
         options.broadcastBuffers(False)  # each replica has its own running statistics; those of the first one are saved
     options.randomSeed(args.seed)
     if args.count_dropped:
+        # "limits": the sources with a spike limit; "counted": how many outputs of the operation are numbers of dropped spikes.
         if not NETWORK["limits"] and not NETWORK["counted"]:
             raise SystemExit("the network was compiled to send all spikes, so none are dropped; omit --count-dropped")
         options.outputMode(poptorch.OutputMode.All)
