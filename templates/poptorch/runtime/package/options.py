@@ -20,7 +20,7 @@ def parser(text):
     flags.add_argument("--gradient-window", metavar="LOW", help="lower end of the gradient window, or a schedule: exponential:-100,-0.1")
     flags.add_argument("--capacity", metavar="SPIKES", help="maximum spikes of a source in a step: '10 %%', linear:64,14,updates=100")
     flags.add_argument("--drop", choices=["lowest", "random"], default="lowest", help="which spikes are sent if more fire")
-    flags.add_argument("--count-dropped", action="store_true", help="print the number of dropped spikes; slower, as each step returns outputs")
+    flags.add_argument("--count-dropped", action="store_true", help="print the number of dropped spikes; slower, as steps return outputs")
     flags.add_argument("--device-iterations", type=int, default=1, help="weight updates per call of the model")
     flags.add_argument("--replicas", type=int, default=1, help="copies of the model, each with its own micro-batches")
     flags.add_argument("--accumulation", type=int, default=1, help="micro-batches per weight update")
