@@ -39,7 +39,7 @@ class ModuleNorms:
         """
         filled = self._passes.filled(inputs)
         steps, batch = next(iter(inputs.values())).shape[:2]
-        values = self._engine.get_parameters()
+        values = self._engine.parameters_named(self._passes.parameters)
         running = {name: values[name] for name in self.running}
         initial = {} if self._engine.draw_masks is None else self._engine.draw_masks(masks, 0, batch)
         self._batch = NormalisedBatch(filled, values, steps)

@@ -86,7 +86,7 @@ def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, sha
 
 def _binning(kind: str, reading: Reading, steps: int | None) -> Bin:
     if steps is None and reading.dt is None:
-        raise DataOptionError(f"{kind!r} contains events; give steps, dt or duration (--bin-steps, --bin-time or --bin-duration).")
+        raise DataOptionError(f"{kind!r} contains events; give the number of steps (--bin-steps) or the length of a step (--bin-time).")
     chosen: dict[str, Any] = {name: getattr(reading, name) for name in _BINNED if getattr(reading, name) is not None}
     return Bin(steps=steps, **chosen)
 

@@ -1,4 +1,4 @@
-"""Dropout in a package: the module gets the masks as inputs in training, because each sample of each update has its own."""
+"""Dropout in a PyTorch package: in training, its module gets the masks as inputs, because each sample of each update has its own."""
 
 from __future__ import annotations
 

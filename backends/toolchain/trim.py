@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")
-"""Patterns of the entries that may be deleted. The emulator's libraries may not: programs load them long after they were found."""
+"""Patterns of the entries that may be deleted, without the emulator's libraries: programs load these long after snnc returned their paths."""
 LIMIT: Final = 2 * 2**30
 """Maximum size of all entries of :data:`KINDS` together, in bytes."""
 GRACE: Final = 3600.0

@@ -143,6 +143,6 @@ CROSS_ENTROPIES: Final[Mapping[str, type[Loss]]] = {
     "mean": CrossEntropyMeanMembrane,
     "max": CrossEntropyMaxMembrane,
 }
-"""Cross entropies by the statistic of an equivalent :class:`~snnc.compiler.losses.term.Term`."""
+"""Cross entropies by the values that an equivalent :class:`~snnc.compiler.losses.term.Term` reads: counts, each step, mean or maximum."""
 LOSSES: Final[tuple[type[Loss], ...]] = (*CROSS_ENTROPIES.values(), MeanSquaredCount)
 """Losses with their own name; each can be created without arguments."""

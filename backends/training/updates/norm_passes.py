@@ -80,6 +80,8 @@ class NormPasses:
         self.levels = sorted({layer.level for layer in layers})
         self.repeats = not any(layer.inputs for layer in layers)
         """Whether the sums are parameters, so that a backward pass can be repeated without its forward pass."""
+        self.parameters = frozenset(name for layer in layers for name in (*layer.parameters.values(), layer.gain))
+        """Names of the parameters that the passes read."""
         self.total: Callable[[Array], Array] | None = None
         """Function that sums an array over the processes that share a batch; None: this process trains alone."""
 

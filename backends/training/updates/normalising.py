@@ -93,7 +93,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         try:
             for part, count, steps, last in self._in_step(parts):
                 inputs = None if part is None else self._passes.filled(part[0])
-                batch = NormalisedBatch(inputs, values, steps, (self.get_optimizer().loss_scale or (1.0, 0))[0])
+                batch = NormalisedBatch(inputs, values, steps, self._loss_scale())
                 if part is None:
                     self._passes.measure(batch, running, {})
                     self._passes.set_sums(batch, lambda: None)
@@ -141,8 +141,9 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         """Compute the gradients of one part of an update, with its own statistics; return its share of the mean loss of `count` samples."""
         assert batch.inputs is not None, "this process has samples"
         inputs, engine = batch.inputs, self.engine
-        update = self.get_optimizer().updates
-        masks = self._masks.of(batch.values.__getitem__, update, first, len(target)) if self._masks.layers else {}
+        masks: Initial = {}
+        if self._masks.layers:
+            masks = self._masks.of(batch.values.__getitem__, self.get_optimizer().updates, first, len(target))
         self._passes.measure(batch, running, masks)
 
         def gather() -> float:
@@ -155,11 +156,18 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             self._passes.set_sums(batch, gather)
         return loss
 
+    def _loss_scale(self) -> float:
+        """Return the factor of the engine's gradients; 1 for engines that return gradients with their factor."""
+        if isinstance(self.engine, SelectingEngine):
+            return 1.0
+        scale = self.get_optimizer().loss_scale
+        return 1.0 if scale is None else scale[0]
+
     def _parameters(self) -> dict[str, Array]:
         """Return the parameters and gains of the normalisations; all parameters if dropout layers draw masks."""
         if self._masks.layers or not isinstance(self.engine, SelectingEngine):
             return self.engine.get_parameters()
-        return self.engine.parameters_named({name for layer in self._passes.layers for name in (*layer.parameters.values(), layer.gain)})
+        return self.engine.parameters_named(self._passes.parameters)
 
     def _shown(self, records: Mapping[str, Array]) -> dict[str, Array]:
         return {id_: record for id_, record in records.items() if id_ not in self._hidden}

@@ -45,7 +45,10 @@ def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, 
 
 
 def _bytes(network: MappedNetwork, schedule: TileSchedule, cuts: Sequence[Segments]) -> Ints:
-    """Return the bytes per sample that blocks and relays store over time, for each division into segments."""
+    """Return the bytes per sample that blocks and relays store over time, for each division into segments.
+
+    A relay stores the steps that a segment reads and, for each boundary but the first, the steps before it that are sent again.
+    """
     history = np.array([cut.steps_in_history for cut in cuts])
     boundaries, sent = np.array([cut.boundaries for cut in cuts]), np.array([cut.boundaries_sent for cut in cuts])
     size: Ints = np.zeros(len(cuts), dtype=np.int64)
@@ -53,9 +56,9 @@ def _bytes(network: MappedNetwork, schedule: TileSchedule, cuts: Sequence[Segmen
     for link in network.links:
         lags.setdefault(link.source, []).append(schedule.lags[link.id])
     for layer in network.layers:
-        halves = len(layer.kernel.halves)
-        floats = layer.past.floats(history) + (len(layer.kernel.states) - halves) * boundaries
-        size = size + layer.neurons * (FLOAT * floats + HALF * (layer.past.halves(history) + halves * boundaries))
+        half_states = len(layer.kernel.halves)
+        floats = layer.past.floats(history) + (len(layer.kernel.states) - half_states) * boundaries
+        size = size + layer.neurons * (FLOAT * floats + HALF * (layer.past.halves(history) + half_states * boundaries))
     for source, of_source in lags.items():
         if source.external:
             stored = np.array([1 if source.static else cut.steps_streamed(min(of_source), max(of_source)) for cut in cuts])
