@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")
-"""Patterns of the entries that may be deleted, without the emulator's libraries: programs load these long after snnc returned their paths."""
+"""Patterns of the entries that may be deleted, without the emulator's libraries, which programs load long after snnc found them."""
 LIMIT: Final = 2 * 2**30
 """Maximum size of all entries of :data:`KINDS` together, in bytes."""
 GRACE: Final = 3600.0

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -25,6 +26,9 @@ MAX_TEXT: Final = 20_000
 """Maximum number of characters of a text."""
 MAX_DEPTH: Final = 200
 """Maximum nesting of calls in an expression, below Python's limit of recursion."""
+_PARSER: Final = threading.Lock()
+"""Lock of Python's parser: CPython 3.11 counts the depth of a tree for all threads together, and fails if they disturb the count
+(https://github.com/python/cpython/issues/106905)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,8 @@ def parse_assignments(text: str, functions: Mapping[str, int] = FUNCTIONS) -> tu
         raise EquationError(f"the equations are {len(text)} characters long; the limit is {MAX_TEXT}.")
     lines = [line.strip() for line in text.strip().splitlines()]
     try:
-        module = ast.parse("\n".join(lines), mode="exec")
+        with _PARSER:
+            module = ast.parse("\n".join(lines), mode="exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise EquationError(f"the equations cannot be parsed: {error}. Write one 'name = expression' per line.") from None
     assignments = []
@@ -123,7 +128,9 @@ def parse_expression(text: str) -> Expression:
     if len(text) > MAX_TEXT:
         raise EquationError(f"the expression is {len(text)} characters long; the limit is {MAX_TEXT}.")
     try:
-        return _from_ast(ast.parse(text.strip(), mode="eval").body, 0, FUNCTIONS)
+        with _PARSER:
+            tree = ast.parse(text.strip(), mode="eval")
+        return _from_ast(tree.body, 0, FUNCTIONS)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise EquationError(f"the expression {text[:60]!r} cannot be parsed: {error}.") from None
 

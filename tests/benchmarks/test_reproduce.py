@@ -355,7 +355,7 @@ def test_the_gpu_program_of_this_version_is_compared_with_the_prediction_for_an_
         results[row.key] = planned(row, 0.5)
     said = [claim["why"] for claim in verdicts(results) if claim["figure"] == "gpu"]
     assert len(said) == 2
-    assert all("0.5 ms there (predicted): 4.0 x faster than the IPU" in text for text in said)
+    assert all("takes 0.5 ms (predicted): 4.0 x faster than the IPU" in text for text in said)
 
 
 def test_an_unknown_figure_is_refused_with_the_names():

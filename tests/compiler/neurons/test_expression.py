@@ -1,5 +1,9 @@
 """The equation language: accepted and refused texts; printing and parsing are inverse."""
 
+import ast
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -187,3 +191,21 @@ def test_calls_of_unknown_functions_cannot_be_made():
 
 def test_trees_are_equal_by_value():
     assert {Assignment("v", parse_expression("a+1")), Assignment("v", parse_expression("a + 1.0"))} == {parse_assignments("v = a + 1")[0]}
+
+
+def test_texts_are_parsed_by_one_thread_at_a_time(monkeypatch):
+    """Python's own parser fails now and then if several threads use it."""
+    parse, inside, most = ast.parse, [], []
+
+    def watched(*args, **options):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.01)
+        inside.pop()
+        return parse(*args, **options)
+
+    monkeypatch.setattr(ast, "parse", watched)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(parse_expression, ["a + b"] * 4))
+        list(pool.map(parse_assignments, ["c = a + b"] * 4))
+    assert most == [1] * 8
