@@ -33,7 +33,7 @@ from snnc.driver.loading import Model, as_graph
 from snnc.errors import OptionTargetError
 from snnc.options.compile_options import options as make_options
 from snnc.torch_machine import MachineRun
-from snnc.torch_norms import ModuleNorms, put
+from snnc.torch_norms import ModuleNorms
 from snnc.torch_program import ModuleProgram, ModuleRecipe, chosen_outputs, lower_module, opened
 
 Input: TypeAlias = "torch.Tensor | Events"
@@ -288,14 +288,12 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         for name, value in values.items():
             self._give(name, value)
         inputs = {name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()}
-        if self._norms is not None and masks is None:
-            inputs = self._norms.in_eval(inputs)
-        elif self._norms is not None and masks is not None:
-            inputs, running = self._norms.in_train(inputs, masks)
-            for name, value in running.items() if first else ():
-                home, last = self._places[name]
-                put(getattr(home, last), value)
-        self._masks = masks
+        if self._norms is not None:
+            inputs, running = self._norms.begin(inputs, masks)
+            if first:
+                for name, value in running.items():
+                    home, last = self._places[name]
+                    getattr(home, last).copy_(torch.from_numpy(value))
         self._engine.run_forward(inputs, masks)
         self._runs += 1
         steps, batch = next(iter(given.values())).shape[:2]
@@ -306,17 +304,15 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._runs += 1
         if self._machine is not None:
             return self._machine.go_back(adjoint, [name for name in self._places if name in learned])
-        self._give(f"d_{self._lowered.output.record}", adjoint)
-        self._engine.run_backward()
+        self._run_backward(adjoint)
         if self._norms is not None:
-            self._norms.go_back(lambda inputs: self._run_again(inputs, adjoint))
+            self._norms.go_back(lambda: self._run_backward(adjoint))
         gradients = {name: self._take(f"d_{name}", self.program.parameters[name].value.shape) for name in self._places if name in learned}
         shapes = {i.id: (steps, batch, *i.shape) for i in self.program.inputs}
         return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._lowered.input_adjoints.items()}
 
-    def _run_again(self, inputs: Mapping[str, Any], adjoint: torch.Tensor) -> None:
-        """Run forward and backward again after a change of parameters in the engine."""
-        self._engine.run_forward(inputs, self._masks)
+    def _run_backward(self, adjoint: torch.Tensor) -> None:
+        """Run backward from the adjoint of the output."""
         self._give(f"d_{self._lowered.output.record}", adjoint)
         self._engine.run_backward()
 

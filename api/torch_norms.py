@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import torch
-
 from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.training.updates.norm_layers import norm_layers
 from snnc.backends.training.updates.norm_passes import NormalisedBatch, NormPasses
@@ -26,35 +24,34 @@ class ModuleNorms:
         self.running = frozenset(layer.parameters[name] for layer in self._passes.layers for name in _RUNNING)
         """Names of the parameters with the running statistics."""
         self._batch: NormalisedBatch | None = None
+        """The last batch, if it ran in ``train()`` mode."""
+        self._masks = 0
 
-    def in_eval(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs of a forward pass with the running statistics."""
-        self._batch = None
-        return self._passes.filled(inputs)
+    def begin(self, inputs: Mapping[str, Any], masks: int | None) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Set the statistics of a batch in the engine; `masks` is the number of its draw of dropout masks, None in ``eval()`` mode.
 
-    def in_train(self, inputs: Mapping[str, Any], masks: int) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Set the statistics of a batch in the engine.
-
-        Return the inputs of its forward pass, and the running statistics after it. `masks` is the number of the draw of dropout masks.
+        Return the inputs of its forward pass and, in ``train()`` mode, the running statistics after it.
         """
         filled = self._passes.filled(inputs)
+        if masks is None:
+            self._batch = None
+            return filled, {}
         steps, batch = next(iter(inputs.values())).shape[:2]
         values = self._engine.parameters_named(self._passes.parameters)
         running = {name: values[name] for name in self.running}
         initial = {} if self._engine.draw_masks is None else self._engine.draw_masks(masks, 0, batch)
-        self._batch = NormalisedBatch(filled, values, steps)
+        self._batch, self._masks = NormalisedBatch(filled, values, steps), masks
         self._passes.measure(self._batch, running, initial)
         return filled, running
 
-    def go_back(self, run_again: Callable[[Mapping[str, Any]], None]) -> None:
-        """After a backward pass in ``train()`` mode, run the others; `run_again` runs forward with the given inputs, and backward."""
-        batch = self._batch
-        if batch is not None:
-            assert batch.inputs is not None
-            inputs = batch.inputs
-            self._passes.set_sums(batch, lambda: run_again(inputs))
+    def go_back(self, run_backward: Callable[[], None]) -> None:
+        """After a backward pass in ``train()`` mode, run the others, each after a forward pass."""
+        if self._batch is None or self._batch.inputs is None:
+            return
+        inputs = self._batch.inputs
 
+        def repeat() -> None:
+            self._engine.run_forward(inputs, self._masks)
+            run_backward()
 
-def put(buffer: torch.Tensor, value: Array) -> None:
-    """Overwrite a buffer of a module, as PyTorch's normalisations do."""
-    buffer.copy_(torch.from_numpy(value.reshape(buffer.shape)))
+        self._passes.set_sums(self._batch, repeat)

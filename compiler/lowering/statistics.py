@@ -91,9 +91,11 @@ def summed_adjoints(program: StepProgram) -> frozenset[str]:
 
     Each step has its own statistics, or the gain or the bias after the normalisation is not trained.
     """
+    norms = statistics_outputs(program)
+    if not norms:
+        return frozenset()
     learned = {op.parameter for op in program.update}
-    after = [c for c in program.connections if c.source in statistics_outputs(program)]
-    frozen = {c.source for c in after if not {c.weight, c.bias} <= learned}
+    frozen = {c.source for c in program.connections if c.source in norms and not {c.weight, c.bias} <= learned}
     passed = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
     return frozenset(statistics_inputs(program)) | (frozen & passed)
 

@@ -206,7 +206,7 @@ class NormPasses:
 
 
 def _moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return mean and variance over `axes` in float64, 0 if there are no values; reduced axes have length 1.
+    """Return the mean and the variance over `axes` in float64; without values, both are 0. Reduced axes keep length 1.
 
     One of the values is subtracted from all of them before they are summed in float64, so values far from 0 lose no digits.
     """

@@ -189,10 +189,10 @@ def _draw_cached(
     ends = np.rint(width * np.cumsum(parts.reshape(samples, -1), axis=1)).astype(np.int64)
     for sample, sizes in enumerate(np.diff(ends, prepend=0)):
         left = np.minimum(counts.T[chosen[:, sample]], width)
-        drawn, behind = [], width
+        drawn, remaining = [], width
         for values in sizes.tolist():
-            behind -= values
-            drawn.append(random.hypergeometric(values, behind, left))
+            remaining -= values
+            drawn.append(random.hypergeometric(values, remaining, left))
             left = left - drawn[-1]
         by_sample.append(np.stack(drawn, axis=1))
     return tuple(by_sample)
