@@ -43,11 +43,11 @@ def _value(expression: Expression, values: Mapping[str, Array], real: np.dtype[A
         case Call("erf", (operand,)):
             return np.asarray(_erf(_value(operand, values, real)), dtype=real)
         case Call(function, args):
-            return np.asarray(_FUNCTIONS[function](*(_value(a, values, real) for a in args)), dtype=real)
+            return np.asarray(FUNCTIONS[function](*(_value(a, values, real) for a in args)), dtype=real)
     raise TypeError(expression)
 
 
-_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     **{name: getattr(np, name) for name in ("exp", "log", "sqrt", "abs", "sign", "tanh", "sin", "cos")},
     "add": np.add,
     "sub": np.subtract,

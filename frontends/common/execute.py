@@ -8,29 +8,9 @@ from typing import TypeAlias
 import networkx as nx
 import numpy as np
 
+from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.arrays.windows import windows_of
-from snnc.compiler.ir.graph import (
-    Add,
-    Array,
-    Concat,
-    Conv,
-    Edge,
-    Flatten,
-    Graph,
-    Input,
-    Linear,
-    OneToOne,
-    Output,
-    Pad,
-    Pool,
-    Population,
-    Reduce,
-    Reshape,
-    Scale,
-    Slice,
-    Sparse,
-    source_ports,
-)
+from snnc.compiler.ir.graph import Add, Array, Edge, Graph, Input, Output, Population, source_ports
 from snnc.compiler.ir.shapes import port_map
 from snnc.compiler.neurons.interpret import evaluate
 from snnc.frontends.common import windows
@@ -43,16 +23,9 @@ Layer: TypeAlias = Callable[[Mapping[str, Array]], Array]
 
 
 class GraphRunner:
-    """One run of a graph on a batch, in float64.
+    """One run of a graph on `batch` samples, in float64.
 
-    Parameters
-    ----------
-    graph
-        The graph.
-    batch
-        Number of samples.
-    state_inputs
-        Values of the graph's state inputs by name, [batch, …]; states without a value start as the graph says.
+    `state_inputs` contains values of the graph's state inputs by name, [batch, …]; states without a value start as the graph says.
     """
 
     def __init__(self, graph: Graph, batch: int, state_inputs: Mapping[str, Array]) -> None:
@@ -129,39 +102,39 @@ class GraphRunner:
         source = graph.incoming(name)[0]
         batch, read, result = self._batch, self._shapes[source.source, source.source_port], self._shapes[name, "out"]
         match operation:
-            case Sparse(weight, indices, indptr, full, bias):
+            case ir.Sparse(weight, indices, indptr, full, bias):
                 from scipy.sparse import csr_array  # the import takes 0.2 s, and files without sparse weights do not need it
 
                 matrix, shift = csr_array((np.asarray(weight, np.float64), indices, indptr), full).T, _shift(bias)
                 return lambda x: x["in"].reshape(batch, -1) @ matrix + shift
-            case Linear(weight, bias):
+            case ir.Linear(weight, bias):
                 dense, shift = np.asarray(weight.T, np.float64), _shift(bias)
                 return lambda x: x["in"].reshape(batch, -1) @ dense + shift
-            case Conv(bias=bias, groups=groups):
+            case ir.Conv(bias=bias, groups=groups):
                 w, kernel = windows_of(name, operation, read), np.asarray(operation.weight, np.float64)
                 channel_bias = None if bias is None else np.asarray(bias, np.float64)
                 return lambda x: windows.convolve(x["in"], kernel, channel_bias, w.stride, w.padding, w.dilation, groups)
-            case Pool(kind, ceil=ceil, count_padding=count):
+            case ir.Pool(kind, ceil=ceil, count_padding=count):
                 w = windows_of(name, operation, read)
                 return lambda x: windows.pool(x["in"], kind, w.kernel, w.stride, w.padding, w.dilation, ceil, count)
-            case Scale(weight, bias):
+            case ir.Scale(weight, bias):
                 return lambda x: x["in"] * weight + (0.0 if bias is None else bias)
-            case OneToOne(weight):
+            case ir.OneToOne(weight):
                 return lambda x: x["in"] if weight is None else x["in"] * weight
-            case Concat(axis):
+            case ir.Concat(axis):
                 at = axis % len(result) + 1
                 return lambda x: np.concatenate([x[str(k)] for k in range(len(x))], at)
-            case Reduce(kind, axes, keepdims):
+            case ir.Reduce(kind, axes, keepdims):
                 over = tuple(a % len(read) + 1 for a in axes)
                 return lambda x: reduce_over(kind, x["in"], over) if keepdims else np.squeeze(reduce_over(kind, x["in"], over), over)
-            case Slice(axis, start, stop):
+            case ir.Slice(axis, start, stop):
                 front = (slice(None),) * (axis % len(result) + 1)
                 return lambda x: x["in"][(*front, slice(start, stop))]
-            case Pad(padding):
+            case ir.Pad(padding):
                 return lambda x: np.pad(x["in"], ((0, 0), *padding))
             case Add():
                 return lambda x: x["in"]
-            case Flatten() | Reshape():
+            case ir.Flatten() | ir.Reshape():
                 return lambda x: x["in"].reshape(batch, *result)
         raise TypeError(operation)
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.ir.graph import Array
+from snnc.compiler.neurons.expression import SPIKES
+from snnc.compiler.neurons.interpret import FUNCTIONS
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -23,28 +25,12 @@ def _erf(x: Any) -> Any:
 
 
 ELEMENTWISE: Final[Mapping[str, Callable[..., Any]]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
+    **{name: function for name, function in FUNCTIONS.items() if name not in (*SPIKES, "float16")},
     "div": _divide,
-    "neg": np.negative,
     "pow": lambda a, b: np.power(a, b).astype(np.asarray(a).dtype),
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
-    "abs": np.abs,
-    "sign": np.sign,
-    "tanh": np.tanh,
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "erf": _erf,
-    "sin": np.sin,
-    "cos": np.cos,
-    "min": np.minimum,
-    "max": np.maximum,
     "gt": lambda a, b: np.greater(a, b).astype(np.float32),
     "ge": lambda a, b: np.greater_equal(a, b).astype(np.float32),
-    "detach": np.asarray,
-    "where": lambda c, a, b: np.where(np.asarray(c) != 0, a, b),
 }
 """NumPy function, by name in the equation language; comparisons return 0 or 1 in float32."""
 

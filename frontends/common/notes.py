@@ -80,21 +80,13 @@ def _refuse(constant: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """A graph and its relation to a model file.
-
-    Attributes
-    ----------
-    graph
-        The described graph.
-    values
-        Name in the file, by node and port; the port ``""`` is the node itself.
-    structure
-        Digest of everything in the file except its arrays.
-    """
+    """A graph and its relation to a model file."""
 
     graph: Graph
     values: Mapping[str, Mapping[str, str]]
+    """Name in the file, by node and port; the port ``""`` is the node itself."""
     structure: str
+    """Digest of everything in the file except its arrays."""
 
 
 def describe(
@@ -107,14 +99,12 @@ def describe(
 
     Parameters
     ----------
-    graph
-        The written graph.
+    graph, values, structure
+        See :class:`Description`.
     find_place
         Returns the place in the file of an array (node, field), as any JSON type except an object; None if it is not in the file.
     find_array
         Returns the array at a place, as a reader of the file finds it, or None.
-    values, structure
-        See :class:`Description`.
     """
 
     def stored(node: str, field: str, array: Array) -> Any:
@@ -158,10 +148,10 @@ def read_description(text: object, find_array: FindArray) -> Description:
     def find(node: str, field: str, reference: Any) -> Array:
         if isinstance(reference, dict):
             return _array_from_data(reference)
-        found = find_array(reference)
-        if found is None:
+        array = find_array(reference)
+        if array is None:
             raise GraphDataError(f"{field} of {node!r} is {str(reference)[:60]!r}, which the file does not have.")
-        return found
+        return array
 
     graph = graph_from_data(data, find)
     _check_sizes(graph)

@@ -38,40 +38,27 @@ _RESETS: Final[tuple[Mapping[str, Any], ...]] = (
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Properties of a recognised neuron; arrays contain one value per neuron.
-
-    Parameters
-    ----------
-    name
-        Name of the library model.
-    decay, syn_decay
-        Factors by which membrane potential and synaptic current are multiplied at every step.
-    gain
-        Factor by which the input current is multiplied.
-    drive
-        Constant that is added to the input current at every step.
-    threshold
-        Threshold of the membrane potential; None for integrators.
-    compare
-        ">" if the neuron fires only above its threshold, ">=" if it also fires at it.
-    reset
-        "subtract", "zero", "value" or "none".
-    reset_delay
-        Whether the reset takes effect in the step after the spike.
-    v_reset
-        Membrane potential after a reset to a value.
-    """
+    """Properties of a recognised neuron; arrays contain one value per neuron."""
 
     name: str
+    """Name of the library model."""
     decay: Array
     syn_decay: Array | None
+    """Factors by which membrane potential and synaptic current are multiplied at every step."""
     gain: Array
+    """Factor by which the input current is multiplied."""
     drive: Array
+    """Constant that is added to the input current at every step."""
     threshold: Array | None = None
+    """Threshold of the membrane potential; None for integrators."""
     compare: str = ">"
+    """The neuron fires only above its threshold (">"), or also at it (">=")."""
     reset: str = "none"
+    """Kind of reset: "subtract", "zero", "value" or "none"."""
     reset_delay: bool = True
+    """Whether the reset takes effect in the step after the spike."""
     v_reset: Array | None = None
+    """Membrane potential after a reset to a value."""
 
 
 @dataclass(frozen=True, eq=False)

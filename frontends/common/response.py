@@ -93,16 +93,13 @@ def respond(
 ) -> Response:
     """Run `model` on symbolic currents at its first port, and on 0 at its other ports.
 
-    The symbolic currents are multiplied by ``current[0]``, and ``current[1]`` is added. States start at `initial`, by default at zero.
-
-    Raises
-    ------
-    NotLinearError
-        An equation is not piecewise linear.
+    The symbolic currents are multiplied by ``current[0]``, and ``current[1]`` is added. States start at `initial`, by default at zero. An
+    equation that is not piecewise linear raises a NotLinearError.
     """
     scale, shift = current
     states = {s: _constant(initial.get(s, np.zeros(())), neurons) for s in model.states}
     constants = {p: _constant(np.asarray(parameters.get(p, d), np.float64).reshape(-1), neurons) for p, d in model.parameters.items()}
+    spikes = [e.target for e in model.equations if isinstance(e.value, Call) and e.value.function in SPIKES]
     response = Response([], [], {})
     for t in range(_STEPS):
         drive = _constant(shift, neurons)
@@ -117,20 +114,13 @@ def respond(
             else:
                 scope[line.target] = _evaluate(line.value, scope, oracle)
         states = {s: scope[s] for s in model.states}
-        _record(model, scope, arguments, response)
-    return response
-
-
-def _record(model: NeuronModel, scope: Mapping[str, Form], arguments: Mapping[str, tuple[str, Form]], response: Response) -> None:
-    """Add the values of one step to `response`; the last spike of the equations that is not detached is the output."""
-    spikes = [e.target for e in model.equations if isinstance(e.value, Call) and e.value.function in SPIKES]
-    if spikes:
-        kind, argument = arguments[spikes[-1]]
-        response.kinds.append(kind)
-        response.membranes.append(argument)
-    for output in model.outputs:
-        if output not in arguments:
+        if spikes:
+            kind, argument = arguments[spikes[-1]]  # the last spike of the equations that is not detached is the output
+            response.kinds.append(kind)
+            response.membranes.append(argument)
+        for output in (o for o in model.outputs if o not in arguments):
             response.values.setdefault(output, []).append(scope[output])
+    return response
 
 
 def _spike_of(e: Expression) -> tuple[str, Expression] | None:

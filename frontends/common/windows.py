@@ -19,10 +19,7 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 def counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool = False) -> Shape:
     """Return the number of windows in each dimension; with `ceil`, the last window may extend beyond the padded input, but starts inside.
 
-    Raises
-    ------
-    ValueError
-        No window fits, or a setting is out of range.
+    A ValueError means that no window fits, or that a setting is out of range.
     """
     if min((*kernel, *stride, *dilation), default=1) < 1 or min((p for pair in padding for p in pair), default=0) < 0:
         raise ValueError(
