@@ -107,14 +107,9 @@ def compute(op: str, attrs: tuple[Any, ...], shape: tuple[int, ...], arrays: lis
 
 
 class FileReplay:
-    """One run of a file's own operations in float64.
+    """One run of a file's own operations in float64 on the inputs from `feed`.
 
-    Parameters
-    ----------
-    roots
-        The nodes whose values :meth:`value` will return, with one entry for each call.
-    feed
-        The inputs.
+    `roots` are the nodes whose values :meth:`value` will return, with one entry for each call.
     """
 
     def __init__(self, roots: Sequence[Node], feed: Feed) -> None:

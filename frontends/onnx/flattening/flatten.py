@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from snnc.compiler.errors import SnncError
 from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, OnnxLimitError, UnsupportedOperatorError
+from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape, SubgraphRun, Tensor
 from snnc.frontends.onnx.flattening.operation import OnnxOperation, Subgraph
 
@@ -25,18 +26,10 @@ MAX_OPERATIONS: Final = 1_500_000
 
 
 class Run:
-    """One run of a graph, with a limited number of operations.
+    """One run of a graph, with a limited number of operations; new nodes are added to `pool`.
 
-    Parameters
-    ----------
-    pool
-        Pool for new nodes.
-    handlers
-        Handler of each operator.
-    step
-        Time step of this run, if the file contains a single step and is run once per step; None otherwise.
-    watch
-        Names of tensors of nested graphs that are recorded.
+    `step` is the time step of this run, if the file contains a single step and is run once per step. Tensors of nested graphs with a name
+    in `watch` are recorded.
     """
 
     def __init__(
@@ -59,13 +52,7 @@ class Run:
         return results
 
     def graph(self, graph: Subgraph, arguments: Scope, outer: Scope | None = None) -> list[Value]:
-        """Run `graph` on the values `arguments` of its inputs, and return its outputs; its nodes may also read the names in `outer`.
-
-        Raises
-        ------
-        OnnxError
-            An operator is not supported, or the graph is invalid.
-        """
+        """Run `graph` on the values `arguments` of its inputs, and return its outputs; its nodes may also read the names in `outer`."""
         constants = {name: self.pool.const(value) for name, value in graph.constants.items()}
         scope: Scope = {**(outer or {}), **constants, **arguments}
         for operation in graph.operations:
@@ -109,7 +96,11 @@ class Run:
 
 @dataclass(eq=False, slots=True)
 class OperatorCall:
-    """One call of an operator: the argument of its handler."""
+    """One call of an operator: the argument of its handler.
+
+    The methods that return an input or attribute raise a MalformedGraphError if it is missing or has another type, and a DataDependentError
+    if it must be constant but depends on the network's data.
+    """
 
     run: Run
     operation: OnnxOperation
@@ -134,13 +125,7 @@ class OperatorCall:
         return self.arguments[index] if index < len(self.arguments) else None
 
     def node(self, index: int) -> Node:
-        """Return a tensor input.
-
-        Raises
-        ------
-        MalformedGraphError
-            The input is missing, or is a sequence.
-        """
+        """Return a tensor input."""
         if not isinstance(value := self._argument(index), Node):
             raise MalformedGraphError(f"{self.where}: its input {index} is missing or not a tensor.")
         return value
@@ -156,13 +141,7 @@ class OperatorCall:
         return value
 
     def array(self, index: int, what: str) -> Array:
-        """Return the value of an input that must be constant.
-
-        Raises
-        ------
-        DataDependentError
-            The input depends on the network's data.
-        """
+        """Return the value of an input that must be constant."""
         value = self.node(index).value
         if value is None:
             raise DataDependentError(f"{self.where}: its {what} depends on the network's data; snnc requires a constant.")
@@ -171,6 +150,10 @@ class OperatorCall:
     def ints(self, index: int, what: str) -> tuple[int, ...]:
         """Return a constant input as integers."""
         return tuple(int(v) for v in self.array(index, what).reshape(-1))
+
+    def elementwise(self, op: str, *operands: Node | float) -> Node:
+        """Return an elementwise function of nodes and numbers."""
+        return shaping.elementwise(self.pool, op, *(n if isinstance(n, Node) else self.pool.number(n) for n in operands))
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """Return an attribute, or `default`."""
@@ -205,13 +188,7 @@ class OperatorCall:
         return tuple(self.axis(a, rank) for a in listed) if isinstance(listed, tuple) else None
 
     def axis(self, axis: int, rank: int) -> int:
-        """Return an axis of a value with `rank` axes as a non-negative number.
-
-        Raises
-        ------
-        MalformedGraphError
-            There is no such axis.
-        """
+        """Return an axis of a value with `rank` axes as a non-negative number."""
         if not -rank <= axis < rank:
             raise MalformedGraphError(f"{self.where}: axis {axis} is outside a value of rank {rank}.")
         return axis % rank

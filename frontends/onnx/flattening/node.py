@@ -40,29 +40,19 @@ MAX_ELEMENTS: Final = 2**31
 class Node:
     """One value. Nodes of a pool with the same operation, settings, operands and shape are the same object.
 
-    Attributes
-    ----------
-    id
-        Index in the pool; operands have lower ones.
-    op, attrs
-        Operation and its settings, such as the axis and start of a slice.
-    inputs
-        Operands.
-    shape
-        Shape of the value.
-    value
-        The value itself, if it is constant; else None.
-    depth
-        0 for a constant without operands; 1 for an input; else one more than the largest depth of an operand.
+    `attrs` are the settings of the operation, such as the axis and start of a slice, and `inputs` its operands.
     """
 
     id: int
+    """Index in the pool; operands have lower ones."""
     op: str
     attrs: tuple[Any, ...]
     inputs: tuple[Node, ...]
     shape: Shape
     value: Array | None
+    """The value itself, if it is constant; else None."""
     depth: int
+    """0 for a constant without operands; 1 for an input; else one more than the largest depth of an operand."""
 
     def __repr__(self) -> str:
         return f"<{self.id} {self.op}{self.attrs or ''} {self.shape}>"
@@ -154,13 +144,7 @@ class NodePool:
 
 
 def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
-    """Refuse oversized shapes before memory is allocated.
-
-    Raises
-    ------
-    OnnxLimitError
-        The shape has more than `limit` elements.
-    """
+    """Refuse a shape of more than `limit` elements by an OnnxLimitError, before memory is allocated."""
     if math.prod(shape) > limit:
         raise OnnxLimitError(f"{what} has the shape {list(shape)}, {math.prod(shape):,} elements, more than the maximum of {limit:,}.")
 
@@ -169,20 +153,13 @@ def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
 class GatherMap:
     """The source of each value of a gather, for one sample.
 
-    Attributes
-    ----------
-    index
-        Index of each value in the concatenated values of all sources; -1 for a constant.
-    fill
-        Array read where `index` is -1; None without constants.
-    batches
-        Batch axis of each source.
-    batch
-        Batch axis of the result.
+    `batches` are the batch axes of the sources, and `batch` is that of the result.
     """
 
     index: Array
+    """Index of each value in the concatenated values of all sources; -1 for a constant."""
     fill: Array | None
+    """Array read where `index` is -1; None without constants."""
     batches: tuple[int | None, ...]
     batch: int | None
 

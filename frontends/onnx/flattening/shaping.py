@@ -26,11 +26,7 @@ def elementwise(pool: NodePool, op: str, *inputs: Node) -> Node:
     """Return the node of ``op(*inputs)`` with NumPy broadcasting.
 
     If all inputs are constant, the result is evaluated. If it is a comparison or a floating-point number, it also keeps its operation.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast.
+    Shapes that do not broadcast raise a ShapeError.
     """
     shape = _broadcast([n.shape for n in inputs], op)
     if any(n.value is None for n in inputs):
@@ -56,13 +52,7 @@ def _broadcast(shapes: list[Shape], op: str) -> Shape:
 
 
 def reshape(pool: NodePool, x: Node, shape: Shape) -> Node:
-    """Return `x` reshaped to `shape`.
-
-    Raises
-    ------
-    ShapeError
-        The numbers of elements differ.
-    """
+    """Return `x` reshaped to `shape`; a different number of elements raises a ShapeError."""
     if math.prod(shape) != math.prod(x.shape):
         raise ShapeError(f"a value of shape {list(x.shape)} cannot be reshaped to {list(shape)}.")
     if x.shape == shape:
@@ -85,13 +75,7 @@ def at_index(pool: NodePool, x: Node, axis: int, index: int) -> Node:
 
 
 def concat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
-    """Return the concatenation of `parts`.
-
-    Raises
-    ------
-    ShapeError
-        The shapes differ in other axes than `axis`.
-    """
+    """Return the concatenation of `parts`; shapes that differ in other axes than `axis` raise a ShapeError."""
     rest = {p.shape[:axis] + p.shape[axis + 1 :] for p in parts}
     if len(rest) != 1:
         raise ShapeError(f"Concat on axis {axis} of the shapes {[list(p.shape) for p in parts][:6]}: they differ on other axes.")
@@ -120,10 +104,7 @@ def transpose(pool: NodePool, x: Node, order: tuple[int, ...]) -> Node:
 def expand(pool: NodePool, x: Node, shape: Shape) -> Node:
     """Return `x` broadcast with `shape`, as ONNX's Expand does: where `shape` has size 1, `x` keeps its size.
 
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast.
+    Shapes that do not broadcast raise a ShapeError.
     """
     try:
         shape = np.broadcast_shapes(x.shape, shape)
@@ -273,10 +254,7 @@ def _push_write_slice(pool: NodePool, x: Node, axis: int, start: int, size: int,
 def linear(pool: NodePool, x: Node, weight: Node, bias: Node | None = None) -> Node:
     """Return ``x @ weight.T + bias`` over the last axis; weight [outputs, inputs] and bias are constants.
 
-    Raises
-    ------
-    ShapeError
-        The sizes differ.
+    Sizes that differ raise a ShapeError.
     """
     if not x.shape or x.shape[-1] != weight.shape[1] or (bias is not None and bias.shape != weight.shape[:1]):
         has = f", bias {list(bias.shape)}" if bias is not None else ""
@@ -321,12 +299,7 @@ def convolution(
 ) -> Node:
     """Return the convolution of `x` [batch, channels, *size] with a constant weight [out, channels / groups, *kernel].
 
-    Raises
-    ------
-    ShapeError
-        The sizes do not fit.
-    NotYetError
-        The kernel has more than two axes.
+    Sizes that do not fit raise a ShapeError; a kernel with more than two axes raises a NotYetError.
     """
     kernel = weight.shape[2:]
     _check_rank(x, kernel, "a convolution")

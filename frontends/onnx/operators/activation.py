@@ -12,42 +12,33 @@ import numpy as np
 from snnc.frontends.onnx.errors import NotYetError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node
-from snnc.frontends.onnx.flattening.shaping import elementwise
 
 _LEVELS: Final = 64
 """Maximum difference of the largest and the smallest integer that a rounded value may take; each level costs one comparison."""
-
-
-class _Primitives:
-    """Creates elementwise operations of the equation language on nodes and numbers."""
-
-    def __init__(self, call: OperatorCall) -> None:
-        self._pool = call.pool
-
-    def __call__(self, op: str, *operands: Node | float) -> Node:
-        return elementwise(self._pool, op, *(n if isinstance(n, Node) else self._pool.number(n) for n in operands))
 
 
 def _number(call: OperatorCall, name: str, default: float) -> float:
     return float(call.attribute(name, default))
 
 
-_Formula: TypeAlias = Callable[[_Primitives, Node, OperatorCall], Node]
+_Make: TypeAlias = Callable[..., Node]
+"""The method :meth:`OperatorCall.elementwise`."""
+_Formula: TypeAlias = Callable[[_Make, Node, OperatorCall], Node]
 """Returns the node of an activation, given its first input and its call."""
 
 
-def _softplus(make: _Primitives, x: Node, call: OperatorCall) -> Node:
+def _softplus(make: _Make, x: Node, call: OperatorCall) -> Node:
     """Return ``log(1 + exp(x))``, without overflow and with the derivative 1/2 at 0."""
     size = make("abs", x)
     return make("add", make("mul", make("add", x, size), 0.5), make("log", make("add", make("exp", make("neg", size)), 1.0)))
 
 
-def _leaky_relu(make: _Primitives, x: Node, call: OperatorCall) -> Node:
+def _leaky_relu(make: _Make, x: Node, call: OperatorCall) -> Node:
     slope = call.node(1) if call.operation.op == "PRelu" else _number(call, "alpha", 0.01)
     return make("add", make("max", 0.0, x), make("mul", make("min", x, 0.0), slope))
 
 
-def _elu(make: _Primitives, x: Node, call: OperatorCall) -> Node:
+def _elu(make: _Make, x: Node, call: OperatorCall) -> Node:
     celu, selu = call.operation.op == "Celu", call.operation.op == "Selu"
     alpha = _number(call, "alpha", 1.67326319217681884765625 if selu else 1.0)
     low = make("min", x, 0.0)
@@ -56,11 +47,11 @@ def _elu(make: _Primitives, x: Node, call: OperatorCall) -> Node:
     return make("mul", result, _number(call, "gamma", 1.05070102214813232421875)) if selu else result
 
 
-def _hard_sigmoid(make: _Primitives, x: Node, alpha: float, beta: float) -> Node:
+def _hard_sigmoid(make: _Make, x: Node, alpha: float, beta: float) -> Node:
     return make("min", make("max", make("add", make("mul", x, alpha), beta), 0.0), 1.0)
 
 
-def _gelu(make: _Primitives, x: Node, call: OperatorCall) -> Node:
+def _gelu(make: _Make, x: Node, call: OperatorCall) -> Node:
     if call.attribute("approximate", "none") == "tanh":
         cubed = make("mul", make("mul", x, x), x)
         inner = make("tanh", make("mul", make("add", x, make("mul", cubed, 0.044715)), math.sqrt(2 / math.pi)))
@@ -69,7 +60,7 @@ def _gelu(make: _Primitives, x: Node, call: OperatorCall) -> Node:
     return make("mul", make("mul", x, 0.5), make("add", inner, 1.0))
 
 
-def _swish(make: _Primitives, x: Node, call: OperatorCall) -> Node:
+def _swish(make: _Make, x: Node, call: OperatorCall) -> Node:
     alpha = _number(call, "alpha", 1.0)
     return make("mul", x, make("sigmoid", x if alpha == 1.0 else make("mul", x, alpha)))
 
@@ -92,7 +83,7 @@ _FORMULAS: Final[Mapping[str, _Formula]] = {
 
 
 def _activation(call: OperatorCall) -> list[Value]:
-    return [_FORMULAS[call.operation.op](_Primitives(call), call.node(0), call)]
+    return [_FORMULAS[call.operation.op](call.elementwise, call.node(0), call)]
 
 
 # ---- rounding --------------------------------------------------------------------------------------------------------
@@ -138,7 +129,7 @@ def _levels(call: OperatorCall, kind: str, x: Node, first: int, last: int) -> No
     """Return a rounded value as a sum of comparisons: ``floor(x) = first + (x >= first + 1) + …``; halves are rounded to even integers."""
     if last - first > _LEVELS:
         raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; snnc reads at most {_LEVELS + 1}. Clip to fewer levels.")
-    make = _Primitives(call)
+    make = call.elementwise
     below = {"Floor": 0.0, "Ceil": 1.0, "Round": 0.5}[kind]  # how far below a level the values begin that are rounded to it
     steps = [
         make("gt" if kind == "Ceil" or (kind == "Round" and level % 2 == 1) else "ge", x, level - below)

@@ -12,7 +12,6 @@ import onnx
 from snnc.frontends.onnx.errors import MalformedGraphError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node
-from snnc.frontends.onnx.flattening.shaping import elementwise
 from snnc.frontends.onnx.operators.activation import clipped_round
 from snnc.frontends.onnx.recovery.detaching import MARK, PARAMETER
 
@@ -45,11 +44,11 @@ _LOGICAL: Final[Mapping[str, str]] = {"And": "mul", "Or": "max"}
 
 
 def _direct(call: OperatorCall) -> list[Value]:
-    return [elementwise(call.pool, (DIRECT | WAVES)[call.operation.op], *call.nodes())]
+    return [call.elementwise((DIRECT | WAVES)[call.operation.op], *call.nodes())]
 
 
 def _logical(call: OperatorCall) -> list[Value]:
-    return [elementwise(call.pool, _LOGICAL[call.operation.op], *(_as_float(call, n) for n in call.nodes()))]
+    return [call.elementwise(_LOGICAL[call.operation.op], *(_as_float(call, n) for n in call.nodes()))]
 
 
 def _as_float(call: OperatorCall, n: Node) -> Node:
@@ -57,17 +56,17 @@ def _as_float(call: OperatorCall, n: Node) -> Node:
 
 
 def _variadic(call: OperatorCall) -> list[Value]:
-    return [reduce(partial(elementwise, call.pool, _VARIADIC[call.operation.op]), call.nodes())]
+    return [reduce(partial(call.elementwise, _VARIADIC[call.operation.op]), call.nodes())]
 
 
 def _less(call: OperatorCall) -> list[Value]:
-    return [elementwise(call.pool, "gt" if call.operation.op == "Less" else "ge", call.node(1), call.node(0))]
+    return [call.elementwise("gt" if call.operation.op == "Less" else "ge", call.node(1), call.node(0))]
 
 
 def _equal(call: OperatorCall) -> list[Value]:
     a, b = call.node(0), call.node(1)
-    at_least = elementwise(call.pool, "ge", a, b)
-    return [elementwise(call.pool, "mul", at_least, elementwise(call.pool, "ge", b, a))]
+    at_least = call.elementwise("ge", a, b)
+    return [call.elementwise("mul", at_least, call.elementwise("ge", b, a))]
 
 
 def _mod(call: OperatorCall) -> list[Value]:
@@ -84,9 +83,9 @@ def _clip(call: OperatorCall) -> list[Value]:
     if rounded is not None:
         return [rounded]
     if call.has(1):
-        x = elementwise(call.pool, "max", x, call.node(1))
+        x = call.elementwise("max", x, call.node(1))
     if call.has(2):
-        x = elementwise(call.pool, "min", x, call.node(2))
+        x = call.elementwise("min", x, call.node(2))
     return [x]
 
 
@@ -98,7 +97,7 @@ def _marked_identity(call: OperatorCall) -> list[Value]:
     """Handle Identity in a file with marks: it may stop the gradient, or name a learnable parameter."""
     name = call.operation.name
     if name.startswith(MARK):
-        return [elementwise(call.pool, "detach", call.node(0))]
+        return [call.elementwise("detach", call.node(0))]
     x = call.node(0)
     if name.startswith(PARAMETER) and x.value is not None:
         return [call.pool.make("parameter", (x,), x.shape, (name.removeprefix(PARAMETER),), x.value)]
@@ -162,10 +161,10 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Less": _less,
     "LessOrEqual": _less,
     "Equal": _equal,
-    "Not": lambda call: [elementwise(call.pool, "sub", call.pool.number(1.0), _as_float(call, call.node(0)))],
+    "Not": lambda call: [call.elementwise("sub", 1.0, _as_float(call, call.node(0)))],
     "Mod": _mod,
-    "Relu": lambda call: [elementwise(call.pool, "max", call.pool.number(0.0), call.node(0))],
-    "Reciprocal": lambda call: [elementwise(call.pool, "div", call.pool.number(1.0), call.node(0))],
+    "Relu": lambda call: [call.elementwise("max", 0.0, call.node(0))],
+    "Reciprocal": lambda call: [call.elementwise("div", 1.0, call.node(0))],
     "Clip": _clip,
     "Identity": _identity,
     "Dropout": _dropout,

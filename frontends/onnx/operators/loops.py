@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,10 +17,9 @@ from snnc.frontends.onnx.errors import (
     UnsupportedOperatorError,
 )
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Scope, Value
+from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import MAX_TRIPS, Array, Node, SubgraphRun
 from snnc.frontends.onnx.flattening.operation import Subgraph
-from snnc.frontends.onnx.flattening.shaping import elementwise
 
 
 def _subgraph(call: OperatorCall, name: str) -> Subgraph:
@@ -30,8 +29,11 @@ def _subgraph(call: OperatorCall, name: str) -> Subgraph:
     return subgraph
 
 
-def _subgraph_run(call: OperatorCall, attribute: str, trip: int) -> SubgraphRun:
-    return SubgraphRun(next((name for name in call.operation.outputs if name), ""), attribute, trip)
+def _run(call: OperatorCall, attribute: str, trip: int, arguments: Sequence[Value]) -> list[Value]:
+    """Run the graph that is an attribute of the node, and return its outputs."""
+    subgraph = _subgraph(call, attribute)
+    level = SubgraphRun(next((name for name in call.operation.outputs if name), ""), attribute, trip)
+    return call.run.inside(level, subgraph, dict(zip(subgraph.inputs, arguments, strict=False)), call.scope)
 
 
 def _condition(call: OperatorCall, value: Value) -> bool:
@@ -60,7 +62,7 @@ def _loop(call: OperatorCall) -> list[Value]:
         if step >= MAX_TRIPS:
             raise OnnxLimitError(f"{call.where}: more than {MAX_TRIPS:,} trips; snnc unrolls at most that many.")
         arguments: list[Value] = [call.pool.const(np.array(step, np.int64)), call.pool.const(np.array(True)), *states]
-        results = call.run.inside(_subgraph_run(call, "body", step), body, dict(zip(body.inputs, arguments, strict=True)), call.scope)
+        results = _run(call, "body", step, arguments)
         go = _condition(call, results[0])
         # A body that returns its condition unchanged runs all trips.
         if step == 0 and trips is not None and trips > MAX_TRIPS and results[0] in (arguments[1], call.arguments[1]):
@@ -108,8 +110,7 @@ def _scan(call: OperatorCall) -> list[Value]:
     scans: list[list[Node]] = [[] for _ in range(outputs)]
     for t in range(length):
         slices = [shaping.at_index(call.pool, n, a, t) for n, a in zip(inputs, axes, strict=True)]
-        arguments: Scope = dict(zip(body.inputs, [*states, *slices], strict=True))
-        results = call.run.inside(_subgraph_run(call, "body", t), body, arguments, call.scope)
+        results = _run(call, "body", t, [*states, *slices])
         states = results[: len(states)]
         _collect(call, scans, results[len(states) :])
     out_axes = call.attribute("scan_output_axes") or (0,) * outputs
@@ -118,7 +119,7 @@ def _scan(call: OperatorCall) -> list[Value]:
 
 def _if(call: OperatorCall) -> list[Value]:
     branch = "then_branch" if _condition(call, call.arguments[0]) else "else_branch"
-    return call.run.inside(_subgraph_run(call, branch, 0), _subgraph(call, branch), {}, call.scope)
+    return _run(call, branch, 0, [])
 
 
 # ---- plain recurrent layers (snnTorch's LeakyParallel) ---------------------------------------------------------------
@@ -150,7 +151,8 @@ def _rnn(call: OperatorCall) -> list[Value]:
     rows = []
     for t in range(steps):
         current = shaping.linear(call.pool, shaping.at_index(call.pool, x, int(batch_first), t), *weights)
-        state = _activated(call, activation, elementwise(call.pool, "add", current, _recurrent(call, state, r[0], bias[1])))
+        total = call.elementwise("add", current, _recurrent(call, state, r[0], bias[1]))
+        state = call.elementwise("max", 0.0, total) if activation == "Relu" else call.elementwise(activation.lower(), total)
         rows.append(shaping.reshape(call.pool, state, (state.shape[0], 1, 1, hidden) if batch_first else (1, 1, *state.shape)))
     sequence = shaping.concat(call.pool, tuple(rows), int(batch_first))
     last = shaping.reshape(call.pool, state, (state.shape[0], 1, hidden) if batch_first else (1, *state.shape))
@@ -182,15 +184,9 @@ def _recurrent(call: OperatorCall, state: Node, weight: Array, bias: Array) -> N
     diagonal = np.diagonal(weight)
     offset = call.pool.const(np.ascontiguousarray(bias)) if bias.any() else None
     if (weight == np.diag(diagonal)).all():
-        decay = elementwise(call.pool, "mul", state, call.pool.const(np.ascontiguousarray(diagonal)))
-        return decay if offset is None else elementwise(call.pool, "add", decay, offset)
+        decay = call.elementwise("mul", state, call.pool.const(np.ascontiguousarray(diagonal)))
+        return decay if offset is None else call.elementwise("add", decay, offset)
     return shaping.linear(call.pool, state, call.pool.const(np.ascontiguousarray(weight)), offset)
-
-
-def _activated(call: OperatorCall, name: str, x: Node) -> Node:
-    if name == "Relu":
-        return elementwise(call.pool, "max", call.pool.number(0.0), x)
-    return elementwise(call.pool, name.lower(), x)
 
 
 def _gated(call: OperatorCall) -> list[Value]:

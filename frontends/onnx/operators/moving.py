@@ -13,20 +13,13 @@ from snnc.frontends.onnx.errors import MalformedGraphError, NotYetError, OnnxLim
 from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, check_size
-from snnc.frontends.onnx.flattening.shaping import elementwise
 
 _MAX_PIECES: Final = 4096
 """Maximum number of slices into which one operator divides an axis."""
 
 
 def gather(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
-    """Return the entries `index` of an axis; each run of consecutive indices is one slice.
-
-    Raises
-    ------
-    OnnxLimitError
-        There are too many slices.
-    """
+    """Return the entries `index` of an axis; each run of consecutive indices is one slice."""
     ends = [0, *(np.flatnonzero(np.diff(index) != 1) + 1).tolist(), len(index)]
     if len(ends) - 1 > _MAX_PIECES:
         raise OnnxLimitError(f"{len(ends) - 1} separate pieces of an axis of {x.shape[axis]} are joined; snnc reads at most {_MAX_PIECES}.")
@@ -88,9 +81,6 @@ def _padded_index(call: OperatorCall, mode: str, size: int, before: int, after: 
         case "reflect":
             raise ShapeError(f"{call.where}: it reflects {max(before, after)} of {size} entries; at most {size - 1} can be reflected.")
     raise MalformedGraphError(f"{call.where}: its attribute 'mode' is {mode!r}.")
-
-
-# ---- blocks and sizes of images --------------------------------------------------------------------------------------
 
 
 def _depth_to_space(call: OperatorCall) -> list[Value]:
@@ -190,9 +180,6 @@ def _interpolated(call: OperatorCall, x: Node, axis: int, positions: Array) -> N
     return shaping.transpose(call.pool, product, back)
 
 
-# ---- transposed convolution ------------------------------------------------------------------------------------------
-
-
 def _conv_transpose(call: OperatorCall) -> list[Value]:
     """Convert a transposed convolution to a convolution of its input with zeros inserted between the values."""
     x, weight = call.node(0), call.node(1)
@@ -245,7 +232,7 @@ def _cumulative(call: OperatorCall) -> list[Value]:
         raise OnnxLimitError(f"{call.where}: it adds up {x.shape[axis]} entries; snnc reads at most {_MAX_PIECES}.")
     parts = [shaping.slice_axis(call.pool, x, axis, 0, 1)]
     for k in range(1, x.shape[axis]):
-        parts.append(elementwise(call.pool, "add", parts[-1], shaping.slice_axis(call.pool, x, axis, k, 1)))
+        parts.append(call.elementwise("add", parts[-1], shaping.slice_axis(call.pool, x, axis, k, 1)))
     return [shaping.concat(call.pool, tuple(parts), axis)]
 
 

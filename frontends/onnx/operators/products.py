@@ -149,8 +149,8 @@ def _tensor_product(call: OperatorCall, a: Node, b: Node) -> Node | None:
     if value is None:
         return None
     shape = dict(zip(letters, node.shape, strict=True))
-    keep = [k for k, c in enumerate(axes) if not (c in names and value.shape[k] == 1)]
-    value, axes = value.reshape([value.shape[k] for k in keep]), "".join(axes[k] for k in keep)
+    kept = [k for k, c in enumerate(axes) if not (c in names and value.shape[k] == 1)]
+    value, axes = value.reshape([value.shape[k] for k in kept]), "".join(axes[k] for k in kept)
     ones = [k for k, c in enumerate(letters) if c in names and shape[c] == 1 and c in axes]
     node = shaping.reshape(call.pool, node, tuple(d for k, d in enumerate(node.shape) if k not in ones))
     letters = "".join(c for k, c in enumerate(letters) if k not in ones)
@@ -199,8 +199,8 @@ def _gemm(call: OperatorCall) -> list[Value]:
     c = call.node(2)
     if c.value is None:
         product = shaping.linear(call.pool, a, w)
-        scaled = c if beta == 1.0 else elementwise(call.pool, "mul", c, call.pool.number(beta))
-        return [elementwise(call.pool, "add", product, scaled)]
+        scaled = c if beta == 1.0 else call.elementwise("mul", c, beta)
+        return [call.elementwise("add", product, scaled)]
     bias = c.value if beta == 1.0 else np.float32(beta) * c.value
     if bias is c.value and bias.shape == (w.shape[0],):
         return [shaping.linear(call.pool, a, w, c)]
@@ -223,8 +223,8 @@ def _reduce(call: OperatorCall) -> list[Value]:
 
 
 def _mean(call: OperatorCall) -> list[Value]:
-    total = reduce(partial(elementwise, call.pool, "add"), call.nodes())
-    return [elementwise(call.pool, "div", total, call.pool.number(len(call.arguments)))]
+    total = reduce(partial(call.elementwise, "add"), call.nodes())
+    return [call.elementwise("div", total, len(call.arguments))]
 
 
 HANDLERS: Final[Mapping[str, Handler]] = {

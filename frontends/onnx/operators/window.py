@@ -12,7 +12,6 @@ from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError, Unsuppor
 from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Array, Node, Shape
-from snnc.frontends.onnx.flattening.shaping import elementwise
 
 
 def _padding(call: OperatorCall, size: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Pairs:
@@ -97,7 +96,7 @@ def _batch_normalization(call: OperatorCall) -> list[Value]:
     shape = (channels, *(1,) * (len(x.shape) - 2))
     weight, offset = (call.pool.const(a.astype(np.float32).reshape(shape)) for a in (factor, shift))
     call.pool.folded = True
-    return [elementwise(call.pool, "add", elementwise(call.pool, "mul", x, weight), offset)]
+    return [call.elementwise("add", call.elementwise("mul", x, weight), offset)]
 
 
 def _folded(call: OperatorCall, x: Node, factor: Array, shift: Array) -> Node:
