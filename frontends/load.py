@@ -40,7 +40,7 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
     path = Path(path)
     rule = None if detach is None else check_rule(detach)
     if not is_nir(path):
-        return load_onnx(path, dt=dt, steps=steps, detach=rule)
+        return load_onnx(path, steps=steps, detach=rule)
     from snnc.frontends.nir.load import load_described
 
     graph, is_described = load_described(path, dt=dt, dialect=dialect)
@@ -56,13 +56,7 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
 
 
 def is_nir(path: Path) -> bool:
-    """Return whether a model file is a NIR file, and not ONNX.
-
-    Raises
-    ------
-    UnreadableFileError
-        The file cannot be read.
-    """
+    """Return whether a model file is a NIR file, and not ONNX; a file that cannot be read raises an UnreadableFileError."""
     try:
         size_of(path)
         with path.open("rb") as file:

@@ -161,8 +161,7 @@ def all_ports(graph: Graph) -> list[TracedPort]:
     """Return all states and outputs of all populations, in the order of the network."""
     ports: list[TracedPort] = []
     for name, p in graph.of_type(Population):
-        lines = {line.target: line.value for line in p.model.equations}
-        ports.extend(TracedPort(name, port, is_spike_port(lines, port)) for port in dict.fromkeys((*p.model.states, *p.model.outputs)))
+        ports.extend(TracedPort(name, port, is_spike_port(p.model, port)) for port in dict.fromkeys((*p.model.states, *p.model.outputs)))
     return ports
 
 

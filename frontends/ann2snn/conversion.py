@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from snnc.compiler.ir.graph import Graph, Pool, Population, Reduce
+from snnc.compiler.ir.graph import Graph, Output, Pool, Population, Reduce
 from snnc.compiler.ir.shapes import size
 from snnc.frontends.ann2snn.convert import convert
 from snnc.frontends.ann2snn.errors import ConversionOptionError
@@ -53,31 +53,28 @@ def convert_file(
     balancing, measuring = split(samples)
     layer_scales, used = scales(network.graph, balancing, percentile, network.origins)
     graph = convert(network.graph, layer_scales, int(steps))
-    measured = measure(network.graph, graph, measuring, int(steps), list(layer_scales))
+    output, _ = next(network.graph.of_type(Output))
+    accuracy, points, rates = measure(network.graph, graph, measuring, int(steps), output, layer_scales)
     layers = tuple(
-        ReluLayer(name, network.origins[name], size(p.shape), layer_scales[name], measured.rates[name])
+        ReluLayer(name, network.origins[name], size(p.shape), layer_scales[name], rates[name])
         for name, p in network.graph.of_type(Population)
     )
     described = balancing.described if used == len(balancing) else f"the first {used} of {balancing.described}"
     report = Report(
-        measured.output,
+        output,
         percentile,
         (used, described),
         (len(measuring), measuring.described),
         samples.described,
-        measured.accuracy,
+        accuracy,
         layers,
-        measured.points,
+        points,
     )
-    graph.assumptions += [*_notes(network.graph, layers), *network.notes, *report.sentences()]
-    return Conversion(graph, report)
-
-
-def _notes(graph: Graph, layers: tuple[ReluLayer, ...]) -> list[str]:
-    notes = [
+    graph.assumptions.append(
         f"Converted from a ReLU network: {len(layers)} ReLU layer{'s' if len(layers) > 1 else ''} became integrate-and-fire neurons of "
         "threshold 1 that start at 1/2. Inputs and biases are constant currents, the same at every step; outputs are means over the steps."
-    ]
-    if any(o.kind == "max" for _, o in graph.of_type(Pool, Reduce)):
-        notes.append("Maximum pooling compares numbers of spikes so far, so that its rate is the largest rate of its inputs.")
-    return notes
+    )
+    if any(o.kind == "max" for _, o in network.graph.of_type(Pool, Reduce)):
+        graph.assumptions.append("Maximum pooling compares numbers of spikes so far, so that its rate is the largest rate of its inputs.")
+    graph.assumptions += [*network.notes, *report.sentences()]
+    return Conversion(graph, report)

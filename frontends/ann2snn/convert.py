@@ -123,15 +123,12 @@ class _Conversion:
                 self.scale[name] = self.preferred[name] or 1.0
                 self._put(name, _scaled(operation, self.scale[sources[0]], self.scale[name]), self.counterpart[sources[0]])
             case ir.Add() | ir.Concat():
-                self._join(name, operation, sources)
+                self.scale[name] = self.preferred[name] or self.scale[sources[0]]
+                if isinstance(operation, ir.Concat) and all(s in self.binary and self.scale[s] == self.scale[name] for s in sources):
+                    self.binary.add(name)
+                self._put(name, operation, *(self._rescaled(s, self.scale[name]) for s in sources))
             case _:
                 self._with_same_scale(name, operation, sources[0])
-
-    def _join(self, name: str, operation: ir.Add | ir.Concat, sources: list[str]) -> None:
-        self.scale[name] = self.preferred[name] or self.scale[sources[0]]
-        if isinstance(operation, ir.Concat) and all(s in self.binary and self.scale[s] == self.scale[name] for s in sources):
-            self.binary.add(name)
-        self._put(name, operation, *(self._rescaled(s, self.scale[name]) for s in sources))
 
     def _with_same_scale(self, name: str, operation: Operation, source: str) -> None:
         """Add an operation that does not change the scale."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final
 
 import numpy as np
 
@@ -16,9 +16,8 @@ from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.graph import Array, Operation
 from snnc.compiler.neurons.neuron import neuron
 from snnc.frontends.ann2snn.errors import BatchAxisError, NoSpikingFormError
-from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
-from snnc.frontends.onnx.flattening.node import Node, Shape
+from snnc.frontends.onnx.flattening.node import Node
 from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.operators.table import HANDLERS
 
@@ -110,10 +109,6 @@ def _is_data(value: Value) -> bool:
     return any(n.value is None for n in value) if isinstance(value, tuple) else isinstance(value, Node) and value.value is None
 
 
-_Windows: TypeAlias = tuple[str, Shape, Shape, Pairs, Shape, bool, bool]
-"""Attributes of a pooling: kind, kernel, stride, padding, dilation, ceil and whether padding counts."""
-
-
 @dataclass(frozen=True)
 class MatchedOperation:
     """An operation, the nodes that it reads, in order, a prefix for its name, and whether the second of these nodes is subtracted."""
@@ -138,10 +133,10 @@ def match(n: Node, where: str, batch: int) -> MatchedOperation:
         case "linear":
             return _linear(n, where)
         case "conv":
-            return _conv(n)
+            x, weight, *bias = n.inputs
+            return MatchedOperation(ir.Conv(_array(weight), _array(bias[0]) if bias else None, *n.attrs), (x,), "conv")
         case "pool":
-            kind, kernel, stride, padding, dilation, ceil, count = cast("_Windows", n.attrs)
-            return MatchedOperation(ir.Pool(cast("ir.PoolKind", kind), kernel, stride, padding, dilation, ceil, count), data, "pool")
+            return MatchedOperation(ir.Pool(*n.attrs), data, "pool")
         case "reduce":
             return _reduce(n, where, batch)
         case "reshape":
@@ -149,7 +144,7 @@ def match(n: Node, where: str, batch: int) -> MatchedOperation:
         case "transpose":
             return _transpose(n, where, batch)
         case "slice":
-            axis, start = cast("tuple[int, int]", n.attrs)
+            axis, start = n.attrs
             if axis == 0:
                 raise _mixes(n, where, batch)
             return MatchedOperation(ir.Slice(axis - 1, start, start + n.shape[axis]), data, "slice")
@@ -181,33 +176,26 @@ def _linear(n: Node, where: str) -> MatchedOperation:
     return MatchedOperation(ir.Linear(_array(weight), _array(bias[0]) if bias else None), (x,), "linear")
 
 
-def _conv(n: Node) -> MatchedOperation:
-    x, weight, *bias = n.inputs
-    stride, padding, dilation, groups = cast("tuple[Shape, Pairs, Shape, int]", n.attrs)
-    return MatchedOperation(ir.Conv(_array(weight), _array(bias[0]) if bias else None, stride, padding, dilation, groups), (x,), "conv")
-
-
 def _reduce(n: Node, where: str, batch: int) -> MatchedOperation:
-    kind, axes = cast("tuple[str, tuple[int, ...]]", n.attrs)
+    kind, axes = n.attrs
     if 0 in axes:
         raise _mixes(n, where, batch)
-    return MatchedOperation(ir.Reduce(cast("ir.ReduceKind", kind), tuple(a - 1 for a in axes), True), n.inputs, "pool")
+    return MatchedOperation(ir.Reduce(kind, tuple(a - 1 for a in axes), True), n.inputs, "pool")
 
 
 def _transpose(n: Node, where: str, batch: int) -> MatchedOperation:
-    order = cast("tuple[int, ...]", n.attrs)
-    if order[0] != 0:
+    if n.attrs[0] != 0:
         raise _mixes(n, where, batch)
-    moved = [k for k in order if n.inputs[0].shape[k] != 1]
+    moved = [k for k in n.attrs if n.inputs[0].shape[k] != 1]
     if moved != sorted(moved):
         raise NoSpikingFormError(
-            f"{where}: it reorders the axes of a sample to {[k - 1 for k in order[1:]]}; export the model with the channels first (NCHW)."
+            f"{where}: it reorders the axes of a sample to {[k - 1 for k in n.attrs[1:]]}; export the model with the channels first (NCHW)."
         )
     return MatchedOperation(ir.Reshape(n.shape[1:]), n.inputs, "shape")
 
 
 def _concat(n: Node, where: str, batch: int) -> MatchedOperation:
-    axis = cast("int", n.attrs[0])
+    axis = n.attrs[0]
     if axis == 0:
         raise _mixes(n, where, batch)
     if any(i.value is not None for i in n.inputs):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -57,22 +56,20 @@ def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[s
     return result, used
 
 
-@dataclass(frozen=True)
-class ConversionResults:
-    """Results of both networks on the same samples."""
+def measure(
+    ann: Graph, snn: Graph, samples: Samples, steps: int, output: str, layers: Iterable[str]
+) -> tuple[float | None, tuple[AccuracyPoint, ...], dict[str, float]]:
+    """Run both networks on all samples, and compare their `output` after an eighth, a quarter, a half and all of `steps`.
 
-    output: str  # name of the compared output
-    accuracy: float | None  # accuracy of the ReLU network; None without labels
-    points: tuple[AccuracyPoint, ...]  # results of the spiking network after increasing numbers of steps
-    rates: Mapping[str, float]  # spikes per neuron and step, by layer
-
-
-def measure(ann: Graph, snn: Graph, samples: Samples, steps: int, layers: list[str]) -> ConversionResults:
-    """Run both networks on all samples, and compare their outputs after an eighth, a quarter, a half and all of `steps`.
-
-    `layers` are the populations of `snn` whose firing rates are measured.
+    Returns
+    -------
+    accuracy
+        Accuracy of the ReLU network; None without labels.
+    points
+        Results of the spiking network after increasing numbers of steps.
+    rates
+        Spikes per neuron and step of each of `layers`, populations of `snn`.
     """
-    output, _ = next(ann.of_type(Output))
     expected = np.concatenate([outputs[output] for _, run in _runs(ann, samples.inputs, 1) for outputs in run])
     measured_steps = sorted({max(1, steps // k) for k in (8, 4, 2, 1)})
     means: dict[int, list[Array]] = {t: [] for t in measured_steps}
@@ -89,7 +86,7 @@ def measure(ann: Graph, snn: Graph, samples: Samples, steps: int, layers: list[s
     ann_rows = expected.reshape(len(expected), -1)
     points = tuple(_point(t, np.concatenate(means[t]).reshape(ann_rows.shape), ann_rows, samples.labels) for t in measured_steps)
     rates = {name: count / (steps * len(samples)) for name, count in spikes.items()}
-    return ConversionResults(output, _accuracy(ann_rows, samples.labels), points, rates)
+    return _accuracy(ann_rows, samples.labels), points, rates
 
 
 def _point(steps: int, snn: Array, ann: Array, labels: Array | None) -> AccuracyPoint:

@@ -25,7 +25,7 @@ from snnc.frontends.onnx.flattening.flatten import Run
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
 from snnc.frontends.onnx.flattening.operation import Subgraph, parse
 from snnc.frontends.onnx.flattening.shaping import slice_axis
-from snnc.frontends.onnx.reading.reader import read_model, refusing
+from snnc.frontends.onnx.reading.reader import declared_shapes, read_model, refusing
 
 _BATCHES: Final = (3, 1)
 """Numbers of samples tried in turn if the file leaves their number open: with 3, operators that mix samples are noticed; 1 is for files
@@ -105,27 +105,19 @@ def _recognised(model: ModelProto, title: str) -> _ReadRelu:
 
 def _declared(model: ModelProto) -> dict[str, tuple[int | None, *tuple[int, ...]]]:
     """Return the shape of each input; None is an open number of samples."""
-    constant = {t.name for t in model.graph.initializer}
     shapes: dict[str, tuple[int | None, *tuple[int, ...]]] = {}
-    for info in model.graph.input:
-        if info.name in constant:
-            continue
-        tensor = info.type.tensor_type
-        if not info.type.HasField("tensor_type") or not tensor.HasField("shape"):
-            raise MalformedGraphError(f"the input '{info.name}' is not a tensor with a declared rank; export it with its shape.")
-        sizes = [int(d.dim_value) if d.HasField("dim_value") else None for d in tensor.shape.dim]
+    for name, declared in declared_shapes(model).items():
+        sizes = [d if isinstance(d, int) else None for d in declared]
         inner = [s for s in sizes[1:] if s is not None]
         if len(sizes) < 2 or len(inner) < len(sizes) - 1:
             shown = [str(s) if s is not None else "?" for s in sizes]
             raise BatchAxisError(
-                f"the input '{info.name}' has the shape [{', '.join(shown)}]; snnc needs the samples on the first axis, which may be open, "
+                f"the input '{name}' has the shape [{', '.join(shown)}]; snnc needs the samples on the first axis, which may be open, "
                 "and fixed sizes on the other axes. Export the model with such a shape."
             )
         if any(s is not None and s < 1 for s in sizes):
-            raise MalformedGraphError(f"the input '{info.name}' has the shape {sizes}; every size must be 1 or more.")
-        shapes[info.name] = (sizes[0], *inner)
-    if not shapes:
-        raise MalformedGraphError("the graph has no input besides its weights.")
+            raise MalformedGraphError(f"the input '{name}' has the shape {sizes}; every size must be 1 or more.")
+        shapes[name] = (sizes[0], *inner)
     return shapes
 
 

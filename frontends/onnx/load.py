@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from onnx import ModelProto, ValueInfoProto
-
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph
 from snnc.frontends.onnx.errors import DetachError, MalformedGraphError, NoTimeError
@@ -16,22 +14,18 @@ from snnc.frontends.onnx.flattening.operation import parse
 from snnc.frontends.onnx.proof.traces import Imported
 from snnc.frontends.onnx.reading.bind import bind
 from snnc.frontends.onnx.reading.described import described
-from snnc.frontends.onnx.reading.reader import notes_of, read_model, refusing
+from snnc.frontends.onnx.reading.reader import declared_shapes, notes_of, read_model, refusing
 from snnc.frontends.onnx.recover import ParsedFile, recover
 from snnc.frontends.onnx.recovery.detaching import DEFAULT, Detach
 
 
-def load_onnx(
-    path: str | Path, *, dt: float | None = None, steps: int | None = None, detach: Detach | None = None, marked: bool = False
-) -> Graph:
+def load_onnx(path: str | Path, *, steps: int | None = None, detach: Detach | None = None, marked: bool = False) -> Graph:
     """Read an ONNX file and return one time step of it as a graph.
 
     Parameters
     ----------
     path
         The file. It contains an unrolled network, a Loop or Scan, or a single step with its states as inputs and outputs.
-    dt
-        Ignored, because ONNX models are in discrete time; present so that all readers have the same arguments.
     steps
         Number of time steps, if the file leaves it open (a single step, or a dynamic time axis).
     detach
@@ -44,7 +38,6 @@ def load_onnx(
     OnnxError
         The file is invalid, or snnc cannot read a part of it; the message says which.
     """
-    del dt
     graph = read_onnx(path, detach=detach, marked=marked).graph
     if graph.steps is None:
         graph.steps = steps
@@ -56,25 +49,15 @@ def read_onnx(
 ) -> Imported:
     """Read an ONNX file and return its graph, with the values in the file that the graph's populations must equal.
 
-    Parameters
-    ----------
-    path
-        The file.
-    shapes
-        Shapes of the input arrays, in the graph's layout. If given, the file is read for these shapes only, and a graph recovered from
-        the file's nodes is not compared with the file. Otherwise, it is compared, and also recovered with other numbers for dynamic sizes.
-    detach, marked
-        See :func:`load_onnx`.
-
-    Raises
-    ------
-    OnnxError
-        See :func:`load_onnx`.
+    `shapes` are the shapes of the input arrays, in the graph's layout. If they are given, the file is read for these shapes only, and a
+    graph recovered from the file's nodes is not compared with the file. Otherwise, it is compared, and also recovered with other numbers
+    for dynamic sizes. Errors, `detach` and `marked` are as for :func:`load_onnx`.
     """
     path = Path(path)
     with refusing(path, "read", "export a single step with its states as inputs and outputs, and report the file"):
         model = read_model(path)
-        source = ParsedFile(path.stem, parse(model.graph), _declared(model), shapes, None if marked else detach or DEFAULT)
+        declared = _checked_shapes(declared_shapes(model))
+        source = ParsedFile(path.stem, parse(model.graph), declared, shapes, None if marked else detach or DEFAULT)
         imported, assumptions = _described(source, *notes_of(model))
         if imported is not None and detach is not None:
             raise DetachError(f"{path} defines where gradients stop; leave out detach={detach!r}.")
@@ -95,26 +78,13 @@ def _described(source: ParsedFile, notes: object, digest: object) -> tuple[Impor
         return None, [f"snnc ignores the description of the network that the file contains, because it does not fit: {reason}"]
 
 
-def _declared(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
-    """Return the shapes of the inputs, with names for dynamic sizes."""
-    constant = {t.name for t in model.graph.initializer}
-    shapes = {i.name: _shape(i) for i in model.graph.input if i.name not in constant}
-    if not shapes:
-        raise MalformedGraphError("the graph has no input besides its weights.")
+def _checked_shapes(shapes: Mapping[str, tuple[int | str, ...]]) -> Mapping[str, tuple[int | str, ...]]:
+    """Return the declared shapes of the inputs; refuse sizes below 1."""
+    for name, shape in shapes.items():
+        if any(d == 0 for d in shape):
+            raise NoTimeError(
+                f"the input '{name}' has the shape {list(shape)}: no time steps, samples or values; export it with at least one."
+            )
+        if any(isinstance(d, int) and d < 0 for d in shape):
+            raise MalformedGraphError(f"the input '{name}' has the shape {list(shape)}, with a negative size.")
     return shapes
-
-
-def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
-    tensor = info.type.tensor_type
-    if not info.type.HasField("tensor_type") or not tensor.HasField("shape"):
-        raise MalformedGraphError(f"the input '{info.name}' is not a tensor with a declared rank; export it with its shape.")
-    shape = tuple(
-        int(d.dim_value) if d.HasField("dim_value") else (str(d.dim_param) or f"{info.name}.{k}") for k, d in enumerate(tensor.shape.dim)
-    )
-    if any(d == 0 for d in shape):
-        raise NoTimeError(
-            f"the input '{info.name}' has the shape {list(shape)}: no time steps, samples or values; export it with at least one."
-        )
-    if any(isinstance(d, int) and d < 0 for d in shape):
-        raise MalformedGraphError(f"the input '{info.name}' has the shape {list(shape)}, with a negative size.")
-    return shape

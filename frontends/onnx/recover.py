@@ -30,7 +30,7 @@ from snnc.frontends.onnx.flattening.flatten import Run
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
 from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.operators.table import HANDLERS, MARKED
-from snnc.frontends.onnx.proof.traces import Imported, TracedGraph
+from snnc.frontends.onnx.proof.traces import Imported, Trace
 from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 from snnc.frontends.onnx.reading.packed import UnpackedStates, joined, unpack_states, with_advice
 from snnc.frontends.onnx.reading.pairing import Pairs, guess_notes, pair_states
@@ -84,21 +84,9 @@ class ParsedFile:
         batch = next(iter(known.values()), 1)
         return {s: known.get(s, batch) for s in self.symbols}
 
-    @property
-    def replicas(self) -> int:
-        """Number of consecutive copies of a single step to analyse."""
-        longer = [s[0] for n, s in (self.array_shapes or {}).items() if len(s) == len(self.inputs.get(n, ())) + 1]
-        return max([_REPLICAS, *longer])
-
 
 def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
-    """Recover the network with the numbers `sizes` for the dynamic sizes; `dynamic` contains those that the network leaves open.
-
-    Raises
-    ------
-    OnnxError
-        snnc cannot read a part of the file.
-    """
+    """Recover the network with the numbers `sizes` for the dynamic sizes; `dynamic` contains those that the network leaves open."""
     shapes = source.bound(sizes)
     pool = NodePool()
     inputs = {n: pool.input(n, s) for n, s in shapes.items()}
@@ -189,7 +177,8 @@ def _single_step(
 ) -> Imported:
     """Read a single step like an unrolled file: as several copies of the step, each of which continues the states of the copy before it."""
     pool = NodePool()
-    count = max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
+    lengths = [s[0] for n, s in (source.array_shapes or {}).items() if len(s) == len(source.inputs.get(n, ())) + 1]
+    count = max([_REPLICAS + (parts.depth if parts else 0), *lengths])
     sequences = {n: pool.input(n, (count, *s)) for n, s in shapes.items() if n not in pairs}
     states = parts.start(pool) if parts else {n: pool.input(n, shapes[n]) for n in pairs}
     state_shapes = parts.shapes if parts else {n: shapes[n] for n in pairs}
@@ -242,36 +231,36 @@ def _build_and_check(
     """
     strip_marks(roller.classes)
     moved = retime(roller.classes, [r.value for r in results], aligned=roller.reading == "aligned")
-    results = accumulated(roller, [replace(r, value=v) for r, v in zip(results, moved, strict=True)])
+    results = [accumulated(roller, replace(r, value=v)) for r, v in zip(results, moved, strict=True)]
     timeline, axes = roller.timeline, roller.timeline.axes
     file = FileFacts(source.title, shapes, steps, set(source.inputs) | set(source.graph.outputs), source.detach)
     try:
-        built = _graph_of(RecoveredStep(roller.classes, axes, results), file)
+        graph, traces = _graph_of(RecoveredStep(roller.classes, axes, results), file)
     except (StepGraphError, NotYetError) as error:
-        built = _graph_of_one_sample(RecoveredStep(roller.classes, axes, results, batched=False), file, error)
+        graph, traces = _graph_of_one_sample(RecoveredStep(roller.classes, axes, results, batched=False), file, error)
     if timeline.steps < _MIN_STEPS:
         raise NoTimeError(
             f"the file has {timeline.steps} time steps, but snnc needs {_MIN_STEPS} to see how a step repeats. "
             "Export more steps, or a single step with its states as inputs and outputs."
         )
-    graph, imported = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, timeline.steps), timeline.pool)
+    imported = Imported(graph, traces, Inputs(axes, shapes, timeline.steps), timeline.pool)
     graph.assumptions.extend(_lost_states(graph))
     if source.detach is not None:
         graph.assumptions.extend(detach_notes(graph, source.detach))
     if source.array_shapes is not None:
         return imported
     checked = [CheckedOutput(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
-    graph.assumptions.extend(verify(graph, checked, built.traces, imported.inputs, timeline.pool.folded))
+    graph.assumptions.extend(verify(graph, checked, traces, imported.inputs, timeline.pool.folded))
     return imported
 
 
-def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
+def _graph_of(step: RecoveredStep, file: FileFacts) -> tuple[Graph, tuple[Trace, ...]]:
     step = rearranged(with_explicit_broadcasts(step))
     check_operations(step)
     return graph_of_step(step, file)
 
 
-def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError) -> TracedGraph:
+def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError) -> tuple[Graph, tuple[Trace, ...]]:
     """Build the graph of a step without batch axis, whose convolutions read one sample.
 
     If that fails, raise `error`, which the attempt with a batch axis raised and which explains more.
@@ -283,8 +272,6 @@ def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError)
     except OnnxError:
         raise error from None
 
-
-# ---- warnings --------------------------------------------------------------------------------------------------------
 
 _MIXING: Final = (Linear, Sparse, Conv, Pool, Reduce)
 """Operations that mix neurons, so that what they read belongs to another layer."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from snnc.compiler.ir.graph import Graph, Population
-from snnc.compiler.neurons.expression import Expression, Symbol
+from snnc.compiler.neurons.expression import Symbol
+from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.onnx.flattening.evaluate import Inputs
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape
 from snnc.frontends.onnx.recovery.equations import is_spike
@@ -21,26 +22,18 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 class Trace:
     """A state or output of a population, and the values in the file that it must equal.
 
-    Attributes
-    ----------
-    population, port
-        Node of the graph, and one of its source ports.
-    fires
-        Whether its values are spikes, 0 or 1.
-    nodes
-        Node of the file by step, without steps that the file does not compute.
-    shape, batch
-        Shape of the file's value at one step, and its batch axis.
-    neurons
-        Shape of the population.
+    `population` and `port` are a node of the graph and one of its source ports, and `neurons` is the shape of the population.
     """
 
     population: str
     port: str
     fires: bool
+    """Whether the values are spikes, 0 or 1."""
     nodes: Mapping[int, Node]
+    """Node of the file by step, without steps that the file does not compute."""
     shape: Shape
     batch: int | None
+    """Shape of the file's value at one step, and its batch axis."""
     neurons: Shape
 
     def arrange(self, value: Array) -> Array:
@@ -55,33 +48,11 @@ class Trace:
 
 
 @dataclass(frozen=True, eq=False)
-class TracedGraph:
-    """A graph, and the values in the file that its populations must equal."""
-
-    graph: Graph
-    traces: tuple[Trace, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class Imported:
     """A graph read from a file, and its relation to the file.
 
-    Attributes
-    ----------
-    graph
-        Graph of one time step.
-    traces
-        States and outputs of populations, in the order of the network.
-    inputs
-        Time axes, shapes and number of steps with which the file was read.
-    pool
-        The flattened file.
-    fixed
-        Value, by name, of each size that the file declares as dynamic but that its constants fix.
-    declared
-        Shapes of the inputs as declared in the file; names are dynamic sizes.
-    carried
-        For a single-step file: the output with the new value of a state, by state input.
+    `graph` is the graph of one time step, `traces` are the states and outputs of its populations, in the order of the network. `inputs` are
+    the time axes, shapes and number of steps with which the file was read, and `pool` contains the flattened file.
     """
 
     graph: Graph
@@ -89,8 +60,11 @@ class Imported:
     inputs: Inputs
     pool: NodePool
     fixed: Mapping[str, int] = field(default_factory=dict)
+    """Value, by name, of each size that the file declares as dynamic but that its constants fix."""
     declared: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
+    """Shapes of the inputs as declared in the file; names are dynamic sizes."""
     carried: Mapping[str, str] = field(default_factory=dict)
+    """For a single-step file: the output with the new value of a state, by state input."""
 
     @property
     def stepwise(self) -> bool:
@@ -110,19 +84,19 @@ class Imported:
 
 def traces_of(step: RecoveredStep, named: NamedEquations, name: str, population: Population) -> tuple[Trace, ...]:
     """Return the traces of one population: its states, then its outputs."""
-    lines = {line.target: line.value for line in population.model.equations}
     ports = {port: cls for cls, port in (*named.outputs.items(), *named.states.items())}
     traces = []
     for port in dict.fromkeys(p for p in (*population.model.states, *population.model.outputs) if p in ports):
         step_class = step.classes[ports[port]]
         nodes = {t: early[0] for t, early in step_class.forced.items()} | step_class.nodes
         batch = step.batch[step_class.id]
-        traces.append(Trace(name, port, is_spike_port(lines, port), nodes, step_class.shape, batch, population.shape))
+        traces.append(Trace(name, port, is_spike_port(population.model, port), nodes, step_class.shape, batch, population.shape))
     return tuple(traces)
 
 
-def is_spike_port(lines: Mapping[str, Expression], port: str) -> bool:
+def is_spike_port(model: NeuronModel, port: str) -> bool:
     """Return whether the equation of `port` is the spike function, or copies the result of one."""
+    lines = {line.target: line.value for line in model.equations}
     value = lines.get(port)
     seen = {port}
     while isinstance(value, Symbol) and value.name not in seen:

@@ -38,22 +38,15 @@ _SMALL_WORK: Final = 1e6
 
 @dataclass(frozen=True)
 class CheckedOutput:
-    """An output of the file.
-
-    Attributes
-    ----------
-    node
-        The whole output; None for a single step.
-    rows
-        The output's values at all steps, if the file computes them separately.
-    time_axis
-        Axis of `node` along which the steps are stacked.
-    """
+    """An output of the file."""
 
     name: str
     node: Node | None
+    """The whole output; None for a single step."""
     rows: tuple[Node, ...]
+    """The output's values at all steps, if the file computes them separately."""
     time_axis: int | None
+    """Axis of `node` along which the steps are stacked."""
 
     def nodes(self, steps: int | None) -> tuple[Node, ...]:
         """Return the node of the whole output, or the nodes of its values in the first `steps` steps (None: all steps)."""
@@ -118,7 +111,7 @@ def _run(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace]
         network.step(t)
         for h in hidden:
             if t in h.nodes:
-                h.compare(t, replay.value(h.nodes[t]), network.ports)
+                h.compare(t, replay.value(h.nodes[t]), network.runner.ports)
     _check_hidden(hidden)
     results = network.outputs()
     for output in outputs:
@@ -139,18 +132,14 @@ class _Network:
         self._records: dict[str, list[Array]] = {n: [] for n, _ in graph.of_type(Output)}
         """Values of each output, step by step."""
         with _refusing_to_run():
-            self._runner = GraphRunner(graph, self._batch, {n: feed.full(n) for n in graph.state_inputs})
+            self.runner = GraphRunner(graph, self._batch, {n: feed.full(n) for n in graph.state_inputs})
             self._fixed = {n: self._arranged(n, 0) for n, op in self._inputs.items() if op.layout.time_axis is None}
             """Inputs without time axis, by name."""
-
-    @property
-    def ports(self) -> Mapping[tuple[str, str], Array]:
-        return self._runner.ports
 
     def step(self, t: int) -> None:
         with _refusing_to_run():
             moving = {n: self._arranged(n, t) for n in self._inputs if n not in self._fixed}
-            for name, value in self._runner.step({**self._fixed, **moving}).items():
+            for name, value in self.runner.step({**self._fixed, **moving}).items():
                 self._records[name].append(value)
 
     def outputs(self) -> dict[str, Array]:
@@ -200,11 +189,11 @@ class _Hidden:
         self.nodes = {t: n for t, n in self.trace.nodes.items() if t < self.steps}
 
     def compare(self, t: int, value: Array, ports: Mapping[tuple[str, str], Array]) -> None:
-        found, expected = ports[self.trace.population, self.trace.port], self.trace.arrange(value)
+        computed, expected = ports[self.trace.population, self.trace.port], self.trace.arrange(value)
         if self.trace.fires:
-            self.by_step[t] = float(np.count_nonzero(found != expected))
+            self.by_step[t] = float(np.count_nonzero(computed != expected))
             return
-        gap = float(difference(found, expected).max(initial=0.0))
+        gap = float(difference(computed, expected).max(initial=0.0))
         self.by_step[t] = gap if math.isfinite(gap) else math.inf
         self.largest = max(self.largest, largest_magnitude(expected))
 
@@ -227,13 +216,13 @@ def _check_hidden(hidden: Sequence[_Hidden]) -> None:
     )
 
 
-def _compare(output: CheckedOutput, expected: Array, found: Array) -> None:
-    if found.shape != expected.shape:
+def _compare(output: CheckedOutput, expected: Array, computed: Array) -> None:
+    if computed.shape != expected.shape:
         raise SelfCheckError(
-            f"the output '{output.name}' has the shape {list(expected.shape)} in the file and {list(found.shape)} "
+            f"the output '{output.name}' has the shape {list(expected.shape)} in the file and {list(computed.shape)} "
             "in the network read from it."
         )
-    gap, scale = difference(found, expected), largest_magnitude(expected)
+    gap, scale = difference(computed, expected), largest_magnitude(expected)
     spikes = bool(((expected == 0) | (expected == 1)).all())
     wrong = ~(gap <= (0.0 if spikes else _TOLERANCE * scale))
     if not wrong.any():

@@ -26,12 +26,7 @@ _MAX_CANDIDATES: Final = 8
 def bind(source: ParsedFile) -> Imported:
     """Recover the network with numbers for the file's dynamic sizes; if the defaults do not fit, try the sizes of constants.
 
-    Raises
-    ------
-    NotGenericError
-        Other sizes result in a different network.
-    OnnxError
-        The network cannot be recovered with any of the numbers.
+    If other sizes result in a different network, raise a NotGenericError; if no numbers fit, the first error of :func:`recover`.
     """
     failure: OnnxError | None = None
     for sizes in _bindings(source):

@@ -36,19 +36,8 @@ _MAX_START: Final = 1_000
 def described(text: object, source: ParsedFile, structure: object) -> Imported:
     """Return the graph that snnc described in a file, after comparing it with the file.
 
-    Parameters
-    ----------
-    text
-        The description.
-    source
-        The file.
-    structure
-        Digest of the file's current nodes.
-
-    Raises
-    ------
-    SnncError
-        The description is damaged, or the file computes something else. The text is untrusted, so other exceptions are possible, too.
+    `text` is the description, and `structure` the digest of the file's current nodes. A description that is damaged, or does not define
+    what the file computes, raises a SnncError. The text is untrusted, so other exceptions are possible, too.
     """
     description = read_description(text, lambda name: source.graph.constants.get(name) if isinstance(name, str) else None)
     graph = description.graph
@@ -65,9 +54,6 @@ def described(text: object, source: ParsedFile, structure: object) -> Imported:
         return imported
     # The caller compares values for its own arrays, whose sizes may differ from those of the check.
     return _run(description, source, _bind_sizes(graph, ports, {**source.inputs, **source.array_shapes}))[0]
-
-
-# ---- shapes ----------------------------------------------------------------------------------------------------------
 
 
 def _inputs_of_check(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
@@ -119,9 +105,6 @@ def _pattern(operation: Input) -> list[int | str]:
     return pattern
 
 
-# ---- values of the file ----------------------------------------------------------------------------------------------
-
-
 def _run(description: Description, source: ParsedFile, inputs: Inputs) -> tuple[Imported, Mapping[str, Node]]:
     """Run the file; return the graph with the file's values for its populations, and the file's outputs."""
     graph, pool = description.graph, NodePool()
@@ -136,12 +119,11 @@ def _traces(description: Description, inputs: Inputs, seen: Mapping[tuple[str, i
     batch = next((inputs.shapes[n][a] for n, op in description.graph.of_type(Input) if (a := op.layout.batch_axis) is not None), 1)
     for name, population in description.graph.of_type(Population):
         model, shape = population.model, (batch, *population.shape)
-        equations = {equation.target: equation.value for equation in model.equations}
         for port in dict.fromkeys((*model.states, *model.outputs)):
             tensor = description.values.get(name, {}).get(port, "")
             nodes = {t: seen[tensor, t] for t in range(inputs.steps) if (tensor, t) in seen}
             if nodes and all(math.prod(n.shape) == math.prod(shape) for n in nodes.values()):
-                yield Trace(name, port, is_spike_port(equations, port), nodes, shape, 0, population.shape)
+                yield Trace(name, port, is_spike_port(model, port), nodes, shape, 0, population.shape)
 
 
 def _checked_outputs(graph: Graph, inputs: Inputs, outputs: Mapping[str, Node]) -> list[CheckedOutput]:
@@ -153,9 +135,6 @@ def _checked_outputs(graph: Graph, inputs: Inputs, outputs: Mapping[str, Node]) 
             raise DescriptionError(f"its output {name!r} has no axis of {recorded} steps in the file.")
         checked.append(CheckedOutput(name, node, (), axis))
     return checked
-
-
-# ---- work ------------------------------------------------------------------------------------------------------------
 
 
 def _check_work(graph: Graph, ports: PortMap, imported: Imported, outputs: list[Node]) -> None:

@@ -8,9 +8,9 @@ per part, so that each slice of the tensor is a part at every step.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -36,48 +36,31 @@ class _Leaf:
 
 
 @dataclass(frozen=True, eq=False)
-class _Join:
-    """A concatenation of parts."""
+class _Inner:
+    """A concatenation of parts along the axis `setting`, or a part that is reshaped to the shape `setting` or transposed in this order."""
 
-    axis: int
+    op: str
+    setting: Any
     parts: tuple[_Tree, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class _Move:
-    """A part that is reshaped or transposed."""
-
-    op: str
-    attrs: tuple[int, ...]
-    part: _Tree
-
-
-_Tree: TypeAlias = _Leaf | _Join | _Move
+_Tree: TypeAlias = _Leaf | _Inner
 
 
 @dataclass(frozen=True, eq=False)
 class UnpackedStates:
-    """The separated states of a single step.
-
-    Attributes
-    ----------
-    trees
-        Structure of each state, by name.
-    names
-        Name of each part's input; None for parts of shifting buffers, which start with zeros.
-    shapes
-        Shape of each input in `names`.
-    buffers
-        States that contain shifting buffers.
-    depth
-        Number of steps that a value takes to move through the longest buffer.
-    """
+    """The separated states of a single step."""
 
     trees: Mapping[str, _Tree]
+    """Structure of each state, by name."""
     names: Mapping[_Leaf, str | None]
+    """Name of each part's input; None for parts of shifting buffers, which start with zeros."""
     shapes: Mapping[str, Shape]
+    """Shape of each input in `names`."""
     buffers: tuple[str, ...]
+    """States that contain shifting buffers."""
     depth: int
+    """Number of steps that a value takes to move through the longest buffer."""
 
     @property
     def packed(self) -> bool:
@@ -86,12 +69,18 @@ class UnpackedStates:
 
     def start(self, pool: NodePool) -> dict[str, Node]:
         """Return the value of each state before the first step."""
+        return {name: self._start(pool, tree) for name, tree in self.trees.items()}
 
-        def leaf(part: _Leaf) -> Node:
-            name = self.names[part]
-            return pool.const(np.zeros(part.numbers.shape, np.float32)) if name is None else pool.input(name, part.numbers.shape)
-
-        return {name: _built(pool, tree, leaf) for name, tree in self.trees.items()}
+    def _start(self, pool: NodePool, tree: _Tree) -> Node:
+        match tree:
+            case _Leaf(numbers):
+                name = self.names[tree]
+                return pool.const(np.zeros(numbers.shape, np.float32)) if name is None else pool.input(name, numbers.shape)
+            case _Inner(op, setting, parts):
+                inner = tuple(self._start(pool, part) for part in parts)
+                if op == "concat":
+                    return shaping.concat(pool, inner, setting)
+                return shaping.reshape(pool, inner[0], setting) if op == "reshape" else shaping.transpose(pool, inner[0], setting)
 
 
 def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> UnpackedStates | None:
@@ -198,11 +187,12 @@ def _tree(node: Node, local_numbers: Array, numbers: Mapping[str, Array]) -> _Tr
             axis = node.attrs[0]
             ends = np.cumsum([p.shape[axis] for p in node.inputs])[:-1]
             rows = zip(node.inputs, np.split(local_numbers, ends, axis), strict=True)
-            return _Join(axis, tuple(_tree(p, n, numbers) for p, n in rows))
+            return _Inner("concat", axis, tuple(_tree(p, n, numbers) for p, n in rows))
         case "reshape":
-            return _Move("reshape", node.shape, _tree(node.inputs[0], local_numbers.reshape(node.inputs[0].shape), numbers))
+            return _Inner("reshape", node.shape, (_tree(node.inputs[0], local_numbers.reshape(node.inputs[0].shape), numbers),))
         case "transpose":
-            return _Move("transpose", node.attrs, _tree(node.inputs[0], local_numbers.transpose(np.argsort(node.attrs)), numbers))
+            inverse = np.argsort(node.attrs)
+            return _Inner("transpose", node.attrs, (_tree(node.inputs[0], local_numbers.transpose(inverse), numbers),))
     return _Leaf(local_numbers, None)
 
 
@@ -225,19 +215,8 @@ def _leaves(tree: _Tree) -> Iterator[_Leaf]:
     if isinstance(tree, _Leaf):
         yield tree
         return
-    for part in tree.parts if isinstance(tree, _Join) else (tree.part,):
+    for part in tree.parts:
         yield from _leaves(part)
-
-
-def _built(pool: NodePool, tree: _Tree, leaf: Callable[[_Leaf], Node]) -> Node:
-    match tree:
-        case _Leaf():
-            return leaf(tree)
-        case _Join(axis, parts):
-            return shaping.concat(pool, tuple(_built(pool, p, leaf) for p in parts), axis)
-        case _Move(op, attrs, part):
-            inner = _built(pool, part, leaf)
-            return shaping.reshape(pool, inner, attrs) if op == "reshape" else shaping.transpose(pool, inner, attrs)
 
 
 def _block(numbers: Array, shape: Shape) -> Index | None:

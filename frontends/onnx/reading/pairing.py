@@ -28,29 +28,19 @@ _Costs: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Pairs:
-    """States and their new values.
-
-    Attributes
-    ----------
-    outputs
-        Output with the new value of a state, by the state's input.
-    guessed
-        Inputs of states whose output was chosen by its place in the file alone.
-    """
+    """States and their new values."""
 
     outputs: dict[str, str]
+    """Output with the new value of a state, by the state's input."""
     guessed: tuple[str, ...] = ()
+    """Inputs of states whose output was chosen by its place in the file alone."""
 
 
 def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
     """Return the output with the new value of each state; empty if the file has no state inputs.
 
-    The first input is data; every other input with the shape of an output is a state.
-
-    Raises
-    ------
-    StatePairError
-        The states cannot each be paired with a different output of the same shape.
+    The first input is data; every other input with the shape of an output is a state. If the states cannot each be paired with a different
+    output of the same shape, raise a StatePairError.
     """
     shapes = {node.shape for node in outputs.values()}
     states = {n: node for n, node in list(inputs.items())[1:] if node.shape in shapes}

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from snnc.compiler.errors import SnncError
 from snnc.frontends.common.notes import KEY
@@ -34,6 +34,7 @@ _MAX_FILE: Final = 2**31
 """Maximum size of a file in bytes."""
 _OLDEST_OPSET: Final = 13
 _DIGEST: Final = f"{KEY}.structure"
+"""Metadata key under which :func:`read_model` stores the digest of the file's nodes before local functions are inlined."""
 _ONNX_DOMAINS: Final = ("", "ai.onnx")
 _SMALL: Final = 256
 """Maximum number of elements of the external tensors that :func:`read_outline` loads."""
@@ -43,21 +44,8 @@ _SMALL: Final = 256
 def refusing(path: Path, what: str, advice: str) -> Iterator[None]:
     """Turn every exception without a code into an error about the file.
 
-    Parameters
-    ----------
-    path
-        The file that is read.
-    what
-        "read" or "converted": what failed.
-    advice
-        Advice for the user after an unexpected exception.
-
-    Raises
-    ------
-    OnnxLimitError
-        The file exhausts the stack or the memory.
-    UnforeseenError
-        An unexpected exception occurred.
+    It is an OnnxLimitError if the stack or the memory is exhausted, else an UnforeseenError with `advice` for the user. `what` is what
+    failed: "read" or "converted".
     """
     try:
         yield
@@ -74,12 +62,7 @@ def refusing(path: Path, what: str, advice: str) -> Iterator[None]:
 def size_of(path: Path) -> int:
     """Return the size of a file in bytes.
 
-    Raises
-    ------
-    UnreadableFileError
-        The path is not a regular file, for example a pipe, from which reading might never end.
-    OSError
-        The file does not exist or cannot be accessed.
+    Refuse, by an UnreadableFileError, what is not a regular file, such as a pipe, from which reading might never end.
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
@@ -88,13 +71,7 @@ def size_of(path: Path) -> int:
 
 
 def read_model(path: Path) -> ModelProto:
-    """Return the checked model of a file, with external data loaded and local functions inlined.
-
-    Raises
-    ------
-    OnnxError
-        A part of the file is invalid or not supported; the class of the error says which.
-    """
+    """Return the checked model of a file, with external data loaded and local functions inlined."""
     try:
         size = size_of(path)
         if size > _MAX_FILE:
@@ -118,7 +95,7 @@ def read_model(path: Path) -> ModelProto:
     digest = structure(model) if described else ""
     model = _inline(model)
     if described:
-        _store_digest(model, digest)
+        model.metadata_props.add(key=_DIGEST, value=digest)
     _check_graph(model.graph, set(), 0)
     _drop_unused(model.graph)
     for graph in graphs(model.graph):
@@ -141,9 +118,20 @@ def read_outline(path: Path) -> ModelProto:
     return model
 
 
-def _opset(model: ModelProto) -> int:
-    """Return the version of ONNX's own operators that the model uses; 0 if it declares none."""
-    return max((int(o.version) for o in model.opset_import if o.domain in _ONNX_DOMAINS), default=0)
+def declared_shapes(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
+    """Return the shapes of the inputs that are not constants, with names for dynamic sizes."""
+    constant = {t.name for t in model.graph.initializer}
+    shapes: dict[str, tuple[int | str, ...]] = {}
+    for info in (i for i in model.graph.input if i.name not in constant):
+        tensor = info.type.tensor_type
+        if not info.type.HasField("tensor_type") or not tensor.HasField("shape"):
+            raise MalformedGraphError(f"the input '{info.name}' is not a tensor with a declared rank; export it with its shape.")
+        shapes[info.name] = tuple(
+            int(d.dim_value) if d.HasField("dim_value") else str(d.dim_param) or f"{info.name}.{k}" for k, d in enumerate(tensor.shape.dim)
+        )
+    if not shapes:
+        raise MalformedGraphError("the graph has no input besides its weights.")
+    return shapes
 
 
 def notes_of(model: ModelProto) -> tuple[object, object]:
@@ -151,19 +139,13 @@ def notes_of(model: ModelProto) -> tuple[object, object]:
 
     Both are None if the file has no description.
     """
-    texts = {p.key: p.value for p in model.metadata_props if p.key in (KEY, _DIGEST)}
+    texts = {p.key: p.value for p in model.metadata_props}  # read_model adds its digest last, after any that the file contains
     return texts.get(KEY), texts.get(_DIGEST)
 
 
-def _store_digest(model: ModelProto, digest: str) -> None:
-    """Store in the metadata the digest of the file's nodes, computed before local functions were inlined."""
-    remaining = [p for p in model.metadata_props if p.key != _DIGEST]
-    del model.metadata_props[:]
-    model.metadata_props.extend([*remaining, StringStringEntryProto(key=_DIGEST, value=digest)])
-
-
 def _check_opset(model: ModelProto) -> None:
-    opset, newest = _opset(model), onnx.defs.onnx_opset_version()
+    opset = max((int(o.version) for o in model.opset_import if o.domain in _ONNX_DOMAINS), default=0)
+    newest = onnx.defs.onnx_opset_version()
     if not opset:
         raise OpsetError("the model declares no opset for ONNX's own operators; export it again.")
     if opset > newest:
@@ -364,15 +346,11 @@ def _graph_parts(graph: GraphProto) -> Iterator[object]:
 def _node_parts(nodes: Iterable[NodeProto]) -> Iterator[object]:
     for node in nodes:
         yield node.domain, node.op_type, list(node.input), list(node.output)
-        for attribute in sorted(node.attribute, key=lambda a: a.name):
-            yield attribute.name, attribute.type
-            yield from _attribute_parts(attribute)
-
-
-def _attribute_parts(a: AttributeProto) -> Iterator[object]:
-    if a.type == AttributeProto.GRAPH:
-        yield from _graph_parts(a.g)
-    elif a.type == AttributeProto.TENSOR:
-        yield a.t.SerializeToString(deterministic=True)  # undecoded, because nothing in the file has been checked yet
-    else:
-        yield a.i, a.f, a.s, list(a.ints), list(a.floats), list(a.strings)
+        for a in sorted(node.attribute, key=lambda a: a.name):
+            yield a.name, a.type
+            if a.type == AttributeProto.GRAPH:
+                yield from _graph_parts(a.g)
+            elif a.type == AttributeProto.TENSOR:
+                yield a.t.SerializeToString(deterministic=True)  # undecoded, because nothing in the file has been checked yet
+            else:
+                yield a.i, a.f, a.s, list(a.ints), list(a.floats), list(a.strings)

@@ -13,29 +13,12 @@ from dataclasses import dataclass, field, replace
 import networkx as nx
 import numpy as np
 
-from snnc.compiler.ir.graph import (
-    Add,
-    Array,
-    Concat,
-    Conv,
-    FileLayout,
-    Flatten,
-    Graph,
-    Input,
-    Linear,
-    Operation,
-    Output,
-    Pool,
-    Population,
-    Reshape,
-    Shape,
-    Sparse,
-    StateRef,
-)
+from snnc.compiler.ir import graph as ir
+from snnc.compiler.ir.graph import Array, Graph, Operation, Population, Shape, StateRef
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.common.recognise import recognise
 from snnc.frontends.onnx.errors import NotYetError, ReadoutError, StepGraphError
-from snnc.frontends.onnx.proof.traces import Trace, TracedGraph, traces_of
+from snnc.frontends.onnx.proof.traces import Trace, traces_of
 from snnc.frontends.onnx.recovery.detaching import Detach
 from snnc.frontends.onnx.recovery.equations import draft
 from snnc.frontends.onnx.recovery.grouping import Grouping, channel_bias
@@ -49,7 +32,7 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep, Result
 
 @dataclass(frozen=True)
 class _SourcePort:
-    """A source port of the graph, and its shape."""
+    """A source port of the graph, and the shape of its values."""
 
     node: str
     port: str = ""
@@ -58,49 +41,31 @@ class _SourcePort:
 
 @dataclass(frozen=True)
 class FileFacts:
-    """Properties of a file that its graph adopts.
-
-    Attributes
-    ----------
-    title
-        Name of the graph.
-    inputs
-        Shape of each input, with numbers for dynamic sizes.
-    steps
-        Number of time steps; None if open.
-    names
-        Names of inputs and outputs, which no other node of the graph may have.
-    detach
-        Rule for where gradients stop; None if the file marks where they stop.
-    """
+    """Properties of a file that its graph adopts."""
 
     title: str
     inputs: Mapping[str, Shape]
+    """Shape of each input, with numbers for dynamic sizes."""
     steps: int | None
+    """Number of time steps; None if open."""
     names: set[str]
+    """Names of inputs and outputs, which no other node of the graph may have."""
     detach: Detach | None
+    """Rule for where gradients stop; None if the file marks where they stop."""
 
 
 @dataclass(eq=False)
 class GraphBuilder:
-    """Builds the graph of a step.
-
-    Parameters
-    ----------
-    file, step
-        The file, and its step.
-    groups, states, start
-        The groups, the states of each, and the initial states.
-    visible
-        Classes that are outputs of populations; see :func:`visible_classes`.
-    """
+    """Builds the graph of a step."""
 
     file: FileFacts
     step: RecoveredStep
     groups: Grouping
     states: Mapping[int, States]
+    """States of each group."""
     start: Start
     visible: set[int]
+    """Classes that are outputs of populations; see :func:`visible_classes`."""
     places: dict[int, _SourcePort] = field(default_factory=dict)
     """Port that provides the value of each class."""
     named: dict[int, NamedEquations] = field(default_factory=dict)
@@ -116,7 +81,7 @@ class GraphBuilder:
     def __post_init__(self) -> None:
         self.graph = Graph(self.file.title, self.file.steps)
 
-    def build(self) -> TracedGraph:
+    def build(self) -> tuple[Graph, tuple[Trace, ...]]:
         """Return the graph, and the values in the file that its populations must equal."""
         step, groups, done = self.step, self.groups, set[int]()
         for cls in groups.order:
@@ -138,7 +103,7 @@ class GraphBuilder:
         self.connect()
         _check_cycles(self.graph)
         self.state_inputs()
-        return TracedGraph(self.graph, tuple(self.traces))
+        return self.graph, tuple(self.traces)
 
     def fresh(self, base: str) -> str:
         """Return an unused node name."""
@@ -154,7 +119,7 @@ class GraphBuilder:
         axis, batch = step.axes.get(ref.name), step.input_batch(ref)
         shape = tuple(d for k, d in enumerate(full) if k not in (axis, batch)) or (1,)
         if ref.name not in self.graph.nx:
-            self.graph.add(ref.name, Input(shape, layout=FileLayout(axis, batch)))
+            self.graph.add(ref.name, ir.Input(shape, layout=ir.FileLayout(axis, batch)))
         return _SourcePort(ref.name, "", shape)
 
     def read(self, operand: Operand, target: str, port: str = "", shape: Shape | None = None) -> None:
@@ -204,7 +169,7 @@ class GraphBuilder:
         step = self.step
         gather, sources = step.classes[cls].attrs[0], step.operands(cls)
         sizes = [math.prod(step.full_shape(o)) for o in sources]
-        node = self.graph.add(self.fresh("concat"), Concat(0))
+        node = self.graph.add(self.fresh("concat"), ir.Concat(0))
         for k, operand in enumerate(sources):
             self.read(operand, node, str(k), (sizes[k],))
         if not (gather.plain and gather.index.size == sum(sizes)):
@@ -233,7 +198,7 @@ class GraphBuilder:
         outputs = tuple(sorted({named.outputs[c] for c in visible}, key=_rank))
         parameters = {k: np.asarray(v, np.float32) for k, v in named.parameters.items()}
         defaults = {k: (1.0 if k == "threshold" else 0.0) for k in parameters}
-        model = NeuronModel("custom", named.ports, dict.fromkeys(named.deep.values(), 0.0), defaults, named.lines, outputs)
+        model = NeuronModel("custom", named.ports, dict.fromkeys(named.past.values(), 0.0), defaults, named.lines, outputs)
         if facts := recognise(model, parameters):
             model = replace(model, name=facts.name)
         arrays = (parameters, self.initial(states, named))
@@ -249,7 +214,7 @@ class GraphBuilder:
     def initial(self, states: States, named: NamedEquations) -> dict[str, Array]:
         """Return the initial states that are not 0, by name."""
         initial: dict[str, Array] = {}
-        for (cls, k), label in named.deep.items():
+        for (cls, k), label in named.past.items():
             value = self.start.values.get((cls, -k))
             if value is not None and value.any():
                 initial[label] = np.asarray(self.step.constant(value, cls), np.float32)
@@ -266,7 +231,7 @@ class GraphBuilder:
         shape = tuple(d for k, d in enumerate(result.shape) if k != batch)
         if batch is not None and result.time_axis is not None and batch >= result.time_axis:
             batch += 1
-        self.graph.add(name, Output(result.readout, FileLayout(result.time_axis, batch), result.start, result.stop))
+        self.graph.add(name, ir.Output(result.readout, ir.FileLayout(result.time_axis, batch), result.start, result.stop))
         self.read(step.through_layout(result.value), name, "", shape)
 
     def state_inputs(self) -> None:
@@ -307,11 +272,14 @@ def _output_batch(step: RecoveredStep, result: Result) -> int | None:
 
 
 def _shape_of(step: RecoveredStep, cls: int, operation: Operation) -> Shape:
-    if isinstance(operation, Conv | Pool):
-        return step.image(Ref(cls))
-    if isinstance(operation, Sparse):
-        return operation.shape[:1]
-    return step.graph_shape(cls) if isinstance(operation, Linear | Flatten | Reshape | Add) else step.full_shape(Ref(cls))
+    match operation:
+        case ir.Conv() | ir.Pool():
+            return step.image(Ref(cls))
+        case ir.Sparse():
+            return operation.shape[:1]
+        case ir.Linear() | ir.Flatten() | ir.Reshape() | ir.Add():
+            return step.graph_shape(cls)
+    return step.full_shape(Ref(cls))
 
 
 def _check_cycles(graph: Graph) -> None:

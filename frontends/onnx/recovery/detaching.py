@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final, Literal, TypeAlias, TypeGuard, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from snnc.compiler.ir.graph import Graph, Population
 from snnc.compiler.neurons.expression import SPIKES, Assignment, Call, Expression, Number, Symbol, call, symbols, transform
+from snnc.compiler.neurons.single_assignment import without_detach
 from snnc.compiler.passes.edit import replace_operation
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import DetachError
 from snnc.frontends.onnx.flattening.node import Array
-from snnc.frontends.onnx.reroll.roll import Operand, Ref, StepClass, delayed
+from snnc.frontends.onnx.reroll.roll import Ref, StepClass, delayed
 
 Detach: TypeAlias = Literal["reset", "none", "all"]
 DETACHES: Final[tuple[Detach, ...]] = get_args(Detach)
@@ -40,36 +41,19 @@ def strip_marks(classes: list[StepClass]) -> None:
         if step_class.op not in ELEMENTWISE or step_class.op == "detach":
             continue
         for k, operand in enumerate(step_class.operands):
-            unmarked, has_mark = _through(classes, operand)
-            if has_mark:
+            unmarked = operand
+            while isinstance(unmarked, Ref) and classes[unmarked.cls].op == "detach":
+                unmarked = delayed(classes[unmarked.cls].operands[0], unmarked.delay)
+            if unmarked is not operand:
                 step_class.operands[k] = unmarked
                 step_class.detached_operands |= {k}
-
-
-def _through(classes: list[StepClass], operand: Operand) -> tuple[Operand, bool]:
-    """Return the operand without marks, and whether it had any."""
-    marked = False
-    while isinstance(operand, Ref) and classes[operand.cls].op == "detach":
-        operand, marked = delayed(classes[operand.cls].operands[0], operand.delay), True
-    return operand, marked
-
-
-# ---- rules for files without marks -----------------------------------------------------------------------------------
 
 
 def detached(lines: list[Assignment], constants: Mapping[str, Array], states: Iterable[str], rule: Detach) -> list[Assignment]:
     """Return the equations of one population with ``detach`` inserted according to `rule`.
 
-    Parameters
-    ----------
-    lines
-        Equations with the placeholder names of :class:`~snnc.frontends.onnx.recovery.equations.EquationsDraft`, without ``detach``.
-    constants
-        Values of the constants.
-    states
-        Names of the states; lines on which no state depends are not changed.
-    rule
-        See :data:`DETACHES`.
+    `lines` contain no ``detach``; their names are those of an :class:`~snnc.frontends.onnx.recovery.equations.EquationsDraft`, or of a
+    model. Lines on which no state depends are not changed.
     """
     if rule == "none":
         return lines
@@ -79,14 +63,9 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
 
 
 def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
-    """Move ``detach`` to the definition of each spike that every line detaches when it reads it, except the spikes in `outside`.
+    """Move ``detach`` to the definition of each spike that every line of a population detaches when it reads it.
 
-    Parameters
-    ----------
-    lines
-        Equations of one population, with ``detach`` at each use.
-    outside
-        Names that are read outside the population.
+    Spikes that are read outside the population, listed in `outside`, do not change.
     """
     fires = {line.target for line in lines if isinstance(line.value, Call) and line.value.function in SPIKES} - outside
     read = {name for line in lines for name in symbols(line.value)}
@@ -101,7 +80,10 @@ def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]
 
 def _detached_name(e: Expression) -> str:
     """Return x for ``detach(x)``; "" for other expressions."""
-    return e.args[0].name if _is_detach(e) and isinstance(e.args[0], Symbol) else ""
+    match e:
+        case Call("detach", (Symbol(name),)):
+            return name
+    return ""
 
 
 Form: TypeAlias = "Mapping[str, Array | None]"
@@ -256,21 +238,8 @@ def reaching(lines: list[Assignment], names: set[str]) -> set[str]:
     return reached
 
 
-def _is_detach(e: Expression) -> TypeGuard[Call]:
-    return isinstance(e, Call) and e.function == "detach"
-
-
-# ---- whole graphs ----------------------------------------------------------------------------------------------------
-
-
 def check_rule(rule: str) -> Detach:
-    """Return `rule`, checked.
-
-    Raises
-    ------
-    DetachError
-        The rule is not in :data:`DETACHES`.
-    """
+    """Return `rule`; raise a DetachError if it is not in :data:`DETACHES`."""
     for known in DETACHES:
         if rule == known:
             return known
@@ -281,7 +250,7 @@ def apply_rule(graph: Graph, rule: Detach) -> None:
     """Let gradients stop in all populations of `graph` according to `rule`, in place."""
     for name, population in list(graph.of_type(Population)):
         model = population.model
-        plain = [Assignment(a.target, transform(a.value, lambda e: e.args[0] if _is_detach(e) else e)) for a in model.equations]
+        plain = [Assignment(a.target, without_detach(a.value)) for a in model.equations]
         values = {p: np.asarray(population.parameters.get(p, default)) for p, default in model.parameters.items()}
         lines = hoist_detach(detached(plain, values, model.states, rule), {*model.outputs, *model.states})
         replace_operation(graph, name, replace(population, model=replace(model, equations=tuple(lines))))

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from snnc.compiler.neurons.expression import SPIKES, Assignment, Call, Expression, Symbol, call, symbols, transform
+from snnc.compiler.neurons.expression import SPIKES, Assignment, Call, Expression, Symbol, call, substitute, symbols, transform
+from snnc.compiler.neurons.single_assignment import without_detach
 from snnc.frontends.onnx.flattening.node import Array, Node
 from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoist_detach, reaching
 from snnc.frontends.onnx.recovery.learned import is_learned, label_of
@@ -21,30 +22,17 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 @dataclass(eq=False)
 class EquationsDraft:
-    """Equations with placeholder names.
-
-    ``c7`` is class 7 in this step, ``p7_1`` its stored value one step ago, ``q7`` its previous value computed from the states,
-    ``i0`` an input port, and ``k0`` one use of a constant.
-
-    Attributes
-    ----------
-    lines
-        The equations.
-    ports
-        Operand by number of the input port.
-    constants
-        Value by placeholder.
-    alias
-        Equal class, by class.
-    labels
-        Name in the exported module, by placeholder of a trainable constant.
-    """
+    """Equations with the placeholder names that :mod:`snnc.frontends.onnx.recovery.naming` explains."""
 
     lines: list[Assignment] = field(default_factory=list)
     ports: list[Operand] = field(default_factory=list)
+    """Operand by number of the input port."""
     constants: dict[str, Array] = field(default_factory=dict)
+    """Value by placeholder."""
     alias: dict[int, int] = field(default_factory=dict)
+    """Equal class, by class."""
     labels: dict[str, str] = field(default_factory=dict)
+    """Name in the exported module, by placeholder of a trainable constant."""
 
 
 class _Writer:
@@ -73,7 +61,7 @@ class _Writer:
         args = [call("detach", a) if k in step_class.detached_operands else a for k, a in enumerate(args)]
         if step_class.op not in ("gt", "ge"):
             return call(step_class.op, *args)
-        zero = self._value(args[1])
+        zero = self._draft.constants.get(args[1].name) if isinstance(args[1], Symbol) else None
         difference = args[0] if zero is not None and not zero.any() else call("sub", *args)
         return call("spike" if step_class.op == "gt" else "spike_ge", difference)
 
@@ -85,7 +73,9 @@ class _Writer:
                 if previous or delay:
                     return self._earlier_value(source, delay + previous)
                 return Symbol(f"c{source}")
-        return self._port(operand)
+        if operand not in self._draft.ports:
+            self._draft.ports.append(operand)
+        return Symbol(f"i{self._draft.ports.index(operand)}")
 
     def _earlier_value(self, source: int, delay: int) -> Expression:
         """Return the value of a class in an earlier step: stored, or computed from the states."""
@@ -121,14 +111,6 @@ class _Writer:
         self._draft.constants[name] = value
         return Symbol(name)
 
-    def _value(self, expression: Expression) -> Array | None:
-        return self._draft.constants.get(expression.name) if isinstance(expression, Symbol) else None
-
-    def _port(self, operand: Operand) -> Symbol:
-        if operand not in self._draft.ports:
-            self._draft.ports.append(operand)
-        return Symbol(f"i{self._draft.ports.index(operand)}")
-
 
 def draft(step: RecoveredStep, members: list[int], states: States, visible: set[int], detach: Detach | None) -> EquationsDraft:
     """Convert the classes of one population, `members`, to equations; `visible` classes are its outputs.
@@ -146,16 +128,15 @@ def draft(step: RecoveredStep, members: list[int], states: States, visible: set[
         while isinstance(value, Symbol) and value.name[0] == "c":
             result.alias[cls] = int(value.name[1:])
             value = values[value.name]
-    keep = {f"c{result.alias.get(c, c)}" for c in visible} | {f"c{c}" for c in states.stored}
-    result.lines = _inline(hoist_detach([line for line in result.lines if line.target in reaching(result.lines, keep)], keep), keep)
+    needed = {f"c{result.alias.get(c, c)}" for c in visible} | {f"c{c}" for c in states.stored}
+    result.lines = _inline(hoist_detach([line for line in result.lines if line.target in reaching(result.lines, needed)], needed), needed)
     return result
 
 
 def is_spike(expression: Expression) -> bool:
     """Return whether an expression is the spike function, possibly detached."""
-    while isinstance(expression, Call) and expression.function == "detach":
-        expression = expression.args[0]
-    return isinstance(expression, Call) and expression.function in SPIKES
+    inner = without_detach(expression)
+    return isinstance(inner, Call) and inner.function in SPIKES
 
 
 def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assignment]:
@@ -187,25 +168,20 @@ def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assi
 
 def _is_earlier_value(e: Expression) -> bool:
     """Return whether an expression is a value of an earlier step, possibly detached."""
-    while isinstance(e, Call) and e.function == "detach":
-        e = e.args[0]
-    return isinstance(e, Symbol) and e.name[0] in "pq"
+    inner = without_detach(e)
+    return isinstance(inner, Symbol) and inner.name[0] in "pq"
 
 
-def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
+def _inline(lines: list[Assignment], needed: set[str]) -> list[Assignment]:
     """Inline aliases and values that are used once, except spikes, and drop values that are not used."""
     uses = Counter(name for line in lines for name in symbols(line.value))
     inlined: dict[str, Expression] = {}
     remaining: list[Assignment] = []
-
-    def rule(e: Expression) -> Expression:
-        return inlined.get(e.name, e) if isinstance(e, Symbol) else e
-
     for line in lines:
-        value = transform(line.value, rule)
+        value = substitute(line.value, inlined)
         alias = isinstance(value, Symbol) and value.name[0] in "ci"
-        if line.target not in keep and (uses[line.target] == 1 or alias) and not is_spike(value):
+        if line.target not in needed and (uses[line.target] == 1 or alias) and not is_spike(value):
             inlined[line.target] = value
-        elif line.target in keep or uses[line.target]:
+        elif line.target in needed or uses[line.target]:
             remaining.append(Assignment(line.target, value))
     return remaining

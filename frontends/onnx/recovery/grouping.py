@@ -18,27 +18,16 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 @dataclass(eq=False)
 class Grouping:
-    """Groups of elementwise classes, and the roles of other classes.
-
-    Attributes
-    ----------
-    order
-        All classes, in evaluation order.
-    group
-        Group by class; its number is that of one of its classes.
-    cores
-        Groups with a recurrence.
-    bias
-        By addition of a constant, the matrix product or convolution whose bias the constant is.
-    sums
-        Additions of the results of other groups and layers.
-    """
+    """Groups of elementwise classes, and the roles of other classes."""
 
     order: list[int]
+    """All classes, in evaluation order."""
     group: dict[int, int] = field(default_factory=dict)
+    """Group by class; its number is that of one of its classes."""
     cores: set[int] = field(default_factory=set)
+    """Groups with a recurrence."""
     bias: dict[int, int] = field(default_factory=dict)
-    sums: set[int] = field(default_factory=set)
+    """By addition of a constant, the matrix product or convolution whose bias the constant is."""
 
     def members(self, group: int) -> list[int]:
         """Return the classes of a group, in evaluation order."""
@@ -59,14 +48,14 @@ def grouping(step: RecoveredStep) -> Grouping:
     _cores(step, groups, ungrouped)
     _followers(step, groups, ungrouped)
     _feeders(step, groups, ungrouped, uses)
-    for cls in ungrouped:
-        if cls in groups.group or cls in groups.sums:
+    for cls in list(ungrouped):
+        if cls in groups.group:
             continue
         if _is_sum(step, cls):
-            groups.sums.add(cls)
-            continue
-        groups.group[cls] = cls
-        _followers(step, groups, ungrouped)
+            ungrouped.remove(cls)
+        else:
+            groups.group[cls] = cls
+            _followers(step, groups, ungrouped)
     _filters(step, groups, uses)
     return groups
 
@@ -123,7 +112,7 @@ def _cores(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
 def _followers(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
     """Add to each group the classes that only read this group, in their own shape."""
     for cls in ungrouped:
-        if cls in groups.group or cls in groups.sums:
+        if cls in groups.group:
             continue
         reads = [o for o in step.operands(cls) if not isinstance(o, Const)]
         owners = {groups.group.get(o.cls) if isinstance(o, Ref) else None for o in reads}
@@ -134,7 +123,7 @@ def _followers(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> N
 def _feeders(step: RecoveredStep, groups: Grouping, ungrouped: list[int], uses: dict[int, list[tuple[int, int]]]) -> None:
     """Add to each group the classes that only this group reads, in their own shape and without delay."""
     for cls in reversed(ungrouped):
-        if cls in groups.group or cls in groups.sums:
+        if cls in groups.group:
             continue
         owners = {groups.group.get(user) for user, _ in uses[cls]}
         same_shape = all(user >= 0 and step.samples[user] == step.samples[cls] for user, _ in uses[cls])

@@ -135,12 +135,8 @@ class _StepSimulation:
 def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, States], *, search: bool) -> Start:
     """Return initial states from which the recovered step computes the values of the file.
 
-    With `search`, constants of each population are tried as initial states where the file does not contain any.
-
-    Raises
-    ------
-    InitialStateError
-        No initial states explain the file.
+    With `search`, constants of each population are tried as initial states where the file does not contain any. If no initial states
+    explain the file, raise an InitialStateError.
     """
     start = _explicit(step, groups, states)
     largest = max((math.prod(c.shape) for c in step.classes), default=0)
@@ -188,44 +184,27 @@ def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States
 def _searched(
     step: RecoveredStep, groups: Grouping, states: Mapping[int, States], start: Start, faults: Callable[[Start], list[_Fault]]
 ) -> Start:
-    """Add initial states to `start`, population by population, until no values differ from the file or all populations were tried."""
-    best = faults(start)
+    """Try constants as missing initial states, population by population; add to `start` each assignment that explains more values."""
+    fewest = len(faults(start))
     max_candidates = max(_MIN_CANDIDATES, min(_MAX_CANDIDATES, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
     for group in groups.groups:
-        if not best:
-            break
-        start, best = _improve(step, states[group], groups.members(group), start, best, faults, max_candidates)
+        stored = states[group].stored
+        missing = [c for c in stored if (c, -1) not in start.values and c not in start.inputs.values()]
+        candidates = _constants(step, groups.members(group))
+        for assignment in itertools.islice(_assignments(missing, candidates), max_candidates if candidates else 0):
+            if not fewest:
+                return start
+            assigned = {(c, -k): v for c, v in assignment for k in range(1, stored[c] + 1)}
+            proposal = Start({**start.values, **assigned}, start.inputs)
+            remaining = len(faults(proposal))
+            if remaining < fewest:
+                start, fewest = proposal, remaining
     return start
 
 
 def _work(step_class: StepClass) -> int:
     weight = step_class.operands[1] if step_class.op in ("linear", "conv") else None
     return math.prod(step_class.shape) * (math.prod(weight.value.shape[1:]) if isinstance(weight, Const) else 1)
-
-
-def _improve(
-    step: RecoveredStep,
-    states: States,
-    members: list[int],
-    start: Start,
-    best: list[_Fault],
-    faults: Callable[[Start], list[_Fault]],
-    max_candidates: int,
-) -> tuple[Start, list[_Fault]]:
-    """Try constants as missing initial states, and keep each assignment that explains more values."""
-    missing = [c for c in states.stored if (c, -1) not in start.values and c not in start.inputs.values()]
-    candidates = _constants(step, members)
-    if not missing or not candidates:
-        return start, best
-    for assignment in itertools.islice(_assignments(missing, candidates), max_candidates):
-        assigned = {(c, -k): v for c, v in assignment for k in range(1, states.stored[c] + 1)}
-        proposal = Start({**start.values, **assigned}, start.inputs)
-        remaining = faults(proposal)
-        if len(remaining) < len(best):
-            start, best = proposal, remaining
-            if not best:
-                break
-    return start, best
 
 
 def _assignments(missing: list[int], candidates: list[Array]) -> Iterator[tuple[tuple[int, Array], ...]]:

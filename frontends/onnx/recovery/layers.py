@@ -19,10 +19,7 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Operation, list[Operand], Shape | None]:
     """Return the base of a layer's name, its operation, its operands, and the input shape that it requires (None for any shape).
 
-    Raises
-    ------
-    NotYetError
-        A graph has no operation for this part of the step.
+    A part of the step for which a graph has no operation raises a NotYetError.
     """
     step_class = step.classes[cls]
     operands = step_class.operands

@@ -20,7 +20,8 @@ def is_learned(node: Node) -> bool:
 def label_of(node: Node) -> str:
     """Return the name of a parameter (``fc.beta``), its sigmoid (``fc.sigmoid_beta``), or 1 minus the sigmoid; "" for other constants."""
     inner, prefix = _unclipped(node), ""
-    if inner.op == "sub" and _is_one(inner.inputs[0]) and inner.inputs[1].op == "sigmoid":
+    one = inner.inputs[0] if inner.op == "sub" else None
+    if one and one.value is not None and not is_learned(one) and (one.value == 1.0).all() and inner.inputs[1].op == "sigmoid":
         inner, prefix = inner.inputs[1], "one_minus_"
     if inner.op == "sigmoid":
         inner, prefix = inner.inputs[0], f"{prefix}sigmoid_"
@@ -28,10 +29,6 @@ def label_of(node: Node) -> str:
         return ""
     owner, _, last = str(inner.attrs[0]).rpartition(".")
     return ".".join(part for part in (owner, prefix + last) if part)
-
-
-def _is_one(node: Node) -> bool:
-    return node.value is not None and not is_learned(node) and bool((node.value == 1.0).all())
 
 
 def _unclipped(node: Node) -> Node:

@@ -21,31 +21,17 @@ from snnc.frontends.onnx.recovery.states import States
 
 @dataclass(frozen=True)
 class NamedEquations:
-    """Equations with their final names.
-
-    Attributes
-    ----------
-    lines
-        The equations.
-    states, outputs
-        Name by class.
-    deep
-        Name of a state's value k steps ago, by (class, k).
-    parameters
-        Value by name.
-    ports
-        Names of the inputs.
-    learnable
-        Names of the trainable parameters.
-    """
+    """Equations with their final names; states and outputs by class, the values of parameters by name."""
 
     lines: tuple[Assignment, ...]
     states: Mapping[int, str]
-    deep: Mapping[tuple[int, int], str]
+    past: Mapping[tuple[int, int], str]
+    """Name of a state's value k steps ago, by (class, k)."""
     outputs: Mapping[int, str]
     parameters: Mapping[str, Array]
     ports: tuple[str, ...]
     learnable: frozenset[str] = frozenset()
+    """Names of the trainable parameters."""
 
 
 def name_equations(draft: EquationsDraft, states: States, visible: set[int]) -> NamedEquations:
@@ -56,10 +42,10 @@ def name_equations(draft: EquationsDraft, states: States, visible: set[int]) -> 
     fires = {line.target: line.value for line in draft.lines if is_spike(line.value)}
     state_names = _states(draft, states, fires, outputs_named)
     final: dict[str, Expression] = {f"i{k}": Symbol("i" if k == 0 else f"i{k + 1}") for k in range(len(draft.ports))}
-    deep = {(c, k): state_names[c] + ("" if k == 1 else f"_{k}") for c, d in states.stored.items() for k in range(1, d + 1)}
+    past = {(c, k): state_names[c] + ("" if k == 1 else f"_{k}") for c, d in states.stored.items() for k in range(1, d + 1)}
     final.update({f"c{c}": Symbol(n) for c, n in state_names.items()})
-    final.update({f"p{c}_{k}": Symbol(n) for (c, k), n in deep.items()})
-    reserved = {*deep.values(), *(s.name for s in final.values() if isinstance(s, Symbol))}
+    final.update({f"p{c}_{k}": Symbol(n) for (c, k), n in past.items()})
+    reserved = {*past.values(), *(s.name for s in final.values() if isinstance(s, Symbol))}
     for line in draft.lines:
         if line.target in final:
             continue
@@ -74,7 +60,7 @@ def name_equations(draft: EquationsDraft, states: States, visible: set[int]) -> 
     lines = _final_lines(draft, states, final, reserved)
     outputs = {c: _symbol_name(final[f"c{named}"]) for c, named in named_class.items()}
     ports = tuple(_symbol_name(final[f"i{k}"]) for k in range(len(draft.ports)))
-    return NamedEquations(tuple(lines), state_names, deep, outputs, parameters, ports, frozenset(learned))
+    return NamedEquations(tuple(lines), state_names, past, outputs, parameters, ports, frozenset(learned))
 
 
 def _symbol_name(symbol: Expression) -> str:

@@ -29,12 +29,8 @@ _MAX_POST: Final = 40
 def roll_output(roller: Roller, name: str, output: Node) -> Result:
     """Roll up one output.
 
-    Raises
-    ------
-    ReadoutError
-        The output is neither a value of a step nor a known reduction over the steps.
-    TimeMixingError
-        The output combines the steps in another order.
+    An output that is neither a value of a step nor a known reduction over the steps raises a ReadoutError; one that combines the steps in
+    another order, a TimeMixingError.
     """
     timeline = roller.timeline
     if output.value is not None:
@@ -74,11 +70,11 @@ def _check_stack(timeline: GraphTimeline, name: str, output: Node) -> None:
                 f"the output '{name}' of shape {list(output.shape)} is written entry by entry, but not in the order of "
                 "the steps; snnc reads causal models whose outputs are in order. Write the values of every step, in order."
             )
-        live = [n for n in node.inputs if n.value is None]
-        if len(live) != 1 or node.op == "reduce":
+        computed = [n for n in node.inputs if n.value is None]
+        if len(computed) != 1 or node.op == "reduce":
             return
         after.insert(0, node)
-        node = live[0]
+        node = computed[0]
 
 
 def _check_parts(timeline: GraphTimeline, name: str, output: Node, node: Node, after: list[Node]) -> None:
@@ -225,16 +221,11 @@ def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | No
     return Result(name, roller.roll(dict(enumerate(parts))), kind, None, output.shape)
 
 
-def accumulated(roller: Roller, results: list[Result]) -> list[Result]:
-    """Replace each output that accumulates a sum or mean step by step by a readout of the summand."""
-    return [_accumulated(roller, r) if r.readout == "last" else r for r in results]
-
-
-def _accumulated(roller: Roller, result: Result) -> Result:
-    """Return the readout of the value that an output accumulates; the unchanged result if it does not accumulate."""
+def accumulated(roller: Roller, result: Result) -> Result:
+    """Return the sum or mean over the steps of the value that an output accumulates step by step; other results are unchanged."""
     readout: Readout = "sum"
     value = result.value
-    if not isinstance(value, Ref) or value.delay:
+    if result.readout != "last" or not isinstance(value, Ref) or value.delay:
         return result
     step_class = roller.classes[value.cls]
     if step_class.op in ("div", "mul") and len(step_class.operands) == 2:

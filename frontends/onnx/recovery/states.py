@@ -8,13 +8,13 @@ stored. If the file resets a membrane potential to zero when it reads the potent
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from snnc.frontends.onnx.recovery.grouping import Grouping
 from snnc.frontends.onnx.recovery.learned import is_learned
-from snnc.frontends.onnx.reroll.roll import Const, Ref
+from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 _MAX_CHAIN: Final = 4
@@ -49,17 +49,21 @@ def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[in
         added |= more
 
 
-def _uses_parameter(step: RecoveredStep, inside: set[int], cls: int, stored: Mapping[int, int]) -> bool:
-    """Return whether the computation of `cls` from the `stored` values uses a trainable parameter."""
+def _computation(step: RecoveredStep, inside: set[int], cls: int, known: Collection[int]) -> Iterator[Operand]:
+    """Yield the operands from which a step computes a class of a group, back to `known` classes and to operands from outside the group."""
     stack, seen = [cls], {cls}
     while stack:
         for operand in step.operands(stack.pop()):
-            if isinstance(operand, Const) and operand.source is not None and is_learned(operand.source):
-                return True
-            if isinstance(operand, Ref) and not operand.delay and operand.cls in inside and operand.cls not in {*seen, *stored}:
+            yield operand
+            if isinstance(operand, Ref) and not operand.delay and operand.cls in inside and operand.cls not in {*seen, *known}:
                 seen.add(operand.cls)
                 stack.append(operand.cls)
-    return False
+
+
+def _uses_parameter(step: RecoveredStep, inside: set[int], cls: int, stored: Collection[int]) -> bool:
+    """Return whether the computation of `cls` from the `stored` values uses a trainable parameter."""
+    sources = [o.source for o in _computation(step, inside, cls, stored) if isinstance(o, Const)]
+    return any(source is not None and is_learned(source) for source in sources)
 
 
 def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], added: set[int]) -> States:
@@ -131,18 +135,13 @@ def _drop_computable(step: RecoveredStep, members: list[int], stored: dict[int, 
 
 def _follows(step: RecoveredStep, inside: set[int], cls: int, known: set[int]) -> bool:
     """Return whether the `known` values of a step determine a class of the same step, which must depend on at least one of them."""
-    stack, seen, depends = [cls], {cls}, False
-    while stack:
-        for operand in step.operands(stack.pop()):
-            if isinstance(operand, Const):
-                continue
-            if not isinstance(operand, Ref) or operand.delay or operand.cls not in inside:
-                return False
-            if operand.cls in known:
-                depends = True
-            elif operand.cls not in seen:
-                seen.add(operand.cls)
-                stack.append(operand.cls)
+    depends = False
+    for operand in _computation(step, inside, cls, known):
+        if isinstance(operand, Const):
+            continue
+        if not isinstance(operand, Ref) or operand.delay or operand.cls not in inside:
+            return False
+        depends |= operand.cls in known
     return depends
 
 

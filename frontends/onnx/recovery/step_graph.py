@@ -9,8 +9,9 @@ import itertools
 from collections.abc import Iterator
 from typing import Final
 
+from snnc.compiler.ir.graph import Graph
 from snnc.frontends.onnx.errors import InitialStateError, StepGraphError
-from snnc.frontends.onnx.proof.traces import TracedGraph
+from snnc.frontends.onnx.proof.traces import Trace
 from snnc.frontends.onnx.recovery.build import FileFacts, GraphBuilder, visible_classes
 from snnc.frontends.onnx.recovery.grouping import grouping
 from snnc.frontends.onnx.recovery.initial import find_start
@@ -27,19 +28,15 @@ _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "gath
 """Operations that only move values."""
 
 
-def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
-    """Return the graph of a step.
+def graph_of_step(step: RecoveredStep, file: FileFacts) -> tuple[Graph, tuple[Trace, ...]]:
+    """Return the graph of a step, and the values in the file that its populations must equal.
 
     The delay of a matrix product or convolution (*product* in this module) is first placed before the product, which then reads zeros
     before step 0. If this contradicts the first steps of the file, the delay is placed after the product, so that step 0 receives nothing
     from it. Initial states that the file contains are tried first; others are searched at the end.
 
-    Raises
-    ------
-    InitialStateError
-        No choice explains the file's first steps.
-    StepGraphError
-        The populations depend on each other within one step.
+    If no choice explains the file's first steps, raise an InitialStateError; if populations depend on each other within one step, a
+    StepGraphError.
     """
     try:
         return _graph_of(step, file)
@@ -50,7 +47,7 @@ def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
         return _graph_of(later, file)
 
 
-def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
+def _graph_of(step: RecoveredStep, file: FileFacts) -> tuple[Graph, tuple[Trace, ...]]:
     """Try positions of the delays, then a search for initial states, until one combination explains the file."""
     failure: InitialStateError | None = None
     step = _delays_before_products(step)

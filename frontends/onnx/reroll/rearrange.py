@@ -30,10 +30,7 @@ _MAX_SLICES: Final = 4
 def rearranged(step: RecoveredStep) -> RecoveredStep:
     """Return the step with gathers and convolutions in place of operations that a graph lacks.
 
-    Raises
-    ------
-    StepGraphError
-        A layer mixes the samples of a batch.
+    A layer that mixes the samples of a batch raises a StepGraphError.
     """
     if not _without_operation(step) and not any(_many_axes(step, c) for c in step.live()):
         return step
@@ -42,14 +39,14 @@ def rearranged(step: RecoveredStep) -> RecoveredStep:
         _as_convolution(step, classes, cls)
     step = step.changed(classes)
     for cls in _roots(step, _without_operation(step)):
-        _as_gather(step, classes[cls], _Tracer(step))
+        tracer = _Tracer(step)
+        gather = tracer.gather(tracer.numbers(Ref(cls), 0), step.batch[cls])
+        if tracer.sources:
+            classes[cls].op, classes[cls].attrs, classes[cls].operands = "gather", (gather,), tracer.sources
     step = step.changed(classes)
     for cls in step.live():
         _absorb_gather(step, classes, cls)
     return step.changed(classes)
-
-
-# ---- classes to rewrite ---------------------------------------------------------------------------------------------------
 
 
 def _without_operation(step: RecoveredStep) -> set[int]:
@@ -95,9 +92,6 @@ def _many_axes(step: RecoveredStep, cls: int) -> bool:
         return False
     weight = step_class.operands[1]
     return isinstance(weight, Const) and math.prod(step.full_shape(step_class.operands[0])) != weight.value.shape[1]
-
-
-# ---- rewriting -------------------------------------------------------------------------------------------------------
 
 
 def _as_convolution(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
@@ -173,16 +167,6 @@ class _Tracer:
             fill = np.zeros(local.size, np.float32)
             fill[local < 0] = values[-1 - local[local < 0]]
         return GatherMap(index, fill, tuple(self._step.shape_and_batch(s)[1] for s in self.sources), batch)
-
-
-def _as_gather(step: RecoveredStep, step_class: StepClass, tracer: _Tracer) -> None:
-    numbers = tracer.numbers(Ref(step_class.id), 0)
-    gather = tracer.gather(numbers, step.batch[step_class.id])
-    if tracer.sources:
-        step_class.op, step_class.attrs, step_class.operands = "gather", (gather,), tracer.sources
-
-
-# ---- merging into the following layer ------------------------------------------------------------------------------------
 
 
 def _absorb_gather(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:

@@ -16,19 +16,10 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
 def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = False) -> list[Operand]:
-    """Make all delays non-negative, in place, and return the results' operands.
+    """Make all delays of the rolled-up `classes` non-negative, in place, and return the operands of the `results`.
 
-    Parameters
-    ----------
-    classes, results
-        The rolled-up classes, and the operands of the results.
-    aligned
-        Whether the first step at which the file computes a class becomes step 0, unless a delay would become negative.
-
-    Raises
-    ------
-    TimeMixingError
-        A value would need an input ahead of time, or the steps depend on each other in a cycle.
+    If `aligned`, the first step at which the file computes a class becomes step 0, unless a delay would become negative. A value that needs
+    an input ahead of time, and steps that depend on each other in a cycle, raise a TimeMixingError.
     """
     lead = [-_first(c) if aligned else 0 for c in classes]  # number of steps to add to the steps of each class
     for _ in range(len(classes) + 1):

@@ -66,41 +66,25 @@ def delayed(operand: Operand, steps: int) -> Operand:
 
 @dataclass(eq=False)
 class StepClass:
-    """One value of the step.
-
-    Attributes
-    ----------
-    id
-        Index in the list of classes.
-    op, attrs, shape
-        As in :class:`~snnc.frontends.onnx.flattening.node.Node`.
-    nodes
-        Node by step.
-    operands
-        Values that the operation reads.
-    forced
-        By early step, nodes that must have the class's value, but compute it with other operations.
-    initial
-        By step, which is negative: nodes that must have the class's value before step 0.
-    static
-        Whether the value is the same at all steps.
-    swapped
-        Early steps whose two operands are exchanged.
-    detached_operands
-        Indices of operands through which gradients do not flow; see :mod:`snnc.frontends.onnx.recovery.detaching`.
-    """
+    """One value of the step; `op`, `attrs` and `shape` are those of its :class:`~snnc.frontends.onnx.flattening.node.Node` at each step."""
 
     id: int
+    """Index in the list of classes."""
     op: str
     attrs: tuple[Any, ...]
     shape: Shape
     nodes: Steps
     operands: list[Operand] = field(default_factory=list)
     forced: dict[int, list[Node]] = field(default_factory=dict)
+    """By early step, nodes that must have the class's value, but compute it with other operations."""
     initial: dict[int, list[Node]] = field(default_factory=dict)
+    """By step, which is negative: nodes that must have the class's value before step 0."""
     static: bool = False
+    """Whether the value is the same at all steps."""
     swapped: set[int] = field(default_factory=set)
+    """Early steps whose two operands are exchanged."""
     detached_operands: frozenset[int] = frozenset()
+    """Indices of operands through which gradients do not flow; see :mod:`snnc.frontends.onnx.recovery.detaching`."""
 
     @property
     def signature(self) -> tuple[Hashable, ...]:
@@ -120,14 +104,9 @@ class StepClass:
 class Roller:
     """Rolls up the tuples of one flattened graph; see the module.
 
-    Parameters
-    ----------
-    timeline
-        Times of the nodes of the flattened graph.
-    reading
-        Rule for the step of a value. "early": the step of the latest input that it depends on. "late": the step that reads it.
-        "aligned": like "late", but :func:`~snnc.frontends.onnx.reroll.retime.retime` then counts the steps of a value from the first one at
-        which the file computes it. All rules result in the same network after the first steps, but in different values before step 0.
+    `reading` is the rule for the step of a value. "early": the step of the latest input that it depends on. "late": the step that reads it.
+    "aligned": like "late", but :func:`~snnc.frontends.onnx.reroll.retime.retime` then counts the steps of a value from the first one at
+    which the file computes it. All rules result in the same network after the first steps, but in different values before step 0.
     """
 
     def __init__(self, timeline: GraphTimeline, reading: Reading = "early") -> None:
@@ -146,12 +125,8 @@ class Roller:
     def roll(self, steps: Steps) -> Operand:
         """Roll up a tuple and everything that it depends on.
 
-        Raises
-        ------
-        TimeVaryingError
-            Steps differ in parameters or operations.
-        TimeMixingError
-            A step reads the future, or reads the sequence out of order.
+        Steps that differ in parameters or operations raise a TimeVaryingError; a step that reads the future, or the sequence out of order,
+        raises a TimeMixingError.
         """
         operand = self._resolve(steps)
         while self._open or self._checks:
@@ -168,17 +143,17 @@ class Roller:
 
     def _resolve(self, steps: Steps) -> Operand:
         """Return the operand for a tuple: a constant, an input, a known class or a new class."""
-        live = {t: n for t, n in steps.items() if n.value is None}
-        if not live:
+        computed = {t: n for t, n in steps.items() if n.value is None}
+        if not computed:
             return self._constant(steps)
-        last_time = max(live)
-        last = live[last_time]
-        if len(live) == 1 and len(steps) > 2:
+        last_time = max(computed)
+        last = computed[last_time]
+        if len(computed) == 1 and len(steps) > 2:
             raise TimeVaryingError(
                 f"step {last_time} computes '{last.op}', but all other steps use a constant; snnc compiles one step that repeats. "
                 "If a signal takes several steps to return, a short file shows it only once; export more steps."
             )
-        if len(live) > 1 and len({n.id for n in steps.values()}) == 1:
+        if len(computed) > 1 and len({n.id for n in steps.values()}) == 1:
             return self._static(last)
         if last.op == "input" and len({n.id for n in steps.values()}) == 1 and last.attrs[0] not in self.timeline.axes:
             return self._static(last)
@@ -192,20 +167,23 @@ class Roller:
                 return self._static(last)
             if last.id not in self._where:
                 steps = trace_back(self.timeline, last_time, last)
-                live = {t: n for t, n in steps.items() if n.value is None}
-        for t in sorted(live, reverse=True):
-            known = self._where.get(live[t].id)
-            if known is not None and not self._shared(known, t, live):
-                return self._known(known, t, steps)
+                computed = {t: n for t, n in steps.items() if n.value is None}
+        for t in sorted(computed, reverse=True):
+            known = self._where.get(computed[t].id)
+            if known is not None and not self._shared(known, t, computed):
+                cls, known_step = known
+                ref = Ref(cls, 0 if self.classes[cls].static else t - known_step)
+                self._checks.extend((ref, time, node) for time, node in steps.items())
+                return ref
         return self._new(steps, last_time, last)
 
-    def _shared(self, known: tuple[int, int], t: int, live: Steps) -> bool:
+    def _shared(self, known: tuple[int, int], t: int, computed: Steps) -> bool:
         """Return whether a tuple matches a class only in an early step, at which two states still have the same value."""
-        step_class, last = self.classes[known[0]], max(live)
+        step_class, last = self.classes[known[0]], max(computed)
         if step_class.static or t >= _HEAD_STEPS or t == last:
             return False
         later = step_class.nodes.get(last - t + known[1])
-        return later is not None and later is not live[last]
+        return later is not None and later is not computed[last]
 
     def _constant(self, steps: Steps) -> Const:
         times = sorted(steps)
@@ -234,12 +212,6 @@ class Roller:
         step_class = self._register(dict.fromkeys(range(self.timeline.steps), node))
         step_class.static = True
         return Ref(step_class.id)
-
-    def _known(self, known: tuple[int, int], t: int, steps: Steps) -> Ref:
-        cls, known_step = known
-        ref = Ref(cls, 0 if self.classes[cls].static else t - known_step)
-        self._checks.extend((ref, time, node) for time, node in steps.items())
-        return ref
 
     def _new(self, steps: Steps, last_time: int, last: Node) -> Ref:
         """Add a tuple as a new class, and return a reference to it."""
@@ -374,8 +346,8 @@ def _same_with_operands(a: Node, b: Node) -> bool:
     """Return whether two nodes have the same signature and a similar operand."""
     if a.signature != b.signature:
         return False
-    live = [n for n in a.inputs if n.value is None]
-    return not live or a.value is not None or any(n.shape == m.shape and n.op in (m.op, "input") for n in live for m in b.inputs)
+    computed = [n for n in a.inputs if n.value is None]
+    return not computed or a.value is not None or any(n.shape == m.shape and n.op in (m.op, "input") for n in computed for m in b.inputs)
 
 
 def _similarity(a: Node, b: Node) -> int:

@@ -24,30 +24,17 @@ _UNKNOWN: Final = -1
 
 @dataclass(frozen=True)
 class Result:
-    """An output of the file.
-
-    Attributes
-    ----------
-    name
-        Name of the output.
-    value, readout
-        The value of the step that it records, and its readout.
-    time_axis
-        Axis along which it stacks steps.
-    shape
-        Shape of one step, or of the reduction, in the file's layout: all axes except time.
-    rows
-        The file's values at all steps, if the output stacks them.
-    start, stop
-        Range of steps, ``start <= t < stop``; without `stop`, to the end.
-    """
+    """An output of the file, which records a value of the step at the steps ``start <= t < stop``, or without `stop` to the end."""
 
     name: str
     value: Operand
     readout: Readout
     time_axis: int | None
+    """Axis along which the output stacks steps."""
     shape: Shape
+    """Shape of one step, or of the reduction, in the file's layout: all axes except time."""
     rows: tuple[Node, ...] = ()
+    """The file's values at all steps, if the output stacks them."""
     start: int = 0
     stop: int | None = None
 
@@ -55,23 +42,8 @@ class Result:
 class RecoveredStep:
     """Classes of one step, and properties derived from their shapes.
 
-    Parameters
-    ----------
-    classes
-        The values of the step.
-    axes
-        Time axis of each input that has one.
-    results
-        Outputs of the file.
-    batched
-        Whether inputs have a batch axis; the first axis other than time is then the batch, unless it is the only one.
-
-    Attributes
-    ----------
-    batch
-        Batch axis of each class, derived from those of the inputs; None without one.
-    samples
-        Shape of one sample of each class, without axes of size 1.
+    `axes` contains the time axis of each input that has one. If the inputs are `batched`, the first axis other than time is the batch,
+    unless it is the only one.
     """
 
     def __init__(self, classes: list[StepClass], axes: Mapping[str, int], results: list[Result], batched: bool = True) -> None:
@@ -80,7 +52,9 @@ class RecoveredStep:
         self.batched = batched
         self.results = results
         self.batch = _batches(self)
+        """Batch axis of each class, derived from those of the inputs; None without one."""
         self.samples = [self.sample(c.shape, self.batch[c.id]) for c in classes]
+        """Shape of one sample of each class, without axes of size 1."""
 
     def changed(self, classes: list[StepClass], results: list[Result] | None = None) -> RecoveredStep:
         """Return a step with other classes and, if given, other results."""
@@ -100,13 +74,7 @@ class RecoveredStep:
 
     def operand_sample(self, operand: Operand) -> Shape:
         """Return the shape of one sample of an operand, without axes of size 1; the shape of a constant is returned unchanged."""
-        match operand:
-            case Ref(cls):
-                return self.samples[cls]
-            case InputRef():
-                return self.sample(operand.shape, self.input_batch(operand))
-            case Const(value):
-                return value.shape
+        return operand.value.shape if isinstance(operand, Const) else self.sample(*self.shape_and_batch(operand))
 
     def full_shape(self, operand: Operand) -> Shape:
         """Return the shape of one sample of an operand, with axes of size 1."""
@@ -124,26 +92,14 @@ class RecoveredStep:
         return shape[batch + 1 :] or (1,)
 
     def image(self, operand: Operand) -> Shape:
-        """Return the shape (channels, *size) of a convolution's or pooling's input or result.
-
-        Raises
-        ------
-        StepGraphError
-            There is no batch axis, and the first axis is larger than 1.
-        """
+        """Return the shape (channels, *size) of a convolution's or pooling's input or result."""
         shape, batch = self.shape_and_batch(operand)
         if batch is None and shape[0] != 1:
             raise StepGraphError(f"a layer over windows reads {list(shape)}, whose first axis is not the batch.")
         return shape[1:]
 
     def inner_axis(self, operand: Operand, axis: int) -> int:
-        """Return the position of an operand's axis in the shape returned by :meth:`full_shape`.
-
-        Raises
-        ------
-        StepGraphError
-            The axis is the batch axis.
-        """
+        """Return the position of an operand's axis, which must not be the batch axis, in the shape returned by :meth:`full_shape`."""
         batch = self.shape_and_batch(operand)[1]
         if axis == batch:
             raise StepGraphError("a layer runs over the samples of a batch; snnc runs each sample separately.")
@@ -198,13 +154,7 @@ class RecoveredStep:
         return sorted(seen)
 
     def order(self) -> list[int]:
-        """Return the live classes in evaluation order within a step.
-
-        Raises
-        ------
-        StepGraphError
-            The step has a cycle without delay.
-        """
+        """Return the live classes in evaluation order within a step; a cycle without delay raises a StepGraphError."""
         graph: nx.DiGraph[int] = nx.DiGraph()
         live = self.live()
         graph.add_nodes_from(live)
@@ -218,10 +168,7 @@ class RecoveredStep:
     def constant(self, value: Array, cls: int) -> Array:
         """Return a constant operand of a class as a scalar, or as an array with the shape of the class's samples.
 
-        Raises
-        ------
-        TimeVaryingError
-            The constant differs between the samples of a batch.
+        A constant that differs between the samples of a batch raises a TimeVaryingError.
         """
         step_class, batch = self.classes[cls], self.batch[cls]
         array = np.asarray(value)
@@ -300,17 +247,7 @@ def _batch(step: RecoveredStep, step_class: StepClass, batches: list[int | None]
 
 
 def check_operations(step: RecoveredStep) -> None:
-    """Refuse operations that a graph does not have.
-
-    Raises
-    ------
-    NotYetError
-        The step contains such an operation.
-    TimeMixingError
-        Every step reads the whole sequence of an input.
-    StepGraphError
-        Values have different batch sizes.
-    """
+    """Refuse operations that a graph does not have, values of different batch sizes, and steps that read the whole sequence of an input."""
     sizes: set[int] = set()
     for cls in step.live():
         step_class, batch = step.classes[cls], step.batch[cls]

@@ -20,21 +20,12 @@ _MAX_DEPTH: Final = 100
 
 @dataclass(frozen=True, eq=False)
 class GraphTimeline:
-    """The time steps of one flattened graph.
-
-    Parameters
-    ----------
-    pool
-        The nodes of the graph.
-    steps
-        Number of steps.
-    axes
-        Time axis of each input that has one.
-    """
+    """The time steps of one flattened graph."""
 
     pool: NodePool
     steps: int
     axes: Mapping[str, int]
+    """Time axis of each input that has one."""
     _latest: list[int] = field(default_factory=list)
     """Result of :meth:`latest` by node id, for the nodes that were asked for so far and all before them."""
 
@@ -84,13 +75,7 @@ def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
 
 
 def check_extent(shapes: Mapping[str, Shape], axes: Mapping[str, int]) -> None:
-    """Refuse inputs with too many steps to unroll, or with too many values in a step.
-
-    Raises
-    ------
-    OnnxLimitError
-        A limit is exceeded.
-    """
+    """Refuse, by an OnnxLimitError, inputs with too many steps to unroll, or with too many values in a step."""
     for name, shape in shapes.items():
         axis = axes.get(name)
         steps = 1 if axis is None else shape[axis]
@@ -116,10 +101,7 @@ def ancestors(outputs: Iterable[Node]) -> dict[int, Node]:
 def input_timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeline:
     """Return the timeline of the nodes in a pool; without inputs that have a time axis, it has `steps` steps.
 
-    Raises
-    ------
-    TimeMixingError
-        Inputs differ in their number of steps.
+    Inputs with different numbers of steps raise a TimeMixingError.
     """
     lengths = {n.shape[axes[str(n.attrs[0])]] for n in pool.nodes if n.op == "input" and n.attrs[0] in axes}
     if len(lengths) > 1:
@@ -216,12 +198,7 @@ def _source_axis(node: Node, axis: int) -> tuple[Node, int] | None:
 def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimeline:
     """Find the steps of a graph whose inputs have no time axis, from an output that stacks or sums the values of all steps.
 
-    Raises
-    ------
-    StateLossError
-        The file contains spikes, but carries no state from step to step.
-    NoTimeError
-        The file contains no time steps.
+    A file without time steps raises a NoTimeError, or a StateLossError if it contains spikes.
     """
     for node in outputs.values():
         inner = node.inputs[0] if node.op == "reshape" else node

@@ -16,32 +16,22 @@ from snnc.frontends.onnx.writer.hidden import Observed
 
 @dataclass(frozen=True)
 class Comparison:
-    """Differences between one output in snnc and in another implementation.
-
-    Attributes
-    ----------
-    output
-        Name of the output.
-    spikes
-        Whether all values in both implementations are 0 or 1; then they must be equal.
-    mismatches, values
-        Number of values that differ (spikes: at all; others: by more than the tolerance), and number of compared values.
-    largest
-        Largest difference; None if the shapes differ or a difference is not finite.
-    step, sample
-        Step and sample of the earliest mismatch; None without a mismatch, or without a time or batch axis.
-    shapes
-        Shapes of the output in snnc and in the other implementation.
-    """
+    """Differences between one output in snnc and in another implementation."""
 
     output: str
     spikes: bool
+    """Whether all values in both implementations are 0 or 1; then they must be equal."""
     mismatches: int
+    """Number of values that differ (spikes: at all; others: by more than the tolerance)."""
     values: int
+    """Number of compared values."""
     largest: float | None
+    """Largest difference; None if the shapes differ or a difference is not finite."""
     step: int | None
     sample: int | None
+    """Step and sample of the earliest mismatch; None without a mismatch, or without a time or batch axis."""
     shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    """Shapes of the output in snnc and in the other implementation."""
 
     @property
     def agrees(self) -> bool:
@@ -87,36 +77,25 @@ def _first(operation: Output, wrong: Array) -> tuple[int | None, int | None]:
 class PortComparison:
     """Differences between one spike output or state of a population in snnc and in another implementation.
 
-    Attributes
-    ----------
-    port
-        Name in the population's equations.
-    fires
-        Whether its values are spikes, which must be equal.
-    values, mismatches
-        As in :class:`Comparison`.
-    by_step
-        For each step, the number of spikes that differ, or the largest difference (None if not finite); 0 for steps that are not
-        in `compared`.
-    compared
-        Steps that both implementations compute.
-    largest
-        Largest difference of all steps; None if a difference is not finite. For spikes, 1 if any differs, else 0.
-    first
-        First step with a mismatch, or None.
-    fired
-        Number of nonzero values in the other implementation.
+    `values` and `mismatches` are counted as in :class:`Comparison`.
     """
 
     port: str
+    """Name in the population's equations."""
     fires: bool
+    """Whether the values are spikes, which must be equal."""
     values: int
     mismatches: int
     by_step: tuple[float | None, ...]
+    """For each step, the number of spikes that differ, or the largest difference (None if not finite); 0 for steps not in `compared`."""
     compared: tuple[int, ...]
+    """Steps that both implementations compute."""
     largest: float | None
+    """Largest difference of all steps; None if a difference is not finite. For spikes, 1 if any differs, else 0."""
     first: int | None
+    """First step with a mismatch, or None."""
     fired: int
+    """Number of nonzero values in the other implementation."""
 
     @property
     def agrees(self) -> bool:
@@ -163,25 +142,11 @@ def random_arrays(
 ) -> dict[str, Array]:
     """Draw inputs: 0 and 1 (30 % are 1) in even samples, normally distributed values in odd ones, with standard deviations 1 and 3 in turn.
 
-    A single sample alternates in the same way from step to step.
+    A single sample alternates in the same way from step to step. Inputs of kind "spikes" only get 0 and 1.
 
-    Parameters
-    ----------
-    graph
-        The network; inputs of kind "spikes" only get 0 and 1.
-    samples, steps
-        Numbers of samples and steps; None for the numbers that the model fixes, or 4 samples and 20 steps if it fixes none.
-    seed
-        Seed of the random numbers.
-    fixed
-        Returns the size that the model fixes for an axis of an input, in the graph's layout, or None.
-    check
-        Called with (steps, samples) before anything is drawn; refuses numbers that would exceed the memory.
-
-    Raises
-    ------
-    FixedSizeError
-        The file fixes another number of samples or steps.
+    `samples` and `steps` are None for the numbers that the model fixes, or 4 samples and 20 steps if it fixes none; numbers that the model
+    does not allow raise a FixedSizeError. `fixed` returns the size that the model fixes for an axis of an input, in the graph's layout, or
+    None. `check` is called with (steps, samples) before anything is drawn, and refuses numbers that would exceed the memory.
     """
     random = np.random.default_rng(seed)
     arrays = {}

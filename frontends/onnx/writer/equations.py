@@ -34,20 +34,9 @@ class NodePlaces:
 
 
 def add_expression(places: NodePlaces, expression: Expression, scope: Mapping[str, StepTensor], shape: Shape, hint: str) -> StepTensor:
-    """Add the nodes that compute `expression`, and return its tensor.
+    """Add the nodes that compute `expression`, and return its tensor, whose name begins with `hint`.
 
-    Parameters
-    ----------
-    places
-        Builders to which the nodes are added.
-    expression
-        Expression to compute.
-    scope
-        Tensor of each symbol.
-    shape
-        Shape of the population.
-    hint
-        Base of the result's name.
+    `scope` contains the tensor of each symbol, and `shape` is the shape of the population.
     """
     match expression:
         case Number(value):
@@ -87,23 +76,14 @@ DOMAIN_VERSION: Final = 1
 
 @dataclass(frozen=True)
 class NeuronFunction:
-    """A neuron model as an ONNX function.
-
-    Attributes
-    ----------
-    name
-        Operator type of its nodes.
-    results
-        Ports and states, in the order of the outputs.
-    unbatched
-        Results that only depend on parameters and constants, and therefore have no batch axis.
-    proto
-        The ONNX function; its inputs are the model's input ports, states and parameters.
-    """
+    """A neuron model as an ONNX function, whose inputs are the model's input ports, states and parameters."""
 
     name: str
+    """Operator type of its nodes."""
     results: tuple[str, ...]
+    """Ports and states, in the order of the outputs."""
     unbatched: frozenset[str]
+    """Results that only depend on parameters and constants, and therefore have no batch axis."""
     proto: FunctionProto
 
 

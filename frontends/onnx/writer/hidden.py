@@ -27,37 +27,20 @@ _EVALUATION: Final = "snnc's own evaluation of the file's operations"
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """One port of a population in another implementation.
-
-    Attributes
-    ----------
-    population, port
-        Node of the graph, and one of its source ports.
-    fires
-        Whether its values are spikes.
-    by_step
-        Values [batch, *neurons] by step, without steps at which the other implementation does not compute them.
-    sources
-        Implementations that computed the values.
-    """
+    """The values of one source port of a population in another implementation."""
 
     population: str
     port: str
     fires: bool
+    """Whether the values are spikes."""
     by_step: Mapping[int, Array]
+    """Values [batch, *neurons] by step, without steps at which the other implementation does not compute them."""
     sources: frozenset[str]
+    """Implementations that computed the values."""
 
 
 class HiddenOfFile:
-    """Finds the values of populations in an ONNX file, and extracts them from a run.
-
-    Parameters
-    ----------
-    imported
-        The file, read for the shapes of the run.
-    steps
-        Number of steps of the run.
-    """
+    """Finds the values of populations in an ONNX file, read for the shapes of a run, and extracts them from this run of `steps` steps."""
 
     def __init__(self, imported: Imported, steps: int) -> None:
         self._imported = imported
@@ -69,13 +52,7 @@ class HiddenOfFile:
                 self._places[node.id, t] = locator.find(node, t)
 
     def open(self, path: Path, graph: Graph) -> RuntimeModel:
-        """Load the file in ONNX Runtime with hidden values as outputs, if ONNX Runtime accepts these.
-
-        Raises
-        ------
-        RuntimeRefusesError
-            ONNX Runtime cannot load the file even without these outputs.
-        """
+        """Load the file in ONNX Runtime with hidden values as outputs, or without them if ONNX Runtime then refuses the file."""
         try:
             return RuntimeModel(path, graph, [p.tensor for p in self._places.values() if p is not None], self._imported.carried)
         except RuntimeRefusesError:

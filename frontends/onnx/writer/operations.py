@@ -6,82 +6,53 @@ from typing import Any
 
 import numpy as np
 
+from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.arrays.sparse import to_linear
 from snnc.compiler.ir.arrays.windows import Windows, windows_of
-from snnc.compiler.ir.graph import (
-    Add,
-    Concat,
-    Conv,
-    Flatten,
-    Linear,
-    OneToOne,
-    Operation,
-    Pad,
-    Pool,
-    Reduce,
-    Reshape,
-    Scale,
-    Shape,
-    Slice,
-    Sparse,
-)
+from snnc.compiler.ir.graph import Operation, Shape
 from snnc.compiler.ir.shapes import reduced_axes, sliced_axis
 from snnc.frontends.onnx.writer.builder import Builder, StepTensor
 from snnc.frontends.onnx.writer.errors import NoOnnxFormError
 
 
 def add_operation(to: Builder, name: str, operation: Operation, inputs: list[StepTensor], shape: Shape) -> StepTensor:
-    """Add the nodes of one operation, and return its result.
+    """Add the nodes that compute node `name` of the graph, which is no Input, Output or Population; return its result, of `shape`.
 
-    Parameters
-    ----------
-    to
-        Builder to which the nodes are added.
-    name, operation
-        A node of the graph other than Input, Output and Population.
-    inputs
-        Input tensors, in the order of the edges, or of the ports for Concat.
-    shape
-        Shape of the result.
-
-    Raises
-    ------
-    NoOnnxFormError
-        ONNX has no operators for the operation.
+    `inputs` are in the order of the edges, or of the ports for Concat. An operation without counterpart in ONNX raises a NoOnnxFormError.
     """
     first = inputs[0]
     match operation:
-        case Linear() | Sparse():
-            dense = to_linear(operation) if isinstance(operation, Sparse) else operation
+        case ir.Linear() | ir.Sparse():
+            dense = to_linear(operation) if isinstance(operation, ir.Sparse) else operation
             inner = to.shaped(first, dense.weight.shape[1:])
             result = to.node("Gemm", inner.name, *_weights(to, name, dense), hint=name, transB=1)
-        case Conv():
+        case ir.Conv():
             windows = windows_of(name, operation, first.shape)
             result = _convolution(to, name, first.name, windows, _weights(to, name, operation), operation.groups)
-        case Pool():
+        case ir.Pool():
             result = _pooling(to, name, operation, first)
-        case Scale(weight=weight, bias=bias):
+        case ir.Scale(weight=weight, bias=bias):
             result = to.node("Mul", first.name, to.constants.field_array(weight, name, "weight"), hint=name)
             if bias is not None:
                 result = to.node("Add", result, to.constants.field_array(bias, name, "bias"), hint=name)
-        case OneToOne(weight=None) | Flatten() | Reshape():
+        case ir.OneToOne(weight=None) | ir.Flatten() | ir.Reshape():
             return to.shaped(first, shape)
-        case OneToOne(weight=weight) if weight is not None:
+        case ir.OneToOne(weight=weight) if weight is not None:
             inner = to.shaped(first, weight.shape) if weight.ndim else first
             product = to.node("Mul", inner.name, to.constants.field_array(weight, name, "weight"), hint=name)
             return to.shaped(StepTensor(product, inner.shape), shape)
-        case Add():
+        case ir.Add():
             return to.total(inputs, shape)
-        case Concat(axis=axis):
+        case ir.Concat(axis=axis):
             result = to.node("Concat", *(v.name for v in inputs), hint=name, axis=axis % len(shape) + 1)
-        case Reduce(kind=kind, keepdims=keepdims):
+        case ir.Reduce(kind=kind, keepdims=keepdims):
             axes = [axis + 1 for axis in reduced_axes(name, operation, first.shape)]
             result = reduction(to, kind, first.name, axes, keepdims, name)
-        case Slice(start=start, stop=stop):
+        case ir.Slice(start=start, stop=stop):
             axis = sliced_axis(name, operation, first.shape) + 1
             bounds = [to.constants.integers([number]) for number in (start, stop, axis)]
             result = to.node("Slice", first.name, *bounds, hint=name)
-        case Pad(padding=padding):
+        case ir.Pad(padding=padding):
             pads = [0, *(before for before, _ in padding), 0, *(after for _, after in padding)]
             result = to.node("Pad", first.name, to.constants.integers(pads, "around"), hint=name)
         case _:
@@ -99,7 +70,7 @@ def reduction(to: Builder, kind: str, value: str, axes: list[int], keepdims: boo
     return to.node(operator, value, hint=hint, axes=axes, keepdims=int(keepdims))
 
 
-def _weights(to: Builder, name: str, operation: Linear | Conv) -> list[str]:
+def _weights(to: Builder, name: str, operation: ir.Linear | ir.Conv) -> list[str]:
     """Add the weight and, if there is one, the bias of a layer; return their names."""
     arrays = {"weight": operation.weight} | ({} if operation.bias is None else {"bias": operation.bias})
     return [to.constants.field_array(array, name, field) for field, array in arrays.items()]
@@ -109,7 +80,7 @@ def _convolution(to: Builder, name: str, value: str, windows: Windows, weights: 
     return to.node("Conv", value, *weights, hint=name, group=groups, dilations=windows.dilation, **_window_attributes(windows))
 
 
-def _pooling(to: Builder, name: str, operation: Pool, value: StepTensor) -> str:
+def _pooling(to: Builder, name: str, operation: ir.Pool, value: StepTensor) -> str:
     """Add a pooling; sums, and averages with dilation or windows that extend beyond the padded input, become a convolution with ones."""
     windows = windows_of(name, operation, value.shape)
     if operation.kind == "max":

@@ -20,25 +20,11 @@ _EXTERNAL: Final = "session.model_external_initializers_file_folder_path"
 
 
 class RuntimeModel:
-    """A file loaded in ONNX Runtime.
+    """A file loaded in ONNX Runtime, which returns the hidden `tensors` in addition to the outputs.
 
-    Parameters
-    ----------
-    path
-        The file.
-    graph
-        Graph that snnc read from the file; it defines which inputs are data, and which axes are time.
-    tensors
-        Hidden tensors to return in addition to the outputs.
-    carried
-        For a single step: the output with the new value of each state, by state input.
-
-    Raises
-    ------
-    ToolMissingError
-        ONNX Runtime is not installed.
-    RuntimeRefusesError
-        ONNX Runtime cannot load the file.
+    `graph`, which snnc read from the file, defines which inputs are data, and which axes are time. `carried` contains, for a single step,
+    the output with the new value of each state, by state input. A missing ONNX Runtime raises a ToolMissingError; a file that it cannot
+    load, a RuntimeRefusesError.
     """
 
     def __init__(self, path: Path, graph: Graph, tensors: Sequence[Tensor] = (), carried: Mapping[str, str] | None = None) -> None:
@@ -58,7 +44,10 @@ class RuntimeModel:
             original: set[str] | None = None
             if tensors:
                 settings.add_session_config_entry(_EXTERNAL, str(path.resolve().parent))
-                source, original, self.exposed = _with_outputs(path, tensors)
+                model = read_outline(path)
+                original = {o.name for o in model.graph.output}
+                self.exposed = expose(model, tensors)
+                source = model.SerializeToString()
             self._session = onnxruntime.InferenceSession(source, settings, providers=["CPUExecutionProvider"])
         except Exception as error:  # the bindings raise their own exception classes
             raise RuntimeRefusesError(f"ONNX Runtime does not load {str(path)!r}: {_first_line(error)}") from None
@@ -80,19 +69,9 @@ class RuntimeModel:
     def run(self, arrays: Mapping[str, Array], batch: int) -> dict[str, Array]:
         """Run sequences in the layout of the graph; states that are not in `arrays` start at zero.
 
-        A single step runs once per step, with its new states fed back; its results are stacked along the first axis.
-
-        Returns
-        -------
-        dict
-            Outputs and hidden tensors by name.
-
-        Raises
-        ------
-        RuntimeInputError
-            An array is missing or has the wrong shape.
-        RuntimeRefusesError
-            The run fails.
+        A single step runs once per step, with its new states fed back; its results are stacked along the first axis. Return
+        outputs and hidden tensors by name. An array that is missing or has the wrong shape raises a RuntimeInputError; a failed run, a
+        RuntimeRefusesError.
         """
         check_names(self.data, arrays)
         feeds = {name: np.asarray(arrays[name], np.float32) for name in self.data}
@@ -132,36 +111,16 @@ class RuntimeModel:
 
 
 def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
-    """Check that each of `inputs` has an array.
-
-    Raises
-    ------
-    RuntimeInputError
-        An array is missing.
-    """
+    """Raise a RuntimeInputError if one of `inputs` has no array."""
     missing = [name for name in inputs if name not in arrays]
     if missing:
         raise RuntimeInputError(f"the data lack {', '.join(missing)}; the inputs of the model are {', '.join(inputs)}.")
 
 
 def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | None]) -> None:
-    """Compare the shape of an array with the declared shape of a file's input; declared sizes that are not numbers are open.
-
-    Raises
-    ------
-    RuntimeInputError
-        The shapes differ.
-    """
+    """Raise a RuntimeInputError if an array does not have the declared shape of a file's input; sizes that are not numbers are open."""
     if len(shape) != len(declared) or any(isinstance(w, int) and w != n for n, w in zip(shape, declared, strict=True)):
         raise RuntimeInputError(f"the input {name!r} of the file has the shape {list(declared)}, but the array has {list(shape)}.")
-
-
-def _with_outputs(path: Path, tensors: Sequence[Tensor]) -> tuple[bytes, set[str], dict[Key, str]]:
-    """Return the file with the tensors as additional outputs, the names of its own outputs, and the name of each tensor's output."""
-    model = read_outline(path)
-    original = {o.name for o in model.graph.output}
-    exposed = expose(model, tensors)
-    return model.SerializeToString(), original, exposed
 
 
 def _first_line(error: Exception) -> str:
@@ -244,8 +203,8 @@ class _Exposer:
 
 
 def _graph_of(node: NodeProto, attribute: str) -> GraphProto:
-    found: GraphProto = next(a.g for a in node.attribute if a.name == attribute and a.type == AttributeProto.GRAPH)
-    return found
+    nested: GraphProto = next(a.g for a in node.attribute if a.name == attribute and a.type == AttributeProto.GRAPH)
+    return nested
 
 
 def _names(graph: GraphProto) -> Iterable[str]:

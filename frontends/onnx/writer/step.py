@@ -22,23 +22,14 @@ from snnc.frontends.onnx.writer.operations import add_operation
 
 @dataclass(frozen=True)
 class _LoopVariable:
-    """A value that the loop carries from step to step.
-
-    Attributes
-    ----------
-    name
-        Name, in the body, of the value from the previous step.
-    start
-        Name, in the main graph, of the value before the first step.
-    result
-        Name, in the body, of the new value.
-    shape
-        Shape of one sample.
-    """
+    """A value that the loop carries from step to step; `shape` is that of one sample."""
 
     name: str
+    """Name, in the body, of the value from the previous step."""
     start: str
+    """Name, in the main graph, of the value before the first step."""
     result: str
+    """Name, in the body, of the new value."""
     shape: Shape
 
 
@@ -49,32 +40,20 @@ def full_shape(main: Builder, batch: str, shape: Shape) -> str:
 
 @dataclass
 class ScanBody:
-    """One time step under construction.
-
-    Parameters
-    ----------
-    graph, ports
-        The graph, and the shapes of its ports.
-    main, body
-        Builders of the main graph and of the loop's body.
-    batch
-        Name, in the main graph, of a vector that contains the batch size.
-    starts
-        Name of the input with the value before the first step [B, *shape], by node and its state or port.
-    inputs
-        Value of each input at this step.
-    neurons
-        Functions of models whose populations become one node each; the equations of other models are written as operators.
-    """
+    """One time step under construction, with builders of the main graph and of the loop's body."""
 
     graph: Graph
     ports: PortMap
     main: Builder
     body: Builder
     batch: str
+    """Name, in the main graph, of a vector that contains the batch size."""
     starts: dict[tuple[str, str], str]
+    """Name of the input with the value before the first step [B, *shape], by node and its state or port."""
     inputs: dict[str, StepTensor]
-    neurons: list[tuple[NeuronModel, NeuronFunction]] = field(default_factory=list)
+    """Value of each input at this step."""
+    neurons: list[tuple[NeuronModel, NeuronFunction]]
+    """Functions of models whose populations become one node each; the equations of other models are written as operators."""
     values: dict[tuple[str, str], StepTensor] = field(default_factory=dict)
     """Value at this step of each port, by (node, port)."""
     carried: list[_LoopVariable] = field(default_factory=list)

@@ -131,7 +131,7 @@ class _ModelWriter:
         self._scan(step, slices, recorded)
         graph = helper.make_graph(
             self.main.nodes,
-            _identifier(self.graph.name) or "network",
+            "".join(c if c.isalnum() else "_" for c in self.graph.name) or "network",
             [*(_tensor(name, self._dims(i.shape, i.layout)) for name, i in self.inputs.items()), *self._state_inputs()],
             [self._output_info(r) for r in recorded],
         )
@@ -151,8 +151,6 @@ class _ModelWriter:
             if isinstance(self.graph.operation(name), Population):
                 values.setdefault(name, {})[port] = value.name
         return describe(self.graph, lambda *field: self.constants.fields.get(field), self.constants.arrays.get, values, digest)
-
-    # ---- inputs ------------------------------------------------------------------------------------------------
 
     def _batch(self) -> str:
         """Return the name of a vector that contains the batch size."""
@@ -190,8 +188,6 @@ class _ModelWriter:
         batch = ["batch"] if self.batched else []
         return [_tensor(name, [*batch, *self.ports[ref.node, ref.name].shape]) for name, ref in self.graph.state_inputs.items()]
 
-    # ---- outputs ----------------------------------------------------------------------------------------------
-
     def _recorded(self, name: str, value: StepTensor) -> _Recorded:
         """Move the batch axis of a recorded value to its position in the output."""
         operation = self.outputs[name]
@@ -221,17 +217,13 @@ class _ModelWriter:
         return dims
 
     def _output_info(self, recorded: _Recorded) -> ValueInfoProto:
-        dims = self._step_dims(recorded)
-        operation = self.outputs[recorded.name]
+        dims, operation = self._step_dims(recorded), self.outputs[recorded.name]
         if operation.readout == "all":
-            dims.insert(recorded.time, self._recorded_steps(operation))
+            stop, steps = self.graph.steps if operation.stop is None else operation.stop, self.time_dim
+            if operation.start or operation.stop is not None:
+                steps = self.names.fresh("recorded") if stop is None else stop - operation.start
+            dims.insert(recorded.time, steps)
         return _tensor(recorded.name, dims)
-
-    def _recorded_steps(self, operation: Output) -> int | str:
-        if not operation.start and operation.stop is None:
-            return self.time_dim
-        stop = self.graph.steps if operation.stop is None else operation.stop
-        return self.names.fresh("recorded") if stop is None else stop - operation.start
 
     def _scan(self, step: ScanBody, slices: dict[str, str], recorded: list[_Recorded]) -> None:
         """Add the loop, and the readouts of its outputs."""
@@ -249,7 +241,7 @@ class _ModelWriter:
         body = helper.make_graph(
             self.body.nodes, "step", [*carried, *infos], [*results, *(_tensor(r.result, self._step_dims(r)) for r in recorded)]
         )
-        stacked = {r.name: self._stacked_name(r.name) for r in recorded}
+        stacked = {n: n if o == Output("all", o.layout) else self.names.fresh(f"{n}.steps") for n, o in self.outputs.items()}
         node = helper.make_node(
             "Scan",
             [*(c.start for c in step.carried), *sequences],
@@ -263,9 +255,6 @@ class _ModelWriter:
         self.main.nodes.append(node)
         for r in recorded:
             self._read_out(r, stacked[r.name])
-
-    def _stacked_name(self, name: str) -> str:
-        return name if self.outputs[name] == Output("all", self.outputs[name].layout) else self.names.fresh(f"{name}.steps")
 
     def _read_out(self, recorded: _Recorded, steps: str) -> None:
         name, operation = recorded.name, self.outputs[recorded.name]
@@ -297,10 +286,6 @@ def _batch_place(layout: FileLayout) -> int:
 
 def _tensor(name: str, dims: list[int | str]) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-
-
-def _identifier(text: str) -> str:
-    return "".join(c if c.isalnum() else "_" for c in text)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

@@ -222,7 +222,7 @@ def test_where_onnx_runtime_gives_nothing_inside_snnc_evaluates_the_file(name, m
     def refuse(*_):
         raise RuntimeError("no type")
 
-    monkeypatch.setattr(runtime, "_with_outputs", refuse)
+    monkeypatch.setattr(runtime, "read_outline", refuse)
     found = snnc.verify(CORPUS / f"{name}.onnx")
     assert found.agree
     assert {layer.source for layer in found.layers} == {"snnc's own evaluation of the file's operations"}

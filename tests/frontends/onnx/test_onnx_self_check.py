@@ -36,10 +36,10 @@ def spoil(monkeypatch, change):
     right = recover.graph_of_step
 
     def graph_of_step(*args):
-        built = right(*args)
-        for name in built.graph.names:
-            built.graph.nx.nodes[name]["operation"] = change(built.graph.operation(name))
-        return built
+        graph, traces = right(*args)
+        for name in graph.names:
+            graph.nx.nodes[name]["operation"] = change(graph.operation(name))
+        return graph, traces
 
     monkeypatch.setattr(recover, "graph_of_step", graph_of_step)
 
