@@ -97,13 +97,7 @@ class SequenceArrays:
 
 
 def check_memory(program: StepProgram, steps: int, batch: int, dtype: np.dtype[Any]) -> None:
-    """Raise an error for a sequence that does not fit in this machine's memory.
-
-    Raises
-    ------
-    MemoryNeededError
-        The sequence needs more memory than the machine has.
-    """
+    """Raise a MemoryNeededError for a sequence that does not fit in this machine's memory."""
     needed = sum(math.prod(_shape(program, b, steps, batch)) for b in program.buffers.values()) * dtype.itemsize
     available = machine_memory()
     if needed > available:

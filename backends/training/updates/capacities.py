@@ -68,13 +68,7 @@ class CapacityPlan:
 
     @staticmethod
     def of(capacity: ScheduledCapacity) -> CapacityPlan:
-        """Parse the argument `capacity` of ``fit``.
-
-        Raises
-        ------
-        CapacityTextError, ScheduleError
-            The argument is invalid.
-        """
+        """Parse the argument `capacity` of ``fit``; raise a CapacityTextError or ScheduleError if it is invalid."""
         default, named = split_capacity(capacity)
         return CapacityPlan(None if default is None else _Entry.of(default), {name: _Entry.of(raw) for name, raw in named.items()})
 
@@ -108,23 +102,11 @@ class _Source:
 
 
 class SpikeLimits:
-    """Limits on the number of spikes that each source of a loaded engine sends per step, and the policy that selects these spikes.
-
-    Parameters
-    ----------
-    program, engine
-        The program, and the engine that runs it.
-
-    Attributes
-    ----------
-    seed
-        Seed of the random choice; 0 unless the session sets another.
-    policy
-        Policy that selects the sent spikes; None if the program sends all, or if the policy is fixed at compilation.
-    """
+    """Limits on the number of spikes that each source of a loaded engine sends per step, and the policy that selects these spikes."""
 
     def __init__(self, program: StepProgram, engine: Engine) -> None:
         self.seed = 0
+        """Seed of the random choice; the session may set another."""
         self._engine = engine
         labels, value = source_labels(program), {name: float(p.value) for name, p in program.parameters.items() if p.value.ndim == 0}
         self._sources = tuple(
@@ -135,6 +117,7 @@ class SpikeLimits:
         self._now = {s.buffer: s.largest for s in self._sources}
         """Current capacity of each source, by buffer."""
         self.policy: DropPolicy | None = None
+        """Policy that selects the sent spikes; None if the program sends all, or if the policy is fixed at compilation."""
         if self._sources:
             self.policy = "lowest" if value[self._sources[0].key] == LOWEST else "random"
 
@@ -150,14 +133,8 @@ class SpikeLimits:
         """Set the maximum number of sent spikes, the policy, and the update number that seeds the random choice; None: no change.
 
         One capacity for all sources is reduced to each source's compiled capacity. The capacity of a named source must not exceed the
-        compiled one.
-
-        Raises
-        ------
-        SpikeLimitError
-            The program has no limits, or a value is out of range.
-        CapacityTextError
-            A text is invalid, or names a source that has no limit.
+        compiled one. A program without limits, and a value out of range, raise a SpikeLimitError; a text that is invalid, or names a source
+        without a limit, a CapacityTextError.
         """
         if self.policy is None:
             raise SpikeLimitError(

@@ -16,43 +16,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from snnc.backends.runtime.engine import Array, Engine, GradientEngine, Initial, MeasuringEngine, Moments, SelectingEngine
+from snnc.backends.runtime.engine import Array, BackwardEngine, Initial, MeasuringEngine, Moments, SelectingEngine
 from snnc.backends.training.updates.norm_layers import NormLayer
 from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SHIFT, SLOPE, VARIANCE
 
 
-class NormalisedEngine(Engine, GradientEngine, Protocol):
-    """An engine that can train batch normalisations."""
-
-    def adjoint_of(self, tensor: str) -> Array:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
-
-
 @dataclass(eq=False)
 class NormalisedBatch:
-    """A batch and its measured statistics.
-
-    Attributes
-    ----------
-    inputs
-        Inputs of the batch, with the statistics of each step that an engine reads as inputs. None: this process has no samples of a batch
-        that several processes share.
-    values
-        Parameters of the program before the update.
-    steps
-        Number of steps.
-    loss_scale
-        Factor of the gradients that the engine returns, unless it is a :class:`~snnc.backends.runtime.engine.SelectingEngine`.
-    """
+    """A batch and its measured statistics."""
 
     inputs: dict[str, Array] | None
-    values: Mapping[str, Array]
+    """Inputs of the batch, with the statistics of each step that an engine reads as inputs. None: this process has no samples of a batch
+    that several processes share."""
+    values: Mapping[str, Array]  # parameters of the program before the update
     steps: int
     loss_scale: float = 1.0
+    """Factor of the gradients that the engine returns, unless it is a :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
 
     def __post_init__(self) -> None:
         self.normalised: dict[str, Array] = {}
@@ -64,17 +47,9 @@ class NormalisedBatch:
 
 
 class NormPasses:
-    """Sets the statistics of batches in an engine.
+    """Sets the statistics of batches in an engine; `layers` are the normalisations of its program."""
 
-    Parameters
-    ----------
-    engine
-        Engine of the program.
-    layers
-        Normalisations of the program.
-    """
-
-    def __init__(self, engine: NormalisedEngine, layers: Sequence[NormLayer]) -> None:
+    def __init__(self, engine: BackwardEngine, layers: Sequence[NormLayer]) -> None:
         self.engine = engine
         self.layers = layers
         self.levels = sorted({layer.level for layer in layers})
@@ -88,12 +63,8 @@ class NormPasses:
     def measure(self, batch: NormalisedBatch, running: dict[str, Array], initial: Initial) -> None:
         """Set the statistics of a batch in the engine, and update the running statistics, parameters of the program in `running`.
 
-        `initial` is as in :meth:`Engine.forward <snnc.backends.runtime.engine.Engine.forward>`.
-
-        Raises
-        ------
-        NormalisationError
-            A channel has a single value.
+        `initial` is as in :meth:`Engine.forward <snnc.backends.runtime.engine.Engine.forward>`. A channel with a single value raises a
+        NormalisationError.
         """
         for level in self.levels:
             self._measure_level([layer for layer in self.layers if layer.level == level], batch, running, initial)
