@@ -86,8 +86,8 @@ class SequenceArrays:
         """Set states and outputs before the first step to the values in `initial`, or else to the program's."""
         for info in self.program.populations:
             for state, value in zip(info.kernel.states, info.initial, strict=True):
-                given = initial.get((info.id, state))
-                first = value.reshape(-1) if given is None else np.reshape(given, (self.batch, -1))
+                other = initial.get((info.id, state))
+                first = value.reshape(-1) if other is None else np.reshape(other, (self.batch, -1))
                 self.arrays[f"{info.id}_{state}"][0] = first
             for buffer, value in info.before.items():
                 self.before[buffer] = np.broadcast_to(value.reshape(-1), self.arrays[buffer][0].shape).astype(self.dtype)

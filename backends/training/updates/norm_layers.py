@@ -61,7 +61,7 @@ def norm_layers(program: StepProgram) -> tuple[NormLayer, ...]:
     outputs, inputs, levels = statistics_outputs(program), statistics_inputs(program), levels_of(program)
     passed = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
     summed = summed_adjoints(program)
-    found = []
+    layers = []
     for info in program.populations:
         if not is_batch_norm(info.model):
             continue
@@ -72,10 +72,10 @@ def norm_layers(program: StepProgram) -> tuple[NormLayer, ...]:
         names = {kernel.labels[a]: name for a, name in zip(kernel.parameters, steps[info.id].parameters, strict=True)}
         weight = program.parameters[scaled.weight].value.shape
         shared = [axis for axis in range(len(info.shape)) if len(weight) == len(info.shape) and weight[axis] == 1]
-        given, output = inputs.get(info.id, ()), outputs[info.id].id
-        axes = (*(() if given else (0,)), 1, *(axis + 2 for axis in shared))
+        input_ids, output = inputs.get(info.id, ()), outputs[info.id].id
+        axes = (*(() if input_ids else (0,)), 1, *(axis + 2 for axis in shared))
         adjoint = f"d_{info.id}" if info.id in passed else None
         gain, bias = scaled.weight, scaled.bias
         ids = info.label, info.id, info.shape
-        found.append(NormLayer(*ids, levels[info.id], output, names, gain, bias, axes, given, adjoint, info.id in summed))
-    return tuple(found)
+        layers.append(NormLayer(*ids, levels[info.id], output, names, gain, bias, axes, input_ids, adjoint, info.id in summed))
+    return tuple(layers)

@@ -39,7 +39,10 @@ from snnc.compiler.neurons.library.batch_norm import is_batch_norm
 
 
 class NormalisingEngine(EngineWrapper[SplitEngine]):
-    """Trains on `engine` with the statistics of each batch; an engine that cannot separate gradients from updates is refused."""
+    """Trains on `engine` with the statistics of each batch; its methods are those of :mod:`snnc.backends.runtime.engine`.
+
+    An engine that cannot separate gradients from updates raises a NormalisationError.
+    """
 
     def __init__(self, engine: Engine, program: StepProgram) -> None:
         if not (isinstance(engine, SplitEngine) and isinstance(engine, ResumableEngine)):
@@ -106,14 +109,8 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
     ) -> Iterator[tuple[tuple[Mapping[str, Array], Array] | None, int, int, bool]]:
         """Yield the parts of an update, equally often in all processes that share it.
 
-        Yields
-        ------
-        part
-            Part of this process; None if only other processes have further parts.
-        count, steps
-            Number of samples of this part in all processes, and its number of steps.
-        last
-            Whether this process has no further part.
+        Each is yielded with its number of samples in all processes, its number of steps, and whether this process has no further part. A
+        part of None means that only other processes have further parts.
         """
         remaining = iter(parts)
         part = next(remaining, None)

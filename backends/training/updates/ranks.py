@@ -70,17 +70,16 @@ class Ranks:
         summed = self._torch.from_numpy(np.array(values, dtype=np.float64)).to(self._device)
         with self._talking():
             self._group.all_reduce(summed)
-        found: Array = summed.cpu().numpy()
-        return found
+        result: Array = summed.cpu().numpy()
+        return result
 
-    def update(self, loss: float, some: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
+    def update(self, loss: float, has_samples: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
         """Sum the gradients and losses of all processes and make the update; return the loss, and whether any process must stop.
 
-        `loss` is the contribution of this process, `some` says whether it had samples, so that its engine contains gradients, and `stop`
-        whether it must stop.
+        `loss` is the contribution of this process; if it `has_samples`, its engine contains gradients; `stop` says whether it must stop.
         """
         flat = self._flat
-        if some:
+        if has_samples:
             self.engine.gradients_to(flat.data_ptr())
             flat[-2] = loss
         else:
@@ -91,12 +90,12 @@ class Ranks:
         self.engine.change_parameters(learning_rate)
         return float(flat[-2]), bool(flat[-1] > 0)
 
-    def gather(self, own: list[Any]) -> list[Any]:
+    def gather(self, items: list[Any]) -> list[Any]:
         """Return the concatenated lists of all processes."""
-        found: list[list[Any]] = [[] for _ in range(self.size)]
+        gathered: list[list[Any]] = [[] for _ in range(self.size)]
         with self._talking():
-            self._group.all_gather_object(found, own)
-        return [item for part in found for item in part]
+            self._group.all_gather_object(gathered, items)
+        return [item for of_process in gathered for item in of_process]
 
     def meet(self) -> None:
         """Wait for the other processes."""
@@ -126,29 +125,29 @@ class Ranks:
         self._group.broadcast(count, 0)
         scale = None
         if state.loss_scale is not None:
-            found = self._of_first({"scale": np.array(state.loss_scale)})["scale"]
-            scale = float(found[0]), int(found[1])
+            pair = self._of_first({"scale": np.array(state.loss_scale)})["scale"]
+            scale = float(pair[0]), int(pair[1])
         self.engine.set_optimizer(OptimizerValues(int(count[0]), moments, scale))
 
     def _of_first(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """Return the `values` of rank 0."""
-        found = {}
+        received = {}
         for name, value in values.items():
             sent = self._torch.from_numpy(np.array(value, dtype=np.float32)).to(self._device)
             self._group.broadcast(sent, 0)
-            found[name] = sent.cpu().numpy()
-        return found
+            received[name] = sent.cpu().numpy()
+        return received
 
     def _compare(self, what: str, *parts: bytes) -> None:
         """Raise an error if the processes differ in `parts`."""
         digest = hashlib.sha256()
         for part in parts:
             digest.update(part)
-        own = self._torch.tensor(list(digest.digest()), dtype=self._torch.uint8, device=self._device)
-        found = [self._torch.empty_like(own) for _ in range(self.size)]
+        here = self._torch.tensor(list(digest.digest()), dtype=self._torch.uint8, device=self._device)
+        digests = [self._torch.empty_like(here) for _ in range(self.size)]
         with self._talking():
-            self._group.all_gather(found, own)
-        others = [rank for rank, one in enumerate(found) if not self._torch.equal(one, found[0])]
+            self._group.all_gather(digests, here)
+        others = [rank for rank, other in enumerate(digests) if not self._torch.equal(other, digests[0])]
         if others:
             raise RanksDifferError(
                 f"of {self.size} processes that train together, rank {', '.join(map(str, others))} and rank 0 differ in {what}. Make "

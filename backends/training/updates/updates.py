@@ -60,8 +60,8 @@ class Updates:
 
     def _mine(self, batch: Batch) -> Array:
         """Return the positions of the samples of a batch that this process runs."""
-        whole = np.arange(batch.count)
-        return whole if self.ranks is None else self.ranks.share(whole)
+        positions = np.arange(batch.count)
+        return positions if self.ranks is None else self.ranks.share(positions)
 
     def _parts(self, batch: Batch, upcoming: Upcoming) -> Iterator[Part]:
         """Yield this process's samples of a batch, in parts or at once; if at once, first offer the next batch to the engine."""

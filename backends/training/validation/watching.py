@@ -53,7 +53,7 @@ class Watching:
                 "best": self.best is not None,
                 "restore_best": self.restore_best,
             }
-            for name in (name for name, given in wanted.items() if given):
+            for name in (name for name, is_set in wanted.items() if is_set):
                 raise TrainingOptionError(f"{name} needs validation data; give validation=(x, y).")
         elif self.stopping.monitor == "accuracy" and not self.of_classes:
             raise TrainingOptionError("monitor is 'accuracy', but the targets are not one class per sample; monitor the 'loss'.")
