@@ -29,8 +29,8 @@ def locked(place: Path, doing: str) -> Iterator[None]:
     """Hold the lock of a project's folder or of a file while the block runs; on file systems without locks, warn instead.
 
     A file need not exist; its lock is ``.NAME.lock`` next to it. `doing` says what the block does, such as ``"trains"``, for the error
-    messages of other processes. A lock that another process holds raises a FolderInUseError, which names the process; a lock file that
-    cannot be created, an OSError.
+    messages of other processes. Raises a FolderInUseError, which names the other process, if it holds the lock, and an OSError if the lock
+    file cannot be created.
     """
     lock = place / LOCK if place.is_dir() else place.with_name(f".{place.name}.lock")
     handle = _acquired(place, lock)

@@ -31,7 +31,7 @@ def retain_foreign_files(old: Path, new: Path, written: Mapping[str, str | None]
 
     `written` is the result of :func:`snnc.backends.folders.manifest.written_files` for `old`. A file that snnc did not write keeps its path
     if that is free. All others go to ``before-1/`` (or ``before-2/`` …). Files become hard links if possible; symbolic links are not
-    followed. A file that cannot be copied raises an OSError.
+    followed. Raises an OSError if a file cannot be copied.
     """
     unused = (f"before-{n}" for n in itertools.count(1) if not any(os.path.lexists(f / f"before-{n}") for f in (old, new)))
     aside = new / next(unused)

@@ -57,7 +57,7 @@ class ReferenceEngine:
     ) -> tuple[float, dict[str, Array]]:
         """Run a sequence forward and backward; return the loss, and the gradients of the loss times `scale` by parameter.
 
-        A program without a loss raises a NotTrainableError.
+        Raises a NotTrainableError if the program has no loss.
         """
         program = self.program
         if program.loss is None:

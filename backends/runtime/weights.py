@@ -31,8 +31,8 @@ def by_label(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Arr
 def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) -> dict[str, Array]:
     """Check values given by label, and return those of the program's parameters by name.
 
-    With `strict`, missing or unexpected labels raise a WeightsError. A wrong shape raises a WeightShapeError; a value that is not a finite
-    number, a WeightNotFiniteError.
+    Raises a WeightShapeError or WeightNotFiniteError for a value that does not fit; with `strict`, also a WeightsError if labels are
+    missing or unexpected.
     """
     labels = {parameter.label: parameter for name, parameter in program.parameters.items() if not is_run_value(name)}
     missing, unexpected = [n for n in labels if n not in values], [n for n in values if n not in labels]

@@ -77,7 +77,8 @@ class FitArguments:
 def starting_position(call: FitArguments, program: StepProgram, engine: Engine) -> Position:
     """Return the position at which training starts; with ``resume``, that of the checkpoint if it exists, whose state the engine then gets.
 
-    A file of another training run, or without a position, raises a ResumeError; a damaged one, or one of another network, a SessionError.
+    Raises a ResumeError if the file belongs to a different training run, or contains no position, and other SessionErrors if it is damaged,
+    or belongs to a different network.
     """
     start = call.start
     if call.checkpoints is None or not call.checkpoints.resume:
@@ -220,8 +221,8 @@ class _Batches:
 def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks | None) -> History:
     """Train from the beginning, or from the position of a checkpoint, and save the progress.
 
-    A loss, parameter or moment that is not finite raises a DivergedError; progress that cannot be saved, a CheckpointError; processes of
-    `ranks` that would train different networks, a RanksDifferError. Errors of :func:`starting_position` are raised, too.
+    Raises a DivergedError if a loss, a parameter or a moment is not finite, a CheckpointError if the progress cannot be saved, a
+    RanksDifferError if the processes of `ranks` would train different networks, and the errors of :func:`starting_position`.
     """
     updates = Updates(engine, accumulate=call.data.plan.accumulate, ranks=ranks)
     begin = starting_position(call, program, engine)

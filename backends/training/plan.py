@@ -52,8 +52,8 @@ def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int) 
     """Return the number of samples per update, if there are `count` samples and the caller asked for `wanted` of them.
 
     An engine that accepts any batch size gets `wanted` samples, or 64 by default, but at most `count`. An engine compiled for one batch
-    size runs `accumulate` batches in each update. There, a `wanted` other than their number of samples, and a `count` that does not fill
-    one update, raise a BatchSizeError.
+    size runs `accumulate` batches in each update. For such an engine, raises a BatchSizeError if `wanted` is another number of samples, or
+    `count` samples do not fill one update.
     """
     if wanted is not None:
         check_count("batch", wanted, 1)
@@ -71,9 +71,10 @@ def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int) 
 
 
 def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[TrainingPosition], float]:
-    """Return a function that computes the learning rate of each update; it raises TrainingOptionError for a rate that is not a number >= 0.
+    """Return a function that computes the learning rate of each update.
 
-    A text that does not describe a schedule raises a ScheduleError.
+    The function raises a TrainingOptionError for a rate that is not a number of 0 or more. A text that does not describe a schedule raises
+    a ScheduleError.
     """
     schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
 

@@ -88,8 +88,8 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
     `examples` are arguments of ``forward`` by name, [1, …] each; a single required argument may also be called ``x``. Other entries are
     ignored.
 
-    An object that is no ``torch.nn.Module``, and a missing argument, raise a TorchModuleError; a module that neither of PyTorch's exporters
-    accepts raises a TorchExportError.
+    Raises a TorchModuleError if `module` is not a module, or an argument is missing, and a TorchExportError if neither of PyTorch's
+    exporters accepts the module.
     """
     torch = require_torch()
     if not isinstance(module, torch.nn.Module):

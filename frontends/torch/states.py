@@ -65,9 +65,9 @@ class CallPattern:
 def find_call_pattern(module: Any, arguments: tuple[Any, ...], title: str) -> CallPattern:
     """Run `module`, a private copy, on the example, and derive its call pattern from the number of calls of its neurons.
 
-    A module that is a single step raises a HiddenStateExampleError if the example has no time axis before the batch axis, and a
-    StateLostError if the module neither stores its states nor accepts and returns them. A module that fails on the example raises a
-    TorchExportError, unless it runs on one step of the example and keeps the states.
+    For a module that is a single step, raises a HiddenStateExampleError if the example has no time axis before the batch axis, and a
+    StateLostError if the module neither stores its states nor accepts and returns them. Raises a TorchExportError if the module fails on
+    the example, and a call with one step of it fails, too, or loses the states.
     """
     neurons = [part for part in module.modules() if _is_single_step_neuron(part)]
     run = _watched(module, neurons, arguments)

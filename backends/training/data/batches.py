@@ -66,8 +66,8 @@ class TrainingData(Protocol):
     def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Generator[Batch]]:
         """Return the sizes of the first `done` batches of an epoch, which have been trained, and a generator of the remaining ones.
 
-        Epochs are counted from 0 and include those of earlier training runs. `seen` is :attr:`Batch.seen` of the last trained batch. Data
-        that cannot be continued at this position, and a batch that does not fit the network, raise a SessionError.
+        Epochs are counted from 0 and include those of earlier training runs. `seen` is :attr:`Batch.seen` of the last trained batch. Raises
+        a SessionError if the data cannot be continued at this position, or a batch does not fit the network.
         """
 
 

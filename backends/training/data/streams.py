@@ -108,7 +108,8 @@ def is_stream(x: object, y: object) -> bool:
 def check_stream(x: object, y: object, batch: int | None) -> None:
     """Raise an error for arguments that cannot be combined with batches.
 
-    Samples without labels, and `y` given with batches, raise a LabelsMissingError; a batch size raises a TrainingOptionError.
+    The error is a LabelsMissingError if `x` contains samples without labels, or `y` is given with batches, and a TrainingOptionError if a
+    batch size is given.
     """
     if not is_stream(x, y):
         raise LabelsMissingError("y is missing: give fit(x, y), or batches (pairs (x, y)) from a DataLoader, a list or a generator.")

@@ -23,8 +23,8 @@ Validated: TypeAlias = tuple[Inputs, npt.ArrayLike] | BatchedData
 def training_data(inputs: ProgramInputs, x: Trained, y: npt.ArrayLike | None, schedule: BatchSchedule, batch: int | None) -> TrainingData:
     """Return the batches of a training run; `x`, `y` and `batch` are those of :meth:`snnc.backends.session.BackendSession.fit`.
 
-    Missing labels, and labels given for a data set, raise a LabelsMissingError; an empty data set, a BatchesError; data that do not fit the
-    network, a SessionError.
+    Raises a LabelsMissingError if samples have no labels, or labels were given for a data set, which contains its own; a BatchesError if
+    the data set is empty; and other SessionErrors if the data do not fit the network.
     """
     engine = inputs.engine
 

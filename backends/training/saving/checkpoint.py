@@ -147,7 +147,7 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
 def read_position(path: Path) -> Position | None:
     """Return the position of a training run, from the file of its weights; None if the file contains no position.
 
-    A missing or damaged file raises a WeightFileError.
+    Raises a WeightFileError if the file is missing or damaged.
     """
     entries, metadata = read_weight_file(path)
     return position_in(path, entries, metadata)
@@ -182,7 +182,7 @@ def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
 
 
 def check_same(stopped: Position, recipe: TrainingRecipe, path: Path) -> None:
-    """Raise a ResumeError if a training run with `recipe` cannot continue the one that is `stopped`: settings or data differ."""
+    """Raise a ResumeError if the settings or data of a training run with `recipe` differ from those of the `stopped` one."""
     pairs = [(f.name, getattr(stopped.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
     shown = {"watch": "validation and its use:", "gradient_window": "gradient window"}
 

@@ -40,7 +40,7 @@ def optimizer_entries(program: StepProgram, values: OptimizerValues) -> dict[str
 def values_from_entries(program: StepProgram, entries: Mapping[str, object]) -> OptimizerValues:
     """Check entries of a file and convert them to the engine's format.
 
-    Entries that are missing, unexpected or out of range, or have a wrong shape or type, raise an OptimizerValuesError.
+    Raises an OptimizerValuesError if entries are missing, unexpected or out of range, or have the wrong shape or type.
     """
     learned = [program.parameters[op.parameter] for op in program.update]
     expected = {f"{PREFIX}{moment}:{p.label}": (moment, p) for moment in moments(program.optimizer) for p in learned}

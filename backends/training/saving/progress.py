@@ -52,8 +52,8 @@ class ProgressGuard:
     def save(self, position: Position) -> None:
         """Check the engine's current state, store it and write it to the file.
 
-        If a value is not finite, raise a DivergedError; the engine and the file then contain the last good state. If the file cannot be
-        written, raise a CheckpointError.
+        Raises a DivergedError if a value is not finite; the engine and the file then contain the last good state. Raises a CheckpointError
+        if the file cannot be written.
         """
         state, entries = self._checked(position)
         self._good = state, position

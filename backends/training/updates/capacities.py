@@ -133,8 +133,8 @@ class SpikeLimits:
         """Set the maximum number of sent spikes, the policy, and the update number that seeds the random choice; None: no change.
 
         One capacity for all sources is reduced to each source's compiled capacity. The capacity of a named source must not exceed the
-        compiled one. A program without limits, and a value out of range, raise a SpikeLimitError; a text that is invalid, or names a source
-        without a limit, a CapacityTextError.
+        compiled one. Raises a SpikeLimitError if the program has no limits, or a value is out of range, and a CapacityTextError if a text
+        is invalid, or names a source that has no limit.
         """
         if self.policy is None:
             raise SpikeLimitError(

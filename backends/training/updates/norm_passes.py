@@ -63,8 +63,8 @@ class NormPasses:
     def measure(self, batch: NormalisedBatch, running: dict[str, Array], initial: Initial) -> None:
         """Set the statistics of a batch in the engine, and update the running statistics, parameters of the program in `running`.
 
-        `initial` is as in :meth:`Engine.forward <snnc.backends.runtime.engine.Engine.forward>`. A channel with a single value raises a
-        NormalisationError.
+        `initial` is as in :meth:`Engine.forward <snnc.backends.runtime.engine.Engine.forward>`. Raises a NormalisationError if a channel
+        has a single value.
         """
         for level in self.levels:
             self._measure_level([layer for layer in self.layers if layer.level == level], batch, running, initial)

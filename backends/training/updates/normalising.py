@@ -41,7 +41,7 @@ from snnc.compiler.neurons.library.batch_norm import is_batch_norm
 class NormalisingEngine(EngineWrapper[SplitEngine]):
     """Trains on `engine` with the statistics of each batch; its methods are those of :mod:`snnc.backends.runtime.engine`.
 
-    An engine that cannot separate gradients from updates raises a NormalisationError.
+    Raises a NormalisationError if the engine cannot separate gradients from updates.
     """
 
     def __init__(self, engine: Engine, program: StepProgram) -> None:

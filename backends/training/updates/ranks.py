@@ -52,8 +52,8 @@ class Ranks:
         """Check that the processes agree, and copy the parameters and the state of the optimiser from rank 0.
 
         `labels` are the labels of all samples, [samples]. `schedule` contains the shapes of samples, their division into updates, and the
-        starting position. Processes with different networks, settings or samples raise a RanksDifferError; processes that cannot reach each
-        other, a RanksGroupError.
+        starting position. Raises a RanksDifferError if the processes would train different networks, with different settings or on
+        different samples, and a RanksGroupError if they cannot reach each other.
         """
         self._compare("the network, target, loss or optimizer", self.engine.fingerprint.encode())
         settings = "the number of epochs, the batch, the seed, the parts of an update, the samples' shape or the checkpoint"
@@ -173,8 +173,8 @@ class Ranks:
 def ranks_for(engine: Engine, data: TrainingData) -> Ranks | None:
     """Return the processes that train together on `data`; None if this process trains alone.
 
-    Data or a target that cannot be shared raise an UnsharedTargetError; a batch with fewer samples than processes, a ShareError; processes
-    that cannot communicate, a ToolMissingError or RanksGroupError.
+    Raises an UnsharedTargetError if the data or the target cannot be shared, a ShareError if a batch has fewer samples than there are
+    processes, and a ToolMissingError or RanksGroupError if the processes cannot communicate.
     """
     size, batch = processes(), data.plan.batch
     if size == 1:
@@ -254,7 +254,7 @@ def summing_device(backends: str, device: int | None) -> str:
     """Return the device on which gradients are summed: the session's, unless torch can only send host memory.
 
     `backends` contains memory kinds with their torch backends, such as ``"cpu:gloo,cuda:nccl"``; `device` is the number of the session's
-    device, None for the CPU. If torch cannot send host memory, but the gradients are there, raise a RanksGroupError.
+    device, None for the CPU. Raises a RanksGroupError if torch cannot send host memory, but the gradients are in host memory.
     """
     known = dict(part.split(":", 1) for part in backends.split(",") if ":" in part)
     if device is not None and known.get("cuda", "gloo") != "gloo":

@@ -33,7 +33,7 @@ class GradientWindow:
     def set(self, low: float, high: float | None = None) -> None:
         """Set the ends, as membrane potential minus threshold; `high`: None for the upper end of the compiled window.
 
-        A program without a window, and a window that is not numeric, is empty or exceeds the compiled one, raise a GradientWindowError.
+        Raises a GradientWindowError if the program has no window, or the new one is not numeric, empty, or outside the compiled window.
         """
         parameters = self._parameters
         if parameters is None:
@@ -70,8 +70,8 @@ class RunValues:
     """The scheduled values of a training run, set before each update.
 
     `window` and `limits` are the gradient window and the spike limits of the session; `gradient_window` and `capacity` are the values or
-    schedules given to ``fit``, None for no change. Values that are invalid, or that the program does not have, raise a GradientWindowError,
-    SpikeLimitError, CapacityTextError or ScheduleError.
+    schedules given to ``fit``, None for no change. Raises a GradientWindowError, SpikeLimitError, CapacityTextError or ScheduleError if a
+    value is invalid, or the program does not have it.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class RunValues:
     def set_for(self, when: TrainingPosition) -> None:
         """Set the values for the update that follows `when`.
 
-        A window outside the compiled one raises a GradientWindowError; a capacity above the compiled one, a SpikeLimitError.
+        Raises a GradientWindowError or SpikeLimitError if a value is outside the compiled window or above the compiled capacity.
         """
         if self._ends:
             ends: list[Any] = [value_at(end, when) if callable(end) else end for end in self._ends]

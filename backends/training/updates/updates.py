@@ -19,8 +19,8 @@ Upcoming: TypeAlias = Callable[[], Batch | None]
 class Updates:
     """Makes the updates of a training run, one after another.
 
-    The samples of an update are split into `accumulate` parts; an engine that cannot sum the gradients of several parts raises a
-    TrainingOptionError. `ranks` are the processes that share each batch; None: this process trains alone.
+    The samples of an update are split into `accumulate` parts. `ranks` are the processes that share each batch; None: this process trains
+    alone. Raises a TrainingOptionError if the engine cannot sum the gradients of several parts.
     """
 
     def __init__(self, engine: Engine, *, accumulate: int = 1, ranks: Ranks | None = None) -> None:

@@ -48,7 +48,7 @@ class CsvLog(TrainingLog):
     def after_epoch(self, epoch: Epoch) -> None:
         """Add a row; the file is replaced as a whole, so that an interruption leaves no incomplete row.
 
-        A file that cannot be written raises a LogError.
+        Raises a LogError if the file cannot be written.
         """
         row: dict[str, object] = {
             "epoch": epoch.number + 1,
@@ -87,8 +87,8 @@ class CsvLog(TrainingLog):
 class TensorBoardLog(TrainingLog):
     """Event files for TensorBoard: loss and learning rate of each update; loss and validation results of each epoch.
 
-    If training is `resumed` after `updates` updates, entries of later updates are discarded. Without a writer of event files, raise a
-    ToolMissingError; if the folder cannot be written, a LogError.
+    If training is `resumed` after `updates` updates, entries of later updates are discarded. Raises a ToolMissingError if no writer of
+    event files is installed, and a LogError if the folder cannot be written.
     """
 
     def __init__(self, folder: str | os.PathLike[str], updates: int, resumed: bool) -> None:

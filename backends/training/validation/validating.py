@@ -117,9 +117,9 @@ def validation_data(
 ) -> ValidationData | None:
     """Check the validation data and metrics of a training run.
 
-    Data that are neither a pair of samples and labels nor a data set raise a TrainingOptionError; an empty data set, a BatchesError; a
-    metric that is unknown, has the name of another one, or counts spikes in a session that cannot, a MetricError; data that do not fit the
-    network, a SessionError.
+    Raises a TrainingOptionError if the data are neither a pair of samples and labels nor a data set, a BatchesError if the data set is
+    empty, a MetricError if a metric is unknown, its name is taken, or the session cannot count the spikes of layers, and other
+    SessionErrors if the data do not fit the network.
     """
     chosen = checked_metrics(() if metrics is None else metrics)
     if SPIKES in chosen and spikes is None:

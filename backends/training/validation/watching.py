@@ -39,9 +39,9 @@ class Watching:
     def check(self, metrics: object, checkpoints: Checkpoints | None) -> None:
         """Raise an error for arguments that have no effect or contradict each other.
 
-        Metrics without validation data raise a MetricError. A TrainingOptionError says that another argument needs validation data, classes
-        as targets, or `patience`; that `best` and `checkpoints` are the same file; or that the best weights would be lost if the process is
-        killed.
+        The error is a MetricError if metrics were given without validation data, and a TrainingOptionError if another argument needs
+        validation data, classes as targets, or `patience`; if `best` and `checkpoints` are the same file; or if the best weights would be
+        lost when the process is killed.
         """
         if self.validation is None:
             if metrics:

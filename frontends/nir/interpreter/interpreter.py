@@ -42,8 +42,8 @@ def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None 
     """Run the network of a NIR file on `arrays`, values [T, B, *shape] by input.
 
     `dt`, in seconds per step, defaults to the file's metadata, else to the dialect's value. `dialect` is the framework whose NIR
-    conventions apply (nir, snntorch, norse, spikingjelly, spyx). An invalid file, and arrays that do not match its inputs, raise a
-    NirError.
+    conventions apply (nir, snntorch, norse, spikingjelly, spyx). Raises a NirError if the file is invalid, or the arrays do not match its
+    inputs.
     """
     conventions = conventions_of(dialect)
     file = read_nir(Path(path))
