@@ -265,10 +265,10 @@ class BackendSession:
         schedule = BatchSchedule(epochs, first_epoch, shuffle, self._seed_of_fit(seed, shuffle), accumulate)
         data = training_data(self.inputs, x, y, schedule, self._batch_of_fit(x, y, batch))
         ranks = ranks_for(self.engine, data) if distributed else None
-        checked = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
+        held_out = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
         skipped = self.engine.counters().get(SKIPPED, 0)
         stopping, file = Stopping(monitor, patience, min_delta), None if best is None else Path(best)
-        watching = Watching(checked, stopping, file, restore_best, log, tensorboard, has_classes(self.program.loss))
+        watching = Watching(held_out, stopping, file, restore_best, log, tensorboard, has_classes(self.program.loss))
         watching.check(metrics, checkpoints)
         values = RunValues(self._window, gradient_window, self._limits, capacity)
         call = FitArguments(data, learning_rate, checkpoints, callback, on_epoch, watching, values)

@@ -174,7 +174,7 @@ class SpikeLimits:
                 numbers[source.buffer] = _rounded(number, source.largest, f" of {source.label!r}")
             else:
                 largest = max(self._largest, source.width)
-                numbers[source.buffer] = min(_rounded(number, largest, what="the number of neurons"), source.largest)
+                numbers[source.buffer] = min(_rounded(number, largest, largest_name="the number of neurons"), source.largest)
         return numbers
 
     @property
@@ -189,9 +189,9 @@ def _spikes(wanted: Capacities, source: _Source) -> float | None:
     return amount.of(source.width) if isinstance(amount, Share) else amount
 
 
-def _rounded(value: Any, largest: int, of: str = "", what: str = "the compiled capacity") -> int:
-    """Return `value` rounded to a number of spikes; raise an error, which calls `largest` `what`, unless it is from 1 to `largest`."""
+def _rounded(value: Any, largest: int, source: str = "", largest_name: str = "the compiled capacity") -> int:
+    """Return `value` rounded to a number of spikes; raise a SpikeLimitError unless it is from 1 to `largest`."""
     number = round(float(value)) if not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value) else 0
     if not 1 <= number <= largest:
-        raise SpikeLimitError(f"the capacity{of} is {value!r}; it must be a number from 1 to {what}, {largest}.")
+        raise SpikeLimitError(f"the capacity{source} is {value!r}; it must be a number from 1 to {largest_name}, {largest}.")
     return number
