@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from snnc.backends import session
 from snnc.backends.folders.manifest import PROFILE, RECORDING
-from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.engine import Engine, Initial, TimingEngine, profile_of
 from snnc.backends.runtime.events import InputValues, densely
 from snnc.backends.runtime.history import History
+from snnc.backends.runtime.inputs import BatchedData
 from snnc.backends.session import Input
 from snnc.backends.training.validation.validating import SpikeCounter
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts

@@ -152,10 +152,10 @@ class Backend(Generic[Options]):
         return graph
 
     def halves(self, options: Options) -> Halves:
-        """Return which values the step program stores as float16; empty if the backend does its own rounding."""
-        from snnc.compiler.lowering.halves import Halves
+        """Return which values the step program stores as float16."""
+        from snnc.compiler.lowering.halves import halves_of
 
-        return Halves()
+        return halves_of(getattr(options, "precision", "float32"), getattr(options, "half", None), trains=options.loss is not None)
 
     def rounding(self, options: Options) -> WeightRounding | None:
         """Return how updates of float16 weights are rounded."""

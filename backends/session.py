@@ -12,24 +12,24 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.runtime.arrays import from_sequence
-from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.engine import SKIPPED, Array, Engine, SteppingEngine
 from snnc.backends.runtime.errors import BatchSizeError, ClosedError, NoStepwiseError, NotTrainableError, StepsError
 from snnc.backends.runtime.events import InputValues
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.initial import initial_states
-from snnc.backends.runtime.inputs import Input, Inputs, ProgramInputs
+from snnc.backends.runtime.inputs import BatchedData, Input, Inputs, ProgramInputs
 from snnc.backends.runtime.predicting import Predictor
 from snnc.backends.runtime.replay import StepReplay
 from snnc.backends.runtime.targets import has_classes
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
-from snnc.backends.training.data.training_data import Order, Validated, training_data
-from snnc.backends.training.fitting import FitArguments, find_ranks, fit
+from snnc.backends.training.data.training_data import Validated, training_data
+from snnc.backends.training.fitting import FitArguments, fit
 from snnc.backends.training.notices import warn_of_differences
-from snnc.backends.training.plan import LearningRate
+from snnc.backends.training.plan import BatchSchedule, LearningRate
 from snnc.backends.training.saving.checkpoint import Checkpoints, set_entries
 from snnc.backends.training.saving.optimizer_values import optimizer_by_label
 from snnc.backends.training.updates.capacities import ScheduledCapacity, SpikeLimits
+from snnc.backends.training.updates.ranks import ranks_for
 from snnc.backends.training.updates.run_values import GradientWindow, RunValues, WindowArgument
 from snnc.backends.training.validation.metrics import Metric
 from snnc.backends.training.validation.stopping import Monitor, Stopping
@@ -262,18 +262,16 @@ class BackendSession:
         if self.program.loss is None or self.program.optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimiser; give both to train it.")
         warn_of_differences(self.program)
-        order = Order(epochs, first_epoch, self._batch_of_fit(x, y, batch), accumulate, shuffle, self._seed_of_fit(seed, shuffle))
-        data = training_data(self.inputs, x, y, order)
-        ranks = find_ranks(data, self.engine, distributed)
-        measured = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
+        schedule = BatchSchedule(epochs, first_epoch, shuffle, self._seed_of_fit(seed, shuffle), accumulate)
+        data = training_data(self.inputs, x, y, schedule, self._batch_of_fit(x, y, batch))
+        ranks = ranks_for(self.engine, data) if distributed else None
+        held_out = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
         skipped = self.engine.counters().get(SKIPPED, 0)
         stopping, file = Stopping(monitor, patience, min_delta), None if best is None else Path(best)
-        validate, about = (None, "") if measured is None else (measured.measure, measured.samples.text)
-        classes = has_classes(self.program.loss)
-        watching = Watching(validate, about, stopping, file, restore_best, log, tensorboard, classes)
+        watching = Watching(held_out, stopping, file, restore_best, log, tensorboard, has_classes(self.program.loss))
         watching.check(metrics, checkpoints)
         values = RunValues(self._window, gradient_window, self._limits, capacity)
-        call = FitArguments(data, learning_rate, accumulate, checkpoints, callback, on_epoch, watching, values)
+        call = FitArguments(data, learning_rate, checkpoints, callback, on_epoch, watching, values)
         history = fit(call, self.program, self.engine, ranks)
         history.skipped_updates = self.engine.counters().get(SKIPPED, 0) - skipped
         self._after_fit(history, data.samples)

@@ -29,14 +29,8 @@ def locked(place: Path, doing: str) -> Iterator[None]:
     """Hold the lock of a project's folder or of a file while the block runs; on file systems without locks, warn instead.
 
     A file need not exist; its lock is ``.NAME.lock`` next to it. `doing` says what the block does, such as ``"trains"``, for the error
-    messages of other processes.
-
-    Raises
-    ------
-    FolderInUseError
-        Another process, which the message names, holds the lock.
-    OSError
-        The lock file cannot be created.
+    messages of other processes. Raises a FolderInUseError, which names the other process, if it holds the lock, and an OSError if the lock
+    file cannot be created.
     """
     lock = place / LOCK if place.is_dir() else place.with_name(f".{place.name}.lock")
     handle = _acquired(place, lock)
@@ -51,13 +45,7 @@ def locked(place: Path, doing: str) -> Iterator[None]:
 
 
 def check_free(folder: Path) -> None:
-    """Raise an error if another process holds the lock of a folder; nothing is written.
-
-    Raises
-    ------
-    FolderInUseError
-        Another process holds it.
-    """
+    """Raise a FolderInUseError if another process holds the lock of a folder; nothing is written."""
     try:
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

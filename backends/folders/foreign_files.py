@@ -27,24 +27,11 @@ class RetainedFiles:
 
 
 def retain_foreign_files(old: Path, new: Path, written: Mapping[str, str | None], keep_trained: bool) -> RetainedFiles:
-    """Copy to `new` the files of `old` that the user added or changed, and the trained weights; `old` does not change.
+    """Copy to `new` what the user added to `old` or changed there and, with `keep_trained`, the trained weights; `old` does not change.
 
-    A file that snnc did not write keeps its path if that is free. All others go to ``before-1/`` (or ``before-2/`` …). Files become hard
-    links if possible; symbolic links are not followed.
-
-    Parameters
-    ----------
-    old, new
-        The replaced folder, and its replacement.
-    written
-        The result of :func:`snnc.backends.folders.manifest.written_files` for `old`.
-    keep_trained
-        Whether to copy trained weights.
-
-    Raises
-    ------
-    OSError
-        A file cannot be copied.
+    `written` is the result of :func:`snnc.backends.folders.manifest.written_files` for `old`. A file that snnc did not write keeps its path
+    if that is free. All others go to ``before-1/`` (or ``before-2/`` …). Files become hard links if possible; symbolic links are not
+    followed. Raises an OSError if a file cannot be copied.
     """
     unused = (f"before-{n}" for n in itertools.count(1) if not any(os.path.lexists(f / f"before-{n}") for f in (old, new)))
     aside = new / next(unused)

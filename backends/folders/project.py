@@ -52,14 +52,8 @@ def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     It replaces an older project. Files of the older project that snnc did not write stay in place. Those that a user changed and, with
     `keep_trained`, the trained weights are moved, with a warning (:func:`snnc.backends.folders.foreign_files.retain_foreign_files`).
 
-    Raises
-    ------
-    ForeignFolderError
-        The folder contains files, but is not a project of snnc.
-    FolderInUseError
-        Another process trains in it or replaces it.
-    DiskFullError, OutputFolderError
-        The files cannot be written; an older project is unchanged.
+    Raises the errors of :func:`check_replaceable`, and a DiskFullError or OutputFolderError if the files cannot be written; an older
+    project is then unchanged.
     """
     check_replaceable(folder)
     holder: TemporaryFolder | None = None
@@ -90,16 +84,10 @@ def _close_to_others(folder: Path) -> None:
 
 
 def check_replaceable(folder: Path) -> None:
-    """Raise an error unless `folder` is missing, empty, or a project of snnc.
+    """Raise an error unless `folder` is missing, empty, or a project of snnc that can be replaced.
 
-    Raises
-    ------
-    ForeignFolderError
-        `folder` is a file, or a folder that snnc did not write.
-    FolderInUseError
-        Another process trains in it or replaces it.
-    OutputFolderError
-        `folder` cannot be read, or is read-only.
+    The error is a ForeignFolderError for a file, or a folder that snnc did not write, a FolderInUseError if another process trains in the
+    folder or replaces it, and an OutputFolderError if the folder cannot be read or written.
     """
     try:
         if not folder.is_symlink() and not folder.exists():

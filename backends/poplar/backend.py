@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.half_numbers import HalfOption
-    from snnc.compiler.lowering.halves import Halves
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.tiles.planning.activity import Activity
     from snnc.compiler.tiles.planning.options import PlanOptions
@@ -84,12 +83,6 @@ class TileBackend(Backend[SomeTileOptions]):
         if options.mode == "drop" and options.loss is not None:
             return graph
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
-
-    def halves(self, options: SomeTileOptions) -> Halves:
-        """Return the kinds of values that the step program stores as float16."""
-        from snnc.compiler.lowering.halves import halves_of
-
-        return halves_of(options.precision, options.half, trains=options.loss is not None)
 
     def check(self, program: StepProgram, options: SomeTileOptions) -> None:
         """Raise an error for a program that cannot be planned.

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Precision
     from snnc.compiler.lowering.half_numbers import HalfOption
-    from snnc.compiler.lowering.halves import Halves
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,12 +23,6 @@ class ReferenceOptions(SequenceOptions):
 
 class ReferenceBackend(Backend[ReferenceOptions]):
     """Runs the step program in this process, without emitting code."""
-
-    def halves(self, options: ReferenceOptions) -> Halves:
-        """Return the kinds of values that the step program stores as float16."""
-        from snnc.compiler.lowering.halves import halves_of
-
-        return halves_of(options.precision, options.half, trains=options.loss is not None)
 
     def open(self, placed: PlacedProgram, options: ReferenceOptions, built: BuiltProject | None) -> Engine:
         """Return an engine for the program."""

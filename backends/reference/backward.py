@@ -1,9 +1,8 @@
-"""Backward operations on NumPy arrays; the function of each operation adds its contribution to adjoints and gradients."""
+"""Backward operations on NumPy arrays; each adds its contribution to adjoints or gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import singledispatch
 
 import numpy as np
 
@@ -16,14 +15,15 @@ from snnc.backends.reference.sparse import sparse_input_gradient, sparse_weight_
 from snnc.backends.runtime.engine import Array
 from snnc.compiler.ir.shapes import size
 from snnc.compiler.ir.step_operations import (
+    AnyBiasGradient,
     BackwardOp,
     BiasGradient,
-    BufferValue,
     ConvolveBiasGradient,
     ConvolveInputGradient,
     ConvolveWeightGradient,
     DenseInputGradient,
     DenseWeightGradient,
+    InputGradient,
     NeuronAdjoint,
     OneToOneInputGradient,
     OneToOneWeightGradient,
@@ -37,16 +37,24 @@ from snnc.compiler.ir.step_operations import (
     SliceGradient,
     SparseInputGradient,
     SparseWeightGradient,
+    WeightGradient,
 )
 from snnc.compiler.neurons.expression import Number, Symbol
 from snnc.compiler.neurons.interpret import evaluate
 from snnc.compiler.neurons.kernel import Kernel
 
 
-@singledispatch
 def run_backward(op: BackwardOp, memory: SequenceArrays, t: int) -> None:
     """Run `op` at step `t`; steps run from the last to the first."""
-    raise TypeError(op)
+    match op:
+        case NeuronAdjoint():
+            _run_neurons(op, memory, t)
+        case BiasGradient() | ConvolveBiasGradient() | RescaleBiasGradient():
+            _add_bias_gradient(op, memory)
+        case DenseWeightGradient() | SparseWeightGradient() | OneToOneWeightGradient() | ConvolveWeightGradient() | RescaleWeightGradient():
+            _add_weight_gradient(op, memory, t)
+        case _ if t >= op.source.delay:  # values before the first step have no adjoint
+            _add_source_adjoint(op, memory, t)
 
 
 def forget_before(memory: SequenceArrays, t: int) -> None:
@@ -59,24 +67,12 @@ def forget_before(memory: SequenceArrays, t: int) -> None:
                 memory[f"d_{output}"][:t] = 0
 
 
-def _add_to_source(memory: SequenceArrays, source: BufferValue, t: int, adjoint: Array) -> None:
-    """Add an adjoint [B, n] to that of the step that `source` read at step `t`; values before the first step have no adjoint."""
-    if t >= source.delay:
-        memory[f"d_{source.buffer}"][t - source.delay] += adjoint
-
-
 def _sum_like(memory: SequenceArrays, gradient: str, values: Array) -> None:
     """Add values [B, n], summed over the batch, to a gradient with one element per neuron or one for all neurons."""
     memory[gradient][...] += values.sum(axis=0) if memory[gradient].ndim else values.sum()
 
 
-@run_backward.register
-def _record(op: RecordAdjoint, memory: SequenceArrays, t: int) -> None:
-    _add_to_source(memory, op.source, t, memory[f"d_{op.target}"][t])
-
-
-@run_backward.register
-def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
+def _run_neurons(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
     info = population_of(memory, op.population)
     kernel = info.kernel
     environment = {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}
@@ -109,103 +105,57 @@ def _as_stored(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Ar
     return stored
 
 
-@run_backward.register
-def _dense_input(op: DenseInputGradient, memory: SequenceArrays, t: int) -> None:
-    if t >= op.source.delay:
-        delta = memory[f"d_{op.target}"]
-        with np.errstate(over="ignore"):  # float16 overflow gives infinity, which loss scaling detects
-            delta = delta.astype(np.float16).astype(delta.dtype) if op.half else delta
-        _add_to_source(memory, op.source, t, memory.returned(op.source, t, delta @ memory[op.weight]))
+def _add_bias_gradient(op: AnyBiasGradient, memory: SequenceArrays) -> None:
+    delta, gradient = memory[f"d_{op.target}"], memory[op.gradient]
+    match op:
+        case BiasGradient():
+            gradient += delta.sum(axis=0)
+        case ConvolveBiasGradient():
+            gradient += per_channel(delta, len(gradient)).sum(axis=(0, 2))
+        case RescaleBiasGradient():
+            gradient += sum_to(delta, op.shape, gradient.shape)
 
 
-@run_backward.register
-def _dense_weight(op: DenseWeightGradient, memory: SequenceArrays, t: int) -> None:
-    memory[op.gradient][:] += memory[f"d_{op.target}"].T @ memory.received(op.source, t)
+def _add_weight_gradient(op: WeightGradient, memory: SequenceArrays, t: int) -> None:
+    delta, source, gradient = memory[f"d_{op.target}"], memory.received(op.source, t), memory[op.gradient]
+    match op:
+        case DenseWeightGradient():
+            gradient += delta.T @ source
+        case SparseWeightGradient():
+            gradient += sparse_weight_gradient(delta, source, op.pattern)
+        case OneToOneWeightGradient():
+            _sum_like(memory, op.gradient, delta[:, op.offset : op.offset + source.shape[1]] * source)
+        case ConvolveWeightGradient():
+            gradient += convolve_weight_gradient(delta, source, op.windows, op.groups).reshape(gradient.shape)
+        case RescaleWeightGradient():
+            gradient += sum_to(delta * source, op.shape, gradient.shape)
 
 
-@run_backward.register
-def _sparse_input(op: SparseInputGradient, memory: SequenceArrays, t: int) -> None:
-    _add_to_source(memory, op.source, t, sparse_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.pattern))
-
-
-@run_backward.register
-def _sparse_weight(op: SparseWeightGradient, memory: SequenceArrays, t: int) -> None:
-    memory[op.gradient][:] += sparse_weight_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.pattern)
-
-
-@run_backward.register
-def _one_to_one_input(op: OneToOneInputGradient, memory: SequenceArrays, t: int) -> None:
-    length = memory[op.source.buffer].shape[-1]
-    part = memory[f"d_{op.target}"][:, op.offset : op.offset + length]
-    _add_to_source(memory, op.source, t, part if op.weight is None else memory[op.weight] * part)
-
-
-@run_backward.register
-def _one_to_one_weight(op: OneToOneWeightGradient, memory: SequenceArrays, t: int) -> None:
-    source = memory.received(op.source, t)
-    _sum_like(memory, op.gradient, memory[f"d_{op.target}"][:, op.offset : op.offset + source.shape[1]] * source)
-
-
-@run_backward.register
-def _bias(op: BiasGradient, memory: SequenceArrays, t: int) -> None:
-    memory[op.gradient][:] += memory[f"d_{op.target}"].sum(axis=0)
-
-
-@run_backward.register
-def _convolve_input(op: ConvolveInputGradient, memory: SequenceArrays, t: int) -> None:
-    _add_to_source(memory, op.source, t, convolve_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.windows, op.groups))
-
-
-@run_backward.register
-def _convolve_weight(op: ConvolveWeightGradient, memory: SequenceArrays, t: int) -> None:
-    gradient = memory[op.gradient]
-    by_group = convolve_weight_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.windows, op.groups)
-    gradient += by_group.reshape(gradient.shape)
-
-
-@run_backward.register
-def _convolve_bias(op: ConvolveBiasGradient, memory: SequenceArrays, t: int) -> None:
-    gradient = memory[op.gradient]
-    gradient += per_channel(memory[f"d_{op.target}"], len(gradient)).sum(axis=(0, 2))
-
-
-@run_backward.register
-def _pooling(op: PoolingGradient, memory: SequenceArrays, t: int) -> None:
-    adjoint = pool_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.windows, op.kind, op.count_padding)
-    _add_to_source(memory, op.source, t, adjoint)
-
-
-@run_backward.register
-def _rescale_input(op: RescaleInputGradient, memory: SequenceArrays, t: int) -> None:
-    _add_to_source(memory, op.source, t, rescale(memory[f"d_{op.target}"], memory[op.weight], op.shape))
-
-
-@run_backward.register
-def _rescale_weight(op: RescaleWeightGradient, memory: SequenceArrays, t: int) -> None:
-    gradient = memory[op.gradient]
-    gradient += sum_to(memory[f"d_{op.target}"] * memory.received(op.source, t), op.shape, gradient.shape)
-
-
-@run_backward.register
-def _rescale_bias(op: RescaleBiasGradient, memory: SequenceArrays, t: int) -> None:
-    gradient = memory[op.gradient]
-    gradient += sum_to(memory[f"d_{op.target}"], op.shape, gradient.shape)
-
-
-@run_backward.register
-def _reduction(op: ReduceGradient, memory: SequenceArrays, t: int) -> None:
-    adjoint = reduce_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.shape, op.axes, op.kind)
-    _add_to_source(memory, op.source, t, adjoint)
-
-
-@run_backward.register
-def _cut(op: SliceGradient, memory: SequenceArrays, t: int) -> None:
-    if t >= op.source.delay:
-        part = cut(memory[f"d_{op.source.buffer}"][t - op.source.delay], op.shape, op.axis, op.start, op.stop)
-        part += memory[f"d_{op.target}"].reshape(part.shape)
-
-
-@run_backward.register
-def _surround(op: PadGradient, memory: SequenceArrays, t: int) -> None:
-    part = inside(memory[f"d_{op.target}"], op.shape, op.padding)
-    _add_to_source(memory, op.source, t, part.reshape(memory.batch, -1))
+def _add_source_adjoint(op: InputGradient | RecordAdjoint, memory: SequenceArrays, t: int) -> None:
+    """Add an adjoint [B, n] to that of the step that the source of `op` sent to step `t`."""
+    delta, adjoint = memory[f"d_{op.target}"], memory[f"d_{op.source.buffer}"][t - op.source.delay]
+    match op:
+        case RecordAdjoint():
+            adjoint += delta[t]
+        case DenseInputGradient():
+            with np.errstate(over="ignore"):  # float16 overflow gives infinity, which loss scaling detects
+                delta = delta.astype(np.float16).astype(delta.dtype) if op.half else delta
+            adjoint += memory.returned(op.source, t, delta @ memory[op.weight])
+        case SparseInputGradient():
+            adjoint += sparse_input_gradient(delta, memory[op.weight], op.pattern)
+        case OneToOneInputGradient():
+            part = delta[:, op.offset : op.offset + adjoint.shape[-1]]
+            adjoint += part if op.weight is None else memory[op.weight] * part
+        case ConvolveInputGradient():
+            adjoint += convolve_input_gradient(delta, memory[op.weight], op.windows, op.groups)
+        case PoolingGradient():
+            adjoint += pool_gradient(delta, memory.received(op.source, t), op.windows, op.kind, op.count_padding)
+        case RescaleInputGradient():
+            adjoint += rescale(delta, memory[op.weight], op.shape)
+        case ReduceGradient():
+            adjoint += reduce_gradient(delta, memory.received(op.source, t), op.shape, op.axes, op.kind)
+        case SliceGradient():
+            part = cut(adjoint, op.shape, op.axis, op.start, op.stop)
+            part += delta.reshape(part.shape)
+        case PadGradient():
+            adjoint += inside(delta, op.shape, op.padding).reshape(memory.batch, -1)

@@ -24,7 +24,10 @@ from snnc.compiler.lowering.statistics import watched
 
 
 class ReferenceEngine:
-    """Runs a step program operation by operation; `dtype` is the type of all values."""
+    """Runs a step program operation by operation; its methods are those of the protocols in :mod:`snnc.backends.runtime.engine`.
+
+    `dtype` is the type of all values.
+    """
 
     steps: int | None = None
     batch: int | None = None
@@ -46,7 +49,6 @@ class ReferenceEngine:
         """``d_<id>`` -> adjoints of the current at all steps of the last backward pass, for populations of :func:`watched`."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         memory = self._run(inputs, initial)
         return {o.id: memory[o.record].reshape(memory.steps, memory.batch, *o.shape) for o in self.program.outputs}
 
@@ -55,10 +57,7 @@ class ReferenceEngine:
     ) -> tuple[float, dict[str, Array]]:
         """Run a sequence forward and backward; return the loss, and the gradients of the loss times `scale` by parameter.
 
-        Raises
-        ------
-        NotTrainableError
-            The program has no loss.
+        Raises a NotTrainableError if the program has no loss.
         """
         program = self.program
         if program.loss is None:
@@ -80,17 +79,14 @@ class ReferenceEngine:
         return loss, {name: memory[gradient] for name, gradient in learned.items()}
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return self.train_parts([(inputs, target)], len(target), learning_rate)
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
         loss = self.gather_parts(parts, samples)
         self.change_parameters(learning_rate)
         return loss
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         state = self._state()
         mean_loss, gradients, factor = 0.0, dict[str, Array](), state.scale.factor
         for inputs, target in parts:
@@ -105,17 +101,14 @@ class ReferenceEngine:
         return mean_loss
 
     def keep_gradients(self, share: float, *, last: bool) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         self._kept = {name: self._kept.get(name, 0) + gradient * self.dtype.type(share) for name, gradient in self._gradients.items()}
         if last:
             self._gradients, self._kept = self._kept, {}
 
     def forget_gradients(self) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         self._kept = {}
 
     def change_parameters(self, learning_rate: float) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         state, gradients = self._state(), self._gradients
         if state.skips(gradients[op.parameter] for op in self.program.update):
             return
@@ -130,7 +123,6 @@ class ReferenceEngine:
                 state.change(*arguments)
 
     def adjoint_of(self, tensor: str) -> Array:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         return self._adjoints[tensor]
 
     def _state(self) -> OptimizerState:
@@ -139,15 +131,12 @@ class ReferenceEngine:
         return self._optimizer
 
     def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
         return {name: gradient.copy() for name, gradient in self._gradients.items()}
 
     def get_parameters(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return {name: value.copy() for name, value in self._parameters.items()}
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         for name, value in values.items():
             half = self.program.parameters[name].half
             self._parameters[name][...] = nearest(value) if half else value
@@ -155,7 +144,6 @@ class ReferenceEngine:
                 self._optimizer.moments_of(REMAINDER).pop(name, None)
 
     def get_optimizer(self) -> OptimizerValues:
-        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         state = self._optimizer
         if state is None:
             return OptimizerValues(0, {})
@@ -172,7 +160,6 @@ class ReferenceEngine:
         return OptimizerValues(state.count, copies, (state.scale.factor, state.scale.good) if scaled else None)
 
     def set_optimizer(self, values: OptimizerValues) -> None:
-        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         assert self._optimizer is not None
         self._optimizer.count = values.updates
         if values.loss_scale is not None:
@@ -181,12 +168,10 @@ class ReferenceEngine:
             self._optimizer.moments_of(moment).update({name: value.astype(self.dtype) for name, value in arrays.items()})
 
     def reset(self, batch: int, initial: Initial) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
         self._dropped += 0 if self._step_memory is None else self._step_memory.memory.dropped
         self._step_memory = StepMemory(self.program, batch, self._parameters, self.dtype, initial)
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
         if self._step_memory is None:
             self.reset(len(next(iter(inputs.values()))), {})
         assert self._step_memory is not None

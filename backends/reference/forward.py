@@ -1,8 +1,6 @@
-"""Forward operations on NumPy arrays, one function each."""
+"""Forward operations on NumPy arrays."""
 
 from __future__ import annotations
-
-from functools import singledispatch
 
 from snnc.backends.reference.convolution import convolve, per_channel
 from snnc.backends.reference.memory import SequenceArrays
@@ -29,75 +27,48 @@ from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.neurons.interpret import evaluate
 
 
-@singledispatch
 def run_forward(op: ForwardOp, memory: SequenceArrays, t: int) -> None:
     """Run `op` at step `t`."""
-    raise TypeError(op)
-
-
-@run_forward.register
-def _fill(op: Fill, memory: SequenceArrays, t: int) -> None:
-    memory[op.target][:] = 0
-    for bias in op.biases:
-        memory[op.target][:] += memory[bias]
-
-
-@run_forward.register
-def _dense(op: DenseProduct, memory: SequenceArrays, t: int) -> None:
-    memory[op.target][:] += memory.received(op.source, t) @ memory[op.weight].T
-
-
-@run_forward.register
-def _sparse(op: SparseProduct, memory: SequenceArrays, t: int) -> None:
-    memory[op.target][:] += sparse_product(memory.received(op.source, t), memory[op.weight], op.pattern)
-
-
-@run_forward.register
-def _one_to_one(op: AddOneToOne, memory: SequenceArrays, t: int) -> None:
+    if isinstance(op, NeuronStep):
+        _run_neurons(op, memory, t)
+        return
+    if isinstance(op, Record):
+        memory[op.target][t] = memory.read(op.source, t)
+        return
+    target = memory[op.target]
+    if isinstance(op, Fill):
+        target[:] = 0
+        for bias in op.biases:
+            target += memory[bias]
+        return
     source = memory.received(op.source, t)
-    part = memory[op.target][:, op.offset : op.offset + source.shape[1]]
-    part += source if op.weight is None else memory[op.weight] * source
+    match op:
+        case DenseProduct():
+            target += source @ memory[op.weight].T
+        case SparseProduct():
+            target += sparse_product(source, memory[op.weight], op.pattern)
+        case AddOneToOne():
+            target[:, op.offset : op.offset + source.shape[1]] += source if op.weight is None else memory[op.weight] * source
+        case Convolve():
+            target += convolve(source, memory[op.weight], op.windows, op.groups)
+            if op.bias is not None:
+                per_channel(target, len(memory[op.bias]))[:] += memory[op.bias][:, None]
+        case Pooling():
+            target += pool(source, op.windows, op.kind, op.count_padding)
+        case Rescale():
+            target += rescale(source, memory[op.weight], op.shape)
+            if op.bias is not None:
+                target.reshape(memory.batch, *op.shape)[:] += memory[op.bias]
+        case AddReduced():
+            target += reduce(source, op.shape, op.axes, op.kind)
+        case AddSlice():
+            target += cut(source, op.shape, op.axis, op.start, op.stop).reshape(memory.batch, -1)
+        case AddPadded():
+            part = inside(target, op.shape, op.padding)
+            part += source.reshape(part.shape)
 
 
-@run_forward.register
-def _convolve(op: Convolve, memory: SequenceArrays, t: int) -> None:
-    target = memory[op.target]
-    target += convolve(memory.received(op.source, t), memory[op.weight], op.windows, op.groups)
-    if op.bias is not None:
-        per_channel(target, len(memory[op.bias]))[:] += memory[op.bias][:, None]
-
-
-@run_forward.register
-def _pooling(op: Pooling, memory: SequenceArrays, t: int) -> None:
-    memory[op.target][:] += pool(memory.received(op.source, t), op.windows, op.kind, op.count_padding)
-
-
-@run_forward.register
-def _rescale(op: Rescale, memory: SequenceArrays, t: int) -> None:
-    target = memory[op.target]
-    target += rescale(memory.received(op.source, t), memory[op.weight], op.shape)
-    if op.bias is not None:
-        target.reshape(memory.batch, *op.shape)[:] += memory[op.bias]
-
-
-@run_forward.register
-def _reduction(op: AddReduced, memory: SequenceArrays, t: int) -> None:
-    memory[op.target][:] += reduce(memory.received(op.source, t), op.shape, op.axes, op.kind)
-
-
-@run_forward.register
-def _cut(op: AddSlice, memory: SequenceArrays, t: int) -> None:
-    memory[op.target][:] += cut(memory.received(op.source, t), op.shape, op.axis, op.start, op.stop).reshape(memory.batch, -1)
-
-
-@run_forward.register
-def _surround(op: AddPadded, memory: SequenceArrays, t: int) -> None:
-    part = inside(memory[op.target], op.shape, op.padding)
-    part += memory.received(op.source, t).reshape(part.shape)
-
-
-@run_forward.register
-def _neuron_step(op: NeuronStep, memory: SequenceArrays, t: int) -> None:
+def _run_neurons(op: NeuronStep, memory: SequenceArrays, t: int) -> None:
     kernel = population_of(memory, op.population).kernel
     environment = environment_of(op, memory, t)
     results = evaluate(kernel.forward, environment)
@@ -108,11 +79,6 @@ def _neuron_step(op: NeuronStep, memory: SequenceArrays, t: int) -> None:
         memory.send(name, t)
     for canonical, name in zip(kernel.saved, op.saved, strict=True):
         memory[name][t] = (results if canonical in results else environment)[canonical]
-
-
-@run_forward.register
-def _record(op: Record, memory: SequenceArrays, t: int) -> None:
-    memory[op.target][t] = memory.read(op.source, t)
 
 
 def environment_of(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, Array]:

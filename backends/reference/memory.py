@@ -86,8 +86,8 @@ class SequenceArrays:
         """Set states and outputs before the first step to the values in `initial`, or else to the program's."""
         for info in self.program.populations:
             for state, value in zip(info.kernel.states, info.initial, strict=True):
-                given = initial.get((info.id, state))
-                first = value.reshape(-1) if given is None else np.reshape(given, (self.batch, -1))
+                other = initial.get((info.id, state))
+                first = value.reshape(-1) if other is None else np.reshape(other, (self.batch, -1))
                 self.arrays[f"{info.id}_{state}"][0] = first
             for buffer, value in info.before.items():
                 self.before[buffer] = np.broadcast_to(value.reshape(-1), self.arrays[buffer][0].shape).astype(self.dtype)
@@ -97,13 +97,7 @@ class SequenceArrays:
 
 
 def check_memory(program: StepProgram, steps: int, batch: int, dtype: np.dtype[Any]) -> None:
-    """Raise an error for a sequence that does not fit in this machine's memory.
-
-    Raises
-    ------
-    MemoryNeededError
-        The sequence needs more memory than the machine has.
-    """
+    """Raise a MemoryNeededError for a sequence that does not fit in this machine's memory."""
     needed = sum(math.prod(_shape(program, b, steps, batch)) for b in program.buffers.values()) * dtype.itemsize
     available = machine_memory()
     if needed > available:

@@ -29,5 +29,5 @@ def cut(x: Array, shape: Shape, axis: int, start: int, stop: int) -> Array:
 def inside(x: Array, shape: Shape, padding: tuple[tuple[int, int], ...]) -> Array:
     """Return a view of the values inside `padding`, [B, *shape]; x is [B, padded shape], given flattened."""
     padded = tuple(before + n + after for n, (before, after) in zip(shape, padding, strict=True))
-    some = tuple(slice(before, before + n) for n, (before, _) in zip(shape, padding, strict=True))
-    return x.reshape(len(x), *padded)[(slice(None), *some)]
+    inner = tuple(slice(before, before + n) for n, (before, _) in zip(shape, padding, strict=True))
+    return x.reshape(len(x), *padded)[(slice(None), *inner)]

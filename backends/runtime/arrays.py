@@ -19,10 +19,7 @@ _REDUCTIONS: Final[Mapping[str, Callable[..., Any]]] = {"sum": np.sum, "mean": n
 def checked(values: object, kind: Kind, where: str) -> Array:
     """Return `values` as an array of real, finite numbers; spikes must be 0 or 1.
 
-    Raises
-    ------
-    DataTypeError, DataNotFiniteError, NotBinaryError
-        Some values are invalid; the message says how many, and where the first one is.
+    Raises a DataTypeError, DataNotFiniteError or NotBinaryError, which says how many values are invalid, and where the first one is.
     """
     array = array_of(values, where)
     if array.dtype.kind not in "biuf":
@@ -45,10 +42,7 @@ def checked(values: object, kind: Kind, where: str) -> Array:
 def array_of(values: object, where: str) -> Array:
     """Return `values` as an array; a PyTorch tensor is copied from its device.
 
-    Raises
-    ------
-    DataTypeError
-        The rows have different lengths, or the values are objects.
+    Raises a DataTypeError if rows have different lengths, or values are objects.
     """
     try:
         if hasattr(values, "detach") and hasattr(values, "cpu"):
@@ -67,12 +61,7 @@ def array_of(values: object, where: str) -> Array:
 def to_sequence(array: Array, info: InputInfo) -> Array:
     """Convert an array in the file's layout to [T, B, *shape]; T or B is 1 if the file has no such axis.
 
-    An input without a time axis also accepts an array with a leading time axis.
-
-    Raises
-    ------
-    DataShapeError
-        The shape is wrong; the message gives the required shape.
+    An input without a time axis also accepts an array with a leading time axis. Raises a DataShapeError if the shape is wrong.
     """
     layout = info.layout
     if layout.time_axis is None and array.ndim == len(axes(info.shape, layout)) + 1:

@@ -101,14 +101,19 @@ class SelectingEngine(Protocol):
 
 
 @runtime_checkable
-class AdjointEngine(Engine, GradientEngine, Protocol):
+class BackwardEngine(Engine, GradientEngine, Protocol):
+    """An engine that also returns adjoints of its last backward pass."""
+
+    def adjoint_of(self, tensor: str) -> Array:
+        """Return an adjoint of currents, [T, B, n]; `tensor` is ``d_<id>`` of a population that stores it."""
+
+
+@runtime_checkable
+class AdjointEngine(BackwardEngine, Protocol):
     """An engine of fixed steps and samples whose program has an ``ExternalLoss``: the caller computes the loss."""
 
     def run_backward(self, adjoint: Array) -> None:
         """Run backward from the last :meth:`forward`; `adjoint` is the adjoint of the output that the loss reads: [T, B, n]."""
-
-    def adjoint_of(self, tensor: str) -> Array:
-        """Return the adjoint of the current of a relay population whose adjoints the ``ExternalLoss`` requests: [T, B, n]."""
 
 
 @runtime_checkable
@@ -173,7 +178,7 @@ class GatheringEngine(Protocol):
 
 
 @runtime_checkable
-class SplitEngine(Engine, GradientEngine, Protocol):
+class SplitEngine(BackwardEngine, Protocol):
     """An engine that can compute gradients without an update, and update from them later."""
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
@@ -193,9 +198,6 @@ class SplitEngine(Engine, GradientEngine, Protocol):
 
     def change_parameters(self, learning_rate: float) -> None:
         """Make one update from the summed gradients."""
-
-    def adjoint_of(self, tensor: str) -> Array:
-        """Return an adjoint of currents in the last part, [T, B, n]; `tensor` is ``d_<id>`` of a population that stores it."""
 
 
 @runtime_checkable

@@ -39,25 +39,20 @@ class EngineOfParts(EngineWrapper[TileEngine]):
         self.between = between
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         records = self.engine.forward(self.between.inputs_of_parts(inputs), self.between.initial_of_parts(initial))
         return self.between.records_of_whole(records)
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return self.engine.train_batch(self.between.inputs_of_parts(inputs), target, learning_rate)
 
     @property
     def accumulates(self) -> bool:
-        """See :class:`~snnc.backends.runtime.engine.AccumulatingEngine`."""
         return accumulates(self.engine)
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
         return self.engine.train_parts(((self.between.inputs_of_parts(x), y) for x, y in parts), samples, learning_rate)
 
     def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
-        """See :class:`~snnc.backends.runtime.engine.MeasuringEngine`."""
         records, moments = self.engine.measure(self.between.inputs_of_parts(inputs), self.between.initial_of_parts(initial))
         # Means and squares are converted as if they were records of two steps and one sample.
         stacked = {id_: np.stack([of_part.mean, of_part.squares])[:, None] for id_, of_part in moments.items()}
@@ -65,60 +60,46 @@ class EngineOfParts(EngineWrapper[TileEngine]):
         return self.between.records_of_whole(records), {id_: Moments(x[0, 0], x[1, 0], *counts) for id_, x in joined.items()}
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         return self.engine.gather_parts(((self.between.inputs_of_parts(x), y) for x, y in parts), samples, first)
 
     def keep_gradients(self, share: float, *, last: bool) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         self.engine.keep_gradients(share, last=last)
 
     def forget_gradients(self) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         self.engine.forget_gradients()
 
     def gather_again(self, samples: int) -> float:
-        """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
         return self.engine.gather_again(samples)
 
     def change_parameters(self, learning_rate: float) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         self.engine.change_parameters(learning_rate)
 
     def adjoint_of(self, tensor: str) -> Array:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         return self.between.adjoint_of_whole(tensor, self.engine.adjoint_of)
 
     def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
         return self.between.parameters_of_whole(self.engine.gradients())
 
     def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
         return self.between.parameters_of_whole(self.engine.gradients_named(self.between.names_of_parts(names)))
 
     def scaled_gradients_named(self, names: Collection[str]) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
         return self.between.parameters_of_whole(self.engine.scaled_gradients_named(self.between.names_of_parts(names)))
 
     def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
         return self.between.parameters_of_whole(self.engine.parameters_named(self.between.names_of_parts(names)))
 
     def get_parameters(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return self.between.parameters_of_whole(self.engine.get_parameters())
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         self.engine.set_parameters(self.between.parameters_of_parts(values))
 
     def get_optimizer(self) -> OptimizerValues:
-        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         values = self.engine.get_optimizer()
         moments = {m: self.between.parameters_of_whole(arrays) for m, arrays in values.moments.items()}
         return OptimizerValues(values.updates, moments, values.loss_scale)
 
     def set_optimizer(self, values: OptimizerValues) -> None:
-        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         parts = {m: self.between.parameters_of_parts(arrays) for m, arrays in values.moments.items()}
         self.engine.set_optimizer(OptimizerValues(values.updates, parts, values.loss_scale))

@@ -10,7 +10,7 @@ Inner = TypeVar("Inner", bound=Engine)
 
 
 class EngineWrapper(Generic[Inner]):
-    """Passes on the calls that do not depend on the arrays of the network."""
+    """Passes on the calls that do not depend on the arrays of the network; :mod:`snnc.backends.runtime.engine` describes all methods."""
 
     def __init__(self, engine: Inner) -> None:
         self.engine = engine
@@ -26,7 +26,6 @@ class EngineWrapper(Generic[Inner]):
         return self.engine.batch
 
     def counters(self) -> dict[str, int]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return self.engine.counters()
 
     def profile(self) -> dict[str, Any]:
@@ -34,5 +33,4 @@ class EngineWrapper(Generic[Inner]):
         return profile_of(self.engine)
 
     def close(self) -> None:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         self.engine.close()

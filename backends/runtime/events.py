@@ -164,9 +164,9 @@ def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.integ
         occurs[places] = True
         return np.flatnonzero(occurs)
     narrow: npt.NDArray[Any] = np.sort(places.astype(np.int32) if bound <= 1 << 31 else places)
-    keep = np.ones(len(narrow), bool)
-    np.not_equal(narrow[1:], narrow[:-1], out=keep[1:])
-    return narrow if keep.all() else narrow[keep]
+    is_first = np.ones(len(narrow), bool)
+    np.not_equal(narrow[1:], narrow[:-1], out=is_first[1:])
+    return narrow if is_first.all() else narrow[is_first]
 
 
 def _integers(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,21 @@ Input: TypeAlias = npt.ArrayLike | Events
 """Values of one input."""
 Inputs: TypeAlias = Mapping[str, Input] | Input
 """Inputs by name, or the values alone if the program has one input."""
+
+
+@runtime_checkable
+class BatchedData(Protocol):
+    """Samples that are read batch by batch; for example, a :class:`snnc.data.DataSet`."""
+
+    def __len__(self) -> int:
+        """Number of samples."""
+
+    def batches(self, size: int, *, order: Any = None, epoch: int = 0) -> Iterator[tuple[Any, Any]]:
+        """Yield inputs, [T, B, *shape] or a mapping of such arrays by name, and targets, of `size` samples each.
+
+        `order` contains the positions of the samples; None: all, in the order of the data set. Random changes of a sample (augmentation)
+        depend on the number of the `epoch`.
+        """
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.runtime.arrays import array_of
-from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.engine import Array, accepts_next, samples_at_once
 from snnc.backends.runtime.errors import BatchSizeError, LabelsMissingError
 from snnc.backends.runtime.events import InputValues
-from snnc.backends.runtime.inputs import Filled, Inputs, ProgramInputs
+from snnc.backends.runtime.inputs import BatchedData, Filled, Inputs, ProgramInputs
 from snnc.backends.runtime.prediction import check_labels, class_targets, prediction_output, scores, scores_by_length
 from snnc.compiler.ir.step_program import OutputInfo
 
@@ -40,8 +39,8 @@ class Predictor:
 
     def of_samples(
         self, data: Mapping[str, InputValues], output: OutputInfo | None = None, order: Array | None = None
-    ) -> Iterator[tuple[Array, Array]]:
-        """Run samples in batches; yield the values [T, B, n] of an output and the scores [B, classes] of each batch.
+    ) -> Iterator[tuple[Array, Array, Array]]:
+        """Run samples in batches; yield for each batch its positions [B], the values [T, B, n] of an output, and scores [B, classes].
 
         The output is by default that of :func:`prediction_output`; `order` selects samples by their positions (default: all).
         """
@@ -49,9 +48,10 @@ class Predictor:
         places = np.arange(len(next(iter(data.values())))) if order is None else order
         length = next(iter(self.inputs.batch_of(data, np.arange(1)).values())).shape[0]
         size = samples_at_once(self.inputs.engine, length, min(len(places), _AT_ONCE))
-        batches = (self.inputs.batch_of(data, places[at : at + size]) for at in range(0, len(places), size))
-        for record in self._forward(self.inputs.filled(batch, {}, slice(None)) for batch in batches):
-            yield self._scored(chosen, record)
+        parts = [places[at : at + size] for at in range(0, len(places), size)]
+        records = self._forward(self.inputs.filled(self.inputs.batch_of(data, part), {}, slice(None)) for part in parts)
+        for part, record in zip(parts, records, strict=True):
+            yield part, *self._scored(chosen, record)
 
     def of_data_set(
         self, data: BatchedData, output: OutputInfo | None = None, order: Array | None = None
@@ -72,7 +72,7 @@ class Predictor:
         chosen = prediction_output(self.inputs.program, output)
         if isinstance(x, BatchedData):
             return np.concatenate([np.zeros(0, np.int64), *(scored.argmax(axis=-1) for _, scored, _ in self.of_data_set(x, chosen))])
-        return np.concatenate([scored.argmax(axis=-1) for _, scored in self.of_samples(self.inputs.samples(x), chosen)])
+        return np.concatenate([scored.argmax(axis=-1) for _, _, scored in self.of_samples(self.inputs.samples(x), chosen)])
 
     def accuracy(self, x: Inputs | BatchedData, y: npt.ArrayLike | None, output: str | None) -> float:
         """Return the share of samples whose class is predicted correctly."""
@@ -80,10 +80,10 @@ class Predictor:
             raise LabelsMissingError("call evaluate(x, y) with arrays, or evaluate(data) with a data set, which contains its labels.")
         program = self.inputs.program
         chosen = prediction_output(program, output)
+        right = 0
         if isinstance(x, BatchedData):
             if len(x) == 0:
                 raise BatchSizeError("the data set has no samples; an accuracy needs at least one.")
-            right = 0
             for record, scored, targets in self.of_data_set(x, chosen):
                 labels = class_targets(program, targets, output)
                 check_labels(program, labels, len(scored), output)
@@ -92,17 +92,11 @@ class Predictor:
         assert y is not None
         targets = array_of(y, "y")
         labels = class_targets(program, targets, output)
-        predicted = self.classes(x, output) if labels is targets else self._classes_by_length(x, targets, chosen)
-        check_labels(program, labels, len(predicted), output)
-        return float((predicted == labels).mean())
-
-    def _classes_by_length(self, x: Inputs, targets: Array, chosen: OutputInfo) -> Array:
-        data, targets = self.inputs.labelled(x, targets)
-        classes, at = list[Array](), 0
-        for record, scored in self.of_samples(data, chosen):
-            classes.append(self.by_length(chosen, record, scored, targets[at : at + len(scored)]).argmax(axis=-1))
-            at += len(scored)
-        return np.concatenate(classes)
+        data = self.inputs.samples(x) if labels is targets else self.inputs.labelled(x, targets)[0]
+        check_labels(program, labels, len(next(iter(data.values()))), output)
+        for places, record, scored in self.of_samples(data, chosen):
+            right += int((self.by_length(chosen, record, scored, targets[places]).argmax(axis=-1) == labels[places]).sum())
+        return right / len(labels)
 
     def _scored(self, chosen: OutputInfo, record: Mapping[str, Array]) -> tuple[Array, Array]:
         values = record[chosen.id]

@@ -16,12 +16,7 @@ from snnc.compiler.losses.composed import Composed
 def prediction_output(program: StepProgram, wanted: str | None = None) -> OutputInfo:
     """Return the output used for predictions: `wanted`, by default the output that the loss reads, or the only output.
 
-    Raises
-    ------
-    UnknownNameError
-        `wanted` is not an output.
-    AmbiguousOutputError
-        The program has several outputs, and none is named.
+    Raises an UnknownNameError if `wanted` is not an output, and an AmbiguousOutputError if there are several outputs and none is named.
     """
     names = ", ".join(o.label for o in program.outputs)
     for output in program.outputs:
@@ -63,13 +58,7 @@ def scores_by_length(program: StepProgram, record: Array, targets: Array, defaul
 
 
 def class_targets(program: StepProgram, targets: Array, output: str | None = None) -> Array:
-    """Return the class index of each sample in the targets of a loss.
-
-    Raises
-    ------
-    DataTypeError
-        The targets contain no class indices.
-    """
+    """Return the class index of each sample in the targets of a loss; raise a DataTypeError if the targets contain none."""
     loss = program.loss
     if not isinstance(loss, Composed) or loss.plain_targets or prediction_output(program, output).id != program.loss_output:
         return targets
@@ -84,12 +73,8 @@ def class_targets(program: StepProgram, targets: Array, output: str | None = Non
 def check_labels(program: StepProgram, labels: Array, count: int, output: str | None = None, steps: int | None = None) -> None:
     """Raise an error unless the labels are one class index for each of `count` samples.
 
-    With `steps`, the message also says whether samples and steps look swapped.
-
-    Raises
-    ------
-    DataTypeError, DataShapeError, LabelRangeError
-        The labels have the wrong type, shape or range.
+    The error is a DataTypeError, DataShapeError or LabelRangeError. With `steps`, its message also says whether samples and steps look
+    swapped.
     """
     if labels.dtype.kind not in "iu":
         numbered = ", as in np.unique(y, return_inverse=True)[1]"

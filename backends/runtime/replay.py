@@ -26,13 +26,7 @@ class StepReplay:
         """Inputs of the steps so far."""
 
     def reset(self, batch: int, initial: Initial) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`.
-
-        Raises
-        ------
-        NoStepwiseError
-            The batch is larger than the compiled one.
-        """
+        """Start a sequence; raise a NoStepwiseError if the batch is larger than the compiled one."""
         limit = self._engine.batch
         if limit is not None and batch > limit:
             raise NoStepwiseError(f"a step has {batch} samples, but the program was compiled for {limit}; compile with batch={batch}.")
@@ -42,13 +36,7 @@ class StepReplay:
         self._past = []
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`.
-
-        Raises
-        ------
-        NoStepwiseError
-            All steps of the program have been run.
-        """
+        """Run one step; raise a NoStepwiseError if all steps of the program have been run."""
         t = len(self._past)
         if t == self._steps:
             raise NoStepwiseError(f"all {t} steps that the program was compiled for have run; call reset(), or compile with more steps.")

@@ -39,10 +39,7 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
 def check_targets(loss: Composed, outputs: int, targets: Array, count: int, steps: int | None) -> None:
     """Raise an error unless the targets fit the loss of `outputs` outputs, for `count` samples of `steps` steps (None: any number).
 
-    Raises
-    ------
-    DataTypeError, DataShapeError, LabelRangeError
-        The targets have the wrong type, shape or range.
+    The error is a DataTypeError, DataShapeError or LabelRangeError.
     """
     of_classes = loss.targets in ("class", "step_classes")
     if targets.dtype.kind not in ("iu" if of_classes else "iuf"):

@@ -31,12 +31,8 @@ def by_label(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Arr
 def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) -> dict[str, Array]:
     """Check values given by label, and return those of the program's parameters by name.
 
-    Raises
-    ------
-    WeightsError
-        With `strict`: labels are missing or unexpected.
-    WeightShapeError, WeightNotFiniteError
-        A value has the wrong shape or is not finite.
+    Raises a WeightShapeError or WeightNotFiniteError for a value that does not fit; with `strict`, also a WeightsError if labels are
+    missing or unexpected.
     """
     labels = {parameter.label: parameter for name, parameter in program.parameters.items() if not is_run_value(name)}
     missing, unexpected = [n for n in labels if n not in values], [n for n in values if n not in labels]
@@ -70,13 +66,7 @@ def _digest(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
 
 
 def check_finite(values: Mapping[str, Array]) -> None:
-    """Raise an error if values that a caller wants to save are not finite.
-
-    Raises
-    ------
-    WeightNotFiniteError
-        Some are NaN or infinite.
-    """
+    """Raise a WeightNotFiniteError if values that a caller wants to save are NaN or infinite."""
     for label, value in values.items():
         bad = int(value.size - np.isfinite(value).sum())
         if bad:
@@ -84,13 +74,7 @@ def check_finite(values: Mapping[str, Array]) -> None:
 
 
 def save_weights(path: str | os.PathLike[str], values: Mapping[str, Array]) -> None:
-    """Write a safetensors file, completely or not at all.
-
-    Raises
-    ------
-    WeightFileError
-        The file cannot be written.
-    """
+    """Write a safetensors file, completely or not at all; raise a WeightFileError if it cannot be written."""
     target = Path(path)
     try:
         write_durably(target, weight_file_bytes(values, {}), target.with_name(f".{target.name}.{os.getpid()}.part"))
@@ -104,13 +88,7 @@ def load_weights(path: str | os.PathLike[str]) -> dict[str, Array]:
 
 
 def read_weight_file(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str]]:
-    """Read the arrays and the metadata of a safetensors file.
-
-    Raises
-    ------
-    WeightFileError
-        The file is missing or damaged.
-    """
+    """Read the arrays and the metadata of a safetensors file; raise a WeightFileError if it is missing or damaged."""
     try:
         data = Path(path).read_bytes()
         arrays = dict(safetensors.numpy.load(data))

@@ -6,27 +6,29 @@ import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+import numpy as np
+
 from snnc.backends.folders.folder_lock import locked
 from snnc.backends.runtime.engine import Engine
-from snnc.backends.runtime.errors import CheckpointError, ResumeError, UnsharedTargetError
+from snnc.backends.runtime.errors import CheckpointError, ResumeError
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.weights import read_weight_file
 from snnc.backends.training.data.batches import Batch, TrainingData
-from snnc.backends.training.loop import Upcoming, train
 from snnc.backends.training.plan import LearningRate, learning_rate, rate_in_words
 from snnc.backends.training.saving.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, position_in, set_entries
 from snnc.backends.training.saving.progress import ProgressGuard
 from snnc.backends.training.schedules import TrainingPosition
-from snnc.backends.training.updates.ranks import Ranks, leads, processes, ranks_for
+from snnc.backends.training.updates.ranks import Ranks, leads
 from snnc.backends.training.updates.run_values import RunValues
-from snnc.backends.training.updates.updates import Updates
+from snnc.backends.training.updates.updates import Upcoming, Updates
 from snnc.backends.training.validation.watching import Watching
 from snnc.compiler.ir.step_program import StepProgram
 
@@ -41,7 +43,6 @@ class FitArguments:
 
     data: TrainingData
     learning_rate: LearningRate
-    accumulate: int
     checkpoints: Checkpoints | None
     callback: Callable[[TrainingProgress], None] | None
     on_epoch: Callable[[Epoch], None] | None
@@ -58,7 +59,7 @@ class FitArguments:
             plan.batch,
             plan.shuffle,
             plan.seed,
-            self.accumulate,
+            plan.accumulate,
             rate,
             self.data.digest,
             self.watching.text,
@@ -73,33 +74,11 @@ class FitArguments:
         return Position(self.recipe, plan.first_epoch + plan.epochs, batches, plan.first_epoch, updates=plan.first_epoch * batches)
 
 
-def find_ranks(data: TrainingData, engine: Engine, distributed: bool) -> Ranks | None:
-    """Return the processes that train together; None if this one trains alone.
-
-    Raises
-    ------
-    UnsharedTargetError, ShareError
-        The data, the target or the batch cannot be shared by processes.
-    """
-    if not distributed or processes() == 1:
-        return None
-    if not data.samples:
-        raise UnsharedTargetError(
-            "processes that train together share arrays or a data set, but x yields batches; give arrays or a data set, or use "
-            "snnc.torch.Module with DistributedDataParallel, or distributed=False to train each process by itself."
-        )
-    return ranks_for(engine, data.plan.batch)
-
-
 def starting_position(call: FitArguments, program: StepProgram, engine: Engine) -> Position:
     """Return the position at which training starts; with ``resume``, that of the checkpoint if it exists, whose state the engine then gets.
 
-    Raises
-    ------
-    ResumeError
-        The file belongs to a different training run, or contains no position.
-    SessionError
-        The file is damaged, or belongs to a different network.
+    Raises a ResumeError if the file belongs to a different training run, or contains no position, and other SessionErrors if it is damaged,
+    or belongs to a different network.
     """
     start = call.start
     if call.checkpoints is None or not call.checkpoints.resume:
@@ -118,73 +97,94 @@ def starting_position(call: FitArguments, program: StepProgram, engine: Engine) 
     return replace(position, until=position.epoch if position.ended else start.until)
 
 
-class _Watch:
-    """Checks and saves the progress of training, and reports it to the caller: the :class:`~snnc.backends.training.loop.Watch` of ``fit``.
+class _TrainingRun:
+    """The loop over epochs and batches; it checks and saves the progress, and reports it to the caller."""
 
-    Parameters
-    ----------
-    call, begin
-        Arguments of the call, and the starting position.
-    guard
-        Object that saves the progress.
-    stop
-        Function that returns whether training must stop after this batch.
-    """
-
-    def __init__(self, call: FitArguments, begin: Position, guard: ProgressGuard, stop: Callable[[], bool]) -> None:
+    def __init__(
+        self, call: FitArguments, begin: Position, guard: ProgressGuard, updates: Updates, rate: Callable[[TrainingPosition], float]
+    ) -> None:
         self.call = call
         self.begin = begin
         self.guard = guard
-        self.stop = stop
-        self.rate = math.nan
+        self.updates = updates
+        self.rate = rate
+        self.last_rate = math.nan
         """Learning rate of the last update."""
-        self.updates = begin.updates
-        """Number of finished updates."""
+        self.finished_updates = begin.updates
         self.seen = begin.seen
         """See :class:`~snnc.backends.training.data.batches.Batch`."""
         self.validated = list(begin.validated)
         self.logs = call.watching.logs(begin)
 
-    def after_batch(self, batch: Batch, when: TrainingPosition, losses: Sequence[float]) -> bool:
-        """See :class:`~snnc.backends.training.loop.Watch`."""
-        epoch, number, batches = when.epoch or 0, len(losses) - 1, self.begin.batches
+    def train(self) -> History:
+        """Train until the last epoch, an early stop, or a request to stop; return the history."""
+        data, losses = self.call.data, list(self.begin.losses)
+        history = History(dropped=data.dropped)
+        for number in range(self.begin.epoch, self.begin.until):
+            began, stop = time.perf_counter(), False
+            sizes, remaining = data.remaining(number, len(losses), self.seen)
+            with closing(remaining):
+                batches = _Batches(remaining)
+                while (batch := batches.take()) is not None:
+                    self._train_batch(batch, number, losses, batches.upcoming)
+                    sizes.append(batch.count)
+                    stop = self.updates.stopping
+                    if stop and batches.upcoming() is not None:
+                        self._save(number, losses)
+                        return history
+            history.dropped = data.dropped
+            loss, seconds = float(np.average(losses, weights=sizes)), time.perf_counter() - began
+            epoch = Epoch(number, self.begin.until, loss, seconds, learning_rate=self.last_rate, updates=self.finished_updates)
+            history.batch_losses.append(losses)
+            history.losses.append(epoch.loss)
+            history.seconds.append(epoch.seconds)
+            losses, self.seen = [], ""
+            history.stopped_early = self._end_epoch(epoch, history)
+            if stop or history.stopped_early:
+                break
+        return history
+
+    def _train_batch(self, batch: Batch, epoch: int, losses: list[float], upcoming: Upcoming) -> None:
+        """Make the update of a batch, and add its loss to the `losses` of the epoch."""
+        call, plan, batches = self.call, self.call.data.plan, self.begin.batches
+        validation_losses = None if call.watching.validation is None else [loss for loss, _ in self.validated]
+        when = TrainingPosition(self.finished_updates, epoch, call.data.batches or None, validation_losses)
+        self.last_rate = self.rate(when)
+        call.values.set_for(when)
+        losses.append(self.updates.make(batch, upcoming, self.last_rate))
         self.guard.check_loss(replace(self.begin, epoch=epoch, batch=len(losses)), losses[-1])
-        self.updates, self.seen = when.update + 1, batch.seen
-        plan = self.call.data.plan
-        at_least = max(batches, len(losses))
-        progress = TrainingProgress(epoch - plan.first_epoch, plan.epochs, number, at_least, losses[-1], when.update, self.rate)
-        self.logs.after_batch(progress)
-        if self.call.callback is not None:
-            self.call.callback(progress)
+        self.finished_updates, self.seen = when.update + 1, batch.seen
+        number, at_least = len(losses) - 1, max(batches, len(losses))
+        progress = TrainingProgress(epoch - plan.first_epoch, plan.epochs, number, at_least, losses[-1], when.update, self.last_rate)
+        for log in self.logs:
+            log.after_batch(progress)
+        if call.callback is not None:
+            call.callback(progress)
         if self.guard.due and len(losses) != batches:
             self._save(epoch, losses)
-        return self.stop()
 
-    def stopped(self, epoch: int, losses: Sequence[float]) -> None:
-        """See :class:`~snnc.backends.training.loop.Watch`."""
-        self._save(epoch, losses)
-
-    def after_epoch(self, epoch: Epoch) -> tuple[Epoch, bool]:
-        """See :class:`~snnc.backends.training.loop.Watch`."""
+    def _end_epoch(self, epoch: Epoch, history: History) -> bool:
+        """Validate, log and save after an epoch; return whether training stops early."""
         watching, ended = self.call.watching, False
-        epoch = replace(epoch, learning_rate=self.rate)
         self.guard.check(self._position(epoch.number + 1, ()))
-        if watching.validate is not None:
-            result = watching.validate()
+        if watching.validation is not None:
+            result = watching.validation.measure()
             epoch = replace(epoch, validation=result)
+            history.validation.append(result)
             self.validated.append((result.loss, result.accuracy))
             ended = watching.stopping.stops(self.validated)
             if watching.stopping.best(self.validated) == len(self.validated) - 1:
                 self.guard.keep_best(watching.best, self._position(epoch.number + 1, ()))
-        self.logs.after_epoch(epoch)
+        for log in self.logs:
+            log.after_epoch(epoch)
         self._save(epoch.number + 1, (), ended=ended)
         if self.call.on_epoch is not None:
             self.call.on_epoch(epoch)
-        return epoch, ended
+        return ended
 
     def _position(self, epoch: int, losses: Sequence[float], ended: bool = False) -> Position:
-        here = replace(self.begin, epoch=epoch, batch=len(losses), losses=tuple(losses), seen=self.seen if losses else "")
-        return replace(here, updates=self.updates, validated=tuple(self.validated), ended=ended)
+        here = replace(self.begin, epoch=epoch, batch=len(losses), losses=tuple(losses), seen=self.seen)
+        return replace(here, updates=self.finished_updates, validated=tuple(self.validated), ended=ended)
 
     def _save(self, epoch: int, losses: Sequence[float], ended: bool = False) -> None:
         self.guard.save(self._position(epoch, losses, ended))
@@ -199,22 +199,35 @@ class _Watch:
             self.guard.save(replace(self._position(epochs, (), ended=self.begin.ended or epochs < self.begin.until), restored=True))
 
 
+class _Batches:
+    """Iterator of batches that can look ahead by one batch."""
+
+    def __init__(self, batches: Iterator[Batch]) -> None:
+        self._batches = batches
+        self._ahead: list[Batch | None] = []
+        """The next batch, or the None after the last one, if it has been looked at."""
+
+    def take(self) -> Batch | None:
+        """Return the next batch and advance; None at the end."""
+        return self._ahead.pop() if self._ahead else next(self._batches, None)
+
+    def upcoming(self) -> Batch | None:
+        """Return the next batch without advancing; None at the end."""
+        if not self._ahead:
+            self._ahead.append(next(self._batches, None))
+        return self._ahead[0]
+
+
 def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks | None) -> History:
     """Train from the beginning, or from the position of a checkpoint, and save the progress.
 
-    Raises
-    ------
-    DivergedError
-        A loss, a parameter or a moment is not finite.
-    CheckpointError
-        The progress cannot be saved.
-    ResumeError, SessionError
-        See :func:`starting_position`; also raised if the processes of `ranks` would train different networks.
+    Raises a DivergedError if a loss, a parameter or a moment is not finite, a CheckpointError if the progress cannot be saved, a
+    RanksDifferError if the processes of `ranks` would train different networks, and the errors of :func:`starting_position`.
     """
-    updates = Updates(engine, accumulate=call.accumulate, ranks=ranks)
+    updates = Updates(engine, accumulate=call.data.plan.accumulate, ranks=ranks)
     begin = starting_position(call, program, engine)
     if ranks is not None:
-        ranks.begin((call.data.plan, begin.epoch, begin.batch, call.accumulate, call.data.agreed), call.data.labels)
+        ranks.begin((call.data.plan, begin.epoch, begin.batch, call.data.agreed), call.data.labels)
     history = _trained(call, begin, program, engine, updates)
     if ranks is not None and not updates.stopping:
         ranks.end()
@@ -231,25 +244,18 @@ def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: 
         updates.stop_requested = lambda: stop.requested is not None
         if not begin.finished:
             guard.save(begin)
-        watch = _Watch(call, begin, guard, lambda: updates.stopping)
-
-        def step(batch: Batch, when: TrainingPosition, upcoming: Upcoming) -> float:
-            losses = None if call.watching.validate is None else [loss for loss, _ in watch.validated]
-            when = replace(when, losses=losses)
-            watch.rate = rate(when)
-            call.values.set_for(when)
-            return updates.make(batch, upcoming, watch.rate)
-
+        run = _TrainingRun(call, begin, guard, updates, rate)
         try:
-            history = train(call.data, begin, step, watch)
+            history = run.train()
         finally:
-            watch.logs.close()
-        best = call.watching.stopping.best(watch.validated)
+            for log in run.logs:
+                log.close()
+        best = call.watching.stopping.best(run.validated)
         history.best_epoch = None if best is None else call.data.plan.first_epoch + best
         if call.watching.restore_best and not updates.stopping:
             if updates.ranks is not None:
                 updates.ranks.meet()
-            watch.restore_best()
+            run.restore_best()
         if updates.stopping and stop.requested is None:
             stop.requested = signal.SIGTERM  # another process of this run received a signal
     return history
@@ -269,16 +275,11 @@ def _locking(files: Iterable[Path | None]) -> Iterator[None]:
 
 
 class Stop:
-    """A request to stop, if any.
-
-    Attributes
-    ----------
-    requested
-        The signal that requested it; None: no request.
-    """
+    """A request to stop, if any."""
 
     def __init__(self) -> None:
         self.requested: int | None = None
+        """The signal that requested it; None: no request."""
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """Record the first signal; stop at once on the second."""

@@ -22,19 +22,21 @@ class BatchSchedule:
     """The division of samples into batches."""
 
     epochs: int
-    batch: int
-    """Number of samples per update; 0 for a stream, which determines its batches itself."""
-    full_batches_only: bool
-    """Whether an epoch skips samples that do not fill a batch."""
-    shuffle: bool
-    seed: int
     first_epoch: int = 0
     """Number of earlier epochs; their sample orders are drawn and skipped."""
+    shuffle: bool = False
+    seed: int = 0
+    accumulate: int = 1
+    """Number of parts into which the samples of an update are split."""
+    batch: int = 0
+    """Number of samples per update; 0 for a stream, which determines its batches itself."""
+    full_batches_only: bool = False
+    """Whether an epoch skips samples that do not fill a batch."""
 
     def __post_init__(self) -> None:
         check_count("first_epoch", self.first_epoch, 0)
         check_count("epochs", self.epochs, 1)
-        check_count("seed", self.seed, 0)
+        check_count("accumulate", self.accumulate, 1)
 
     def used(self, count: int) -> int:
         """Return the number of samples that an epoch trains on, if there are `count` samples."""
@@ -46,22 +48,18 @@ class BatchSchedule:
         return [slice(at, min(at + self.batch, used)) for at in range(0, used, self.batch)]
 
 
-def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int = 1) -> int:
+def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int) -> int:
     """Return the number of samples per update, if there are `count` samples and the caller asked for `wanted` of them.
 
     An engine that accepts any batch size gets `wanted` samples, or 64 by default, but at most `count`. An engine compiled for one batch
-    size runs `accumulate` batches in each update, and `wanted`, if given, must be their number of samples.
-
-    Raises
-    ------
-    BatchSizeError
-        The engine needs a number other than `wanted`, or `count` samples do not fill one update.
+    size runs `accumulate` batches in each update. For such an engine, raises a BatchSizeError if `wanted` is another number of samples, or
+    `count` samples do not fill one update.
     """
     if wanted is not None:
         check_count("batch", wanted, 1)
     if engine.batch is None:
         return min(count, wanted or 64)
-    size = update_size(engine.batch, accumulate)
+    size = engine.batch * accumulate
     if wanted not in (None, size):
         several = "" if accumulate == 1 else f", so an update of {accumulate} batches has {size} samples"
         compiled = f"the network was compiled for {engine.batch}{several}"
@@ -72,19 +70,11 @@ def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int =
     return size
 
 
-def update_size(batch: int, accumulate: int) -> int:
-    """Return the number of samples in an update of `accumulate` batches."""
-    check_count("accumulate", accumulate, 1)
-    return batch * accumulate
-
-
 def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[TrainingPosition], float]:
-    """Return a function that computes the learning rate of each update; it raises TrainingOptionError for a rate that is not a number >= 0.
+    """Return a function that computes the learning rate of each update.
 
-    Raises
-    ------
-    ScheduleError
-        A text does not describe a schedule.
+    The function raises a TrainingOptionError for a rate that is not a number of 0 or more. A text that does not describe a schedule raises
+    a ScheduleError.
     """
     schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
 
@@ -108,12 +98,6 @@ def rate_in_words(wanted: LearningRate) -> float | str | None:
 
 
 def check_count(name: str, value: object, least: int) -> None:
-    """Raise an error unless `value` is an integer of at least `least`.
-
-    Raises
-    ------
-    TrainingOptionError
-        `value` is out of range or not an integer.
-    """
+    """Raise a TrainingOptionError unless `value` is an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise TrainingOptionError(f"{name} is {value!r}; it must be a whole number of {least} or more.")

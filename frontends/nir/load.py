@@ -24,19 +24,9 @@ from snnc.frontends.nir.wiring import closing_edges
 def load_nir(path: str | Path, *, dt: float | None = None, dialect: str = "nir") -> Graph:
     """Read a NIR file and return one forward-Euler step of it as a graph.
 
-    Parameters
-    ----------
-    path
-        The file.
-    dt
-        Seconds per time step; defaults to the file's metadata, else to the dialect's value.
-    dialect
-        Conventions of the standard (nir), or of the framework that wrote the file (snntorch, norse, spikingjelly, spyx).
-
-    Raises
-    ------
-    NirError
-        The file is invalid, or snnc cannot read a part of it; the message says which.
+    `dt`, in seconds per step, defaults to the file's metadata, else to the dialect's value. `dialect` selects the conventions of the
+    standard (nir), or of the framework that wrote the file (snntorch, norse, spikingjelly, spyx). Raises a NirError if the file is invalid,
+    or snnc cannot read a part of it; the message says which.
     """
     return load_described(path, dt=dt, dialect=dialect)[0]
 

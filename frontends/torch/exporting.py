@@ -83,24 +83,13 @@ def export(call: ExportedCall, file: Path) -> None:
 
 
 def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder: Path) -> Path:
-    """Export a module without a time axis, in ``eval()`` mode, into `folder`, and return the file.
+    """Export a module without a time axis, in ``eval()`` mode, into `folder`, and return the file; the module is not changed.
 
-    Parameters
-    ----------
-    module
-        A ``torch.nn.Module``, which is not changed.
-    examples
-        Arguments of ``forward`` by name, [1, …] each; a single required argument may also be called ``x``. Other entries are
-        ignored.
-    folder
-        Folder for the file.
+    `examples` are arguments of ``forward`` by name, [1, …] each; a single required argument may also be called ``x``. Other entries are
+    ignored.
 
-    Raises
-    ------
-    TorchModuleError
-        `module` is not a module, or an argument is missing.
-    TorchExportError, ToolMissingError
-        Neither of PyTorch's exporters accepts the module, or PyTorch is not installed.
+    Raises a TorchModuleError if `module` is not a module, or an argument is missing, and a TorchExportError if neither of PyTorch's
+    exporters accepts the module.
     """
     torch = require_torch()
     if not isinstance(module, torch.nn.Module):

@@ -65,14 +65,9 @@ class CallPattern:
 def find_call_pattern(module: Any, arguments: tuple[Any, ...], title: str) -> CallPattern:
     """Run `module`, a private copy, on the example, and derive its call pattern from the number of calls of its neurons.
 
-    Raises
-    ------
-    HiddenStateExampleError
-        The module is a single step, but the example has no time axis before the batch axis.
-    StateLostError
-        The module is a single step that neither stores its states nor accepts and returns them.
-    TorchExportError
-        The module fails on the example, and a call with one step of it fails, too, or loses the states.
+    For a module that is a single step, raises a HiddenStateExampleError if the example has no time axis before the batch axis, and a
+    StateLostError if the module neither stores its states nor accepts and returns them. Raises a TorchExportError if the module fails on
+    the example, and a call with one step of it fails, too, or loses the states.
     """
     neurons = [part for part in module.modules() if _is_single_step_neuron(part)]
     run = _watched(module, neurons, arguments)

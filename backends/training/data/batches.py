@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import BatchesError
 from snnc.backends.runtime.events import InputValues
-from snnc.backends.runtime.inputs import ProgramInputs
+from snnc.backends.runtime.inputs import BatchedData, ProgramInputs
 from snnc.backends.runtime.targets import as_targets
-from snnc.backends.training.plan import BatchSchedule
+from snnc.backends.training.plan import BatchSchedule, check_count
 from snnc.compiler.ir.arrays.randomness import Stream
 
 Part: TypeAlias = tuple[dict[str, Array], Array]
@@ -24,73 +23,51 @@ Part: TypeAlias = tuple[dict[str, Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The samples of an update.
-
-    Attributes
-    ----------
-    count
-        Number of samples.
-    part
-        Function that returns the samples at given positions in the batch, ready for the engine.
-    seen
-        Digest of the epoch's labels up to and including this batch; only for a stream, whose labels are unknown in advance.
-    """
+    """The samples of an update."""
 
     count: int
     part: Callable[[Array], Part]
+    """Function that returns the samples at given positions in the batch, ready for the engine."""
     seen: str = ""
+    """Digest of the epoch's labels up to and including this batch; only for a stream, whose labels are unknown in advance."""
 
 
 class TrainingData(Protocol):
-    """The source of a training run's batches.
-
-    Attributes
-    ----------
-    plan
-        Number of epochs, and the division of samples into batches.
-    samples, batches
-        Numbers of samples and batches in an epoch; 0: unknown in advance.
-    digest
-        Digest of the labels, or of the data set; empty for a stream. It must be the same when training is resumed.
-    agreed
-        Properties that must be equal in all processes that train together, in addition to the labels.
-    labels
-        [samples]: the labels; empty if they are unknown in advance.
-    dropped
-        Number of samples that the last epoch skipped.
-    """
+    """The source of a training run's batches."""
 
     @property
-    def plan(self) -> BatchSchedule: ...  # noqa: D102
-    @property
-    def samples(self) -> int: ...  # noqa: D102
-    @property
-    def batches(self) -> int: ...  # noqa: D102
-    @property
-    def digest(self) -> str: ...  # noqa: D102
-    @property
-    def agreed(self) -> object: ...  # noqa: D102
-    @property
-    def labels(self) -> Array: ...  # noqa: D102
-    @property
-    def dropped(self) -> int: ...  # noqa: D102
+    def plan(self) -> BatchSchedule:
+        """Number of epochs, and the division of samples into batches."""
 
-    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
-        """Return the sizes of the first `done` batches of an epoch, and an iterator of the remaining batches.
+    @property
+    def samples(self) -> int:
+        """Number of samples in an epoch; 0: unknown in advance."""
 
-        Parameters
-        ----------
-        epoch
-            Number of the epoch, including the epochs of earlier training runs.
-        done
-            Number of batches that have been trained.
-        seen
-            :attr:`Batch.seen` of the last trained batch.
+    @property
+    def batches(self) -> int:
+        """Number of batches in an epoch; 0: unknown in advance."""
 
-        Raises
-        ------
-        SessionError
-            The data cannot be continued at this position, or a batch does not fit the network.
+    @property
+    def digest(self) -> str:
+        """Digest of the labels, or of the data set; empty for a stream. It must be the same when training is resumed."""
+
+    @property
+    def agreed(self) -> object:
+        """Properties that must be equal in all processes that train together, in addition to the labels."""
+
+    @property
+    def labels(self) -> Array:
+        """[samples]: the labels; empty if they are unknown in advance."""
+
+    @property
+    def dropped(self) -> int:
+        """Number of samples that the last epoch skipped."""
+
+    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Generator[Batch]]:
+        """Return the sizes of the first `done` batches of an epoch, which have been trained, and a generator of the remaining ones.
+
+        Epochs are counted from 0 and include those of earlier training runs. `seen` is :attr:`Batch.seen` of the last trained batch. Raises
+        a SessionError if the data cannot be continued at this position, or a batch does not fit the network.
         """
 
 
@@ -100,17 +77,10 @@ def digest_of_labels(labels: Array) -> str:
 
 
 class EpochOrders:
-    """The order of samples in each epoch: a new permutation in every epoch, or always the order of the data.
-
-    Parameters
-    ----------
-    plan
-        Whether samples are shuffled, and the seed.
-    count
-        Number of samples.
-    """
+    """The order of `count` samples in each epoch: a new permutation in every epoch if the plan shuffles them, else that of the data."""
 
     def __init__(self, plan: BatchSchedule, count: int) -> None:
+        check_count("seed", plan.seed, 0)
         self.plan = plan
         self.count = count
         self._drawn = 0
@@ -174,7 +144,7 @@ class ArrayBatches(_OrderedBatches):
         """The shapes of the samples."""
         return {id_: array.shape for id_, array in self.data.items()}
 
-    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
+    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Generator[Batch]]:
         """See :class:`TrainingData`."""
         order, parts = self.orders.of(epoch), self.plan.parts(self.samples)
         return [part.stop - part.start for part in parts[:done]], (self._batch(order[part]) for part in parts[done:])
@@ -204,13 +174,13 @@ class DataSetBatches(_OrderedBatches):
         """Number of samples, and digest of the data set."""
         return self.samples, self.digest
 
-    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
+    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Generator[Batch]]:
         """See :class:`TrainingData`; only the remaining samples are read."""
         sizes = [part.stop - part.start for part in self.plan.parts(self.samples)]
         order = self.orders.of(epoch)[sum(sizes[:done]) : self.plan.used(self.samples)]
         return sizes[:done], self._read(order, epoch, sizes[done:])
 
-    def _read(self, order: Array, epoch: int, sizes: list[int]) -> Iterator[Batch]:
+    def _read(self, order: Array, epoch: int, sizes: list[int]) -> Generator[Batch]:
         """Yield the batches of the samples `order`; raise an error if their sizes differ from `sizes`."""
         number = 0
         for number, (inputs, targets) in enumerate(self.data.batches(self.plan.batch, order=order, epoch=epoch), 1):

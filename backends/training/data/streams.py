@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sized
 from dataclasses import replace
 from typing import Any
 
@@ -21,19 +21,9 @@ from snnc.backends.training.plan import BatchSchedule
 class StreamBatches:
     """Batches ``(x, y)`` in the order of the stream; see :class:`~snnc.backends.training.data.batches.TrainingData`.
 
-    A resumed training run iterates the interrupted epoch again and skips the batches that have been trained. It compares their labels, so
-    it detects a stream that does not repeat them.
-
-    Parameters
-    ----------
-    inputs
-        Inputs of the program.
-    stream
-        Iterable of batches; it is iterated in each epoch.
-    plan
-        Number of epochs; the stream determines batch sizes and order.
-    size
-        Number of samples that each batch must have; None: any number.
+    Each epoch iterates over the stream, which determines batch sizes and order; `size` is the number of samples that each batch must have,
+    None for any number. A resumed training run iterates the interrupted epoch again and skips the batches that have been trained. It
+    compares their labels, so it detects a stream that does not repeat them.
     """
 
     # Unknown before the stream has been read.
@@ -59,7 +49,7 @@ class StreamBatches:
         """Number of batches that the stream reports; 0: unknown."""
         return len(self._stream) if isinstance(self._stream, Sized) else 0
 
-    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
+    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Generator[Batch]]:
         """See :class:`~snnc.backends.training.data.batches.TrainingData`."""
         self.dropped = 0
         follows = self._checked(epoch)
@@ -71,7 +61,7 @@ class StreamBatches:
             )
         return [batch.count for batch in passed], follows
 
-    def _checked(self, epoch: int) -> Iterator[Batch]:
+    def _checked(self, epoch: int) -> Generator[Batch]:
         """Yield the batches of an epoch, checked; skip the last one if it does not fill the batch of the program."""
         size, number, seen = self.size, 0, hashlib.sha256()
         for number, pair in enumerate(self._stream, 1):
@@ -118,12 +108,8 @@ def is_stream(x: object, y: object) -> bool:
 def check_stream(x: object, y: object, batch: int | None) -> None:
     """Raise an error for arguments that cannot be combined with batches.
 
-    Raises
-    ------
-    LabelsMissingError
-        `x` contains samples without labels, or `y` is given with batches.
-    TrainingOptionError
-        A batch size is given.
+    The error is a LabelsMissingError if `x` contains samples without labels, or `y` is given with batches, and a TrainingOptionError if a
+    batch size is given.
     """
     if not is_stream(x, y):
         raise LabelsMissingError("y is missing: give fit(x, y), or batches (pairs (x, y)) from a DataLoader, a list or a generator.")

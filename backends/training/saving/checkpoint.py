@@ -61,13 +61,7 @@ class Checkpoints:
 
 
 def seconds_of(duration: float | str) -> float:
-    """Return a duration in seconds, infinite for 0 and ``"none"``.
-
-    Raises
-    ------
-    CheckpointIntervalError
-        `duration` cannot be read as a duration.
-    """
+    """Return a duration in seconds, infinite for 0 and ``"none"``; a text that is no duration raises a CheckpointIntervalError."""
     if isinstance(duration, int | float) and not isinstance(duration, bool) and math.isfinite(duration) and duration >= 0:
         return float(duration) or math.inf
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|h|)\s*", str(duration).lower())
@@ -102,43 +96,20 @@ class TrainingRecipe:
 
 @dataclass(frozen=True)
 class Position:
-    """The position of a training run.
-
-    Attributes
-    ----------
-    recipe
-        Settings of the run.
-    until
-        Value of `epoch` at which the run ends.
-    batches
-        Number of batches in an epoch; 0: unknown.
-    epoch, batch
-        Number of finished epochs, and number of finished batches of the current (unfinished) epoch.
-    updates
-        Number of finished updates, including those of earlier epochs.
-    losses
-        Losses of the finished batches of the current epoch.
-    validated
-        Loss and accuracy on the validation data after each finished epoch of this run; an undefined accuracy is NaN.
-    ended
-        Whether early stopping ended the run.
-    restored
-        Whether the weights are those of the best epoch instead of the last one.
-    seen
-        For a stream: digest of the labels of the finished batches.
-    """
+    """The position of a training run."""
 
     recipe: TrainingRecipe
-    until: int
-    batches: int
-    epoch: int
-    batch: int = 0
-    updates: int = 0
-    losses: tuple[float, ...] = ()
+    until: int  # value of `epoch` at which the run ends
+    batches: int  # number of batches in an epoch; 0: unknown
+    epoch: int  # number of finished epochs
+    batch: int = 0  # number of finished batches of the current (unfinished) epoch
+    updates: int = 0  # number of finished updates, including those of earlier epochs
+    losses: tuple[float, ...] = ()  # losses of the finished batches of the current epoch
     validated: tuple[tuple[float, float], ...] = ()
-    ended: bool = False
-    restored: bool = False
-    seen: str = ""
+    """Loss and accuracy on the validation data after each finished epoch of this run; an undefined accuracy is NaN."""
+    ended: bool = False  # whether early stopping ended the run
+    restored: bool = False  # whether the weights are those of the best epoch instead of the last one
+    seen: str = ""  # for a stream: digest of the labels of the finished batches
 
     @property
     def finished(self) -> bool:
@@ -158,13 +129,7 @@ class Position:
 
 
 def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position) -> None:
-    """Write a checkpoint, completely or not at all.
-
-    Raises
-    ------
-    CheckpointError
-        The file cannot be written.
-    """
+    """Write a checkpoint, completely or not at all; raise a CheckpointError if it cannot be written."""
     about = {name: value for name, value in asdict(position).items() if name not in ("losses", "validated")}
     rows = {_LOSSES: np.array(position.losses, dtype=np.float64)}
     if position.validated:
@@ -182,10 +147,7 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
 def read_position(path: Path) -> Position | None:
     """Return the position of a training run, from the file of its weights; None if the file contains no position.
 
-    Raises
-    ------
-    WeightFileError
-        The file is missing or damaged.
+    Raises a WeightFileError if the file is missing or damaged.
     """
     entries, metadata = read_weight_file(path)
     return position_in(path, entries, metadata)
@@ -220,13 +182,7 @@ def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
 
 
 def check_same(stopped: Position, recipe: TrainingRecipe, path: Path) -> None:
-    """Raise an error if a training run with `recipe` cannot continue the one that is `stopped`, because its settings or data differ.
-
-    Raises
-    ------
-    ResumeError
-        The runs differ.
-    """
+    """Raise a ResumeError if the settings or data of a training run with `recipe` differ from those of the `stopped` one."""
     pairs = [(f.name, getattr(stopped.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
     shown = {"watch": "validation and its use:", "gradient_window": "gradient window"}
 
@@ -263,17 +219,13 @@ def _typed(value: Any, kind: str) -> Any:
 def set_entries(program: StepProgram, engine: Engine, entries: Mapping[str, Array], strict: bool, optimizer: bool | None) -> None:
     """Set parameters and the state of the optimiser from the entries of a file; on an error, nothing changes.
 
-    See :meth:`snnc.backends.session.BackendSession.load` for `strict` and `optimizer`.
-
-    Raises
-    ------
-    WeightsError, WeightShapeError, WeightNotFiniteError, OptimizerValuesError
-        The entries do not fit the network.
+    `strict` and `optimizer`, and the errors of entries that do not fit, are those of :meth:`snnc.backends.session.BackendSession.load`.
     """
     optimizer_entries = {name: value for name, value in entries.items() if name.startswith(optimizer_values.PREFIX)}
     others = (*optimizer_entries, *(name for name in entries if name.startswith(PREFIX)))
     parameters = by_name(program, {name: value for name, value in entries.items() if name not in others}, strict)
     restores_optimizer = bool(optimizer_entries) and program.optimizer is not None if optimizer is None else optimizer
     if restores_optimizer:
-        optimizer_values.set_optimizer_by_label(program, engine, optimizer_entries)
+        values = optimizer_values.values_from_entries(program, optimizer_entries)
+        optimizer_values.resumable(program, engine).set_optimizer(values)
     engine.set_parameters(parameters)

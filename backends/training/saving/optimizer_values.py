@@ -23,14 +23,8 @@ MAX_UPDATES: Final = 2**31 - 1
 
 
 def optimizer_by_label(program: StepProgram, engine: Engine) -> dict[str, Array]:
-    """Return the optimiser's state as entries of a file.
-
-    Raises
-    ------
-    OptimizerValuesError
-        The program has no optimiser, or the backend does not expose its state.
-    """
-    return optimizer_entries(program, _resumable(program, engine).get_optimizer())
+    """Return the optimiser's state as entries of a file, or raise the error of :func:`resumable`."""
+    return optimizer_entries(program, resumable(program, engine).get_optimizer())
 
 
 def optimizer_entries(program: StepProgram, values: OptimizerValues) -> dict[str, Array]:
@@ -43,25 +37,10 @@ def optimizer_entries(program: StepProgram, values: OptimizerValues) -> dict[str
     return entries
 
 
-def set_optimizer_by_label(program: StepProgram, engine: Engine, entries: Mapping[str, object]) -> None:
-    """Set the optimiser's state from entries of a file; on an error, nothing changes.
-
-    Raises
-    ------
-    OptimizerValuesError
-        The entries are not those of this network and optimiser.
-    """
-    values = values_from_entries(program, entries)
-    _resumable(program, engine).set_optimizer(values)
-
-
 def values_from_entries(program: StepProgram, entries: Mapping[str, object]) -> OptimizerValues:
     """Check entries of a file and convert them to the engine's format.
 
-    Raises
-    ------
-    OptimizerValuesError
-        Entries are missing or unexpected, have the wrong shape or type, or are out of range.
+    Raises an OptimizerValuesError if entries are missing, unexpected or out of range, or have the wrong shape or type.
     """
     learned = [program.parameters[op.parameter] for op in program.update]
     expected = {f"{PREFIX}{moment}:{p.label}": (moment, p) for moment in moments(program.optimizer) for p in learned}
@@ -98,7 +77,8 @@ def _updates(count: Array) -> int:
     return int(count.reshape(-1)[0])
 
 
-def _resumable(program: StepProgram, engine: Engine) -> ResumableEngine:
+def resumable(program: StepProgram, engine: Engine) -> ResumableEngine:
+    """Return the engine; raise an OptimizerValuesError if the program has no optimiser, or the engine does not expose its state."""
     if program.optimizer is None:
         raise OptimizerValuesError(f"{program.name!r} was compiled without an optimiser, so it has no optimiser state to save.")
     if not isinstance(engine, ResumableEngine):

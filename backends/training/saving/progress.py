@@ -31,12 +31,8 @@ class _State:
 class ProgressGuard:
     """Stores the last good state of a session during training: parameters and moments that are all finite.
 
-    Parameters
-    ----------
-    engine, program
-        The engine and the program that are trained.
-    file
-        File to which the state is written, and interval between two writes within an epoch; None: the state is stored only in memory.
+    `file` is the file to which the state is written, with the interval between two writes within an epoch; None: the state is stored only
+    in memory.
     """
 
     def __init__(self, engine: Engine, program: StepProgram, file: Checkpoints | None) -> None:
@@ -49,25 +45,15 @@ class ProgressGuard:
         self._written = time.monotonic()
 
     def check_loss(self, position: Position, loss: float) -> None:
-        """If the loss is not finite, restore the last good state in the engine and raise an error.
-
-        Raises
-        ------
-        DivergedError
-            The loss is not finite.
-        """
+        """If the loss is not finite, restore the last good state in the engine and raise a DivergedError."""
         if not math.isfinite(loss):
             self._diverge(f"the loss of batch {position.of_batches} in epoch {position.epoch + 1} is {loss}")
 
     def save(self, position: Position) -> None:
         """Check the engine's current state, store it and write it to the file.
 
-        Raises
-        ------
-        DivergedError
-            A value is not finite; the engine and the file contain the last good state.
-        CheckpointError
-            The file cannot be written.
+        Raises a DivergedError if a value is not finite; the engine and the file then contain the last good state. Raises a CheckpointError
+        if the file cannot be written.
         """
         state, entries = self._checked(position)
         self._good = state, position
@@ -76,36 +62,18 @@ class ProgressGuard:
         self._written = time.monotonic()
 
     def check(self, position: Position) -> None:
-        """Check the engine's current state.
-
-        Raises
-        ------
-        DivergedError
-            A value is not finite; the engine contains the last good state.
-        """
+        """If a value of the engine is not finite, restore the last good state in the engine and raise a DivergedError."""
         self._checked(position)
 
     def keep_best(self, path: Path | None, position: Position) -> None:
-        """Store the engine's current state as the best one, in a file or in memory.
-
-        Raises
-        ------
-        CheckpointError
-            The file cannot be written.
-        """
+        """Store the engine's current state as the best one, in a file or in memory; raise a CheckpointError if writing fails."""
         state, entries = self._checked(position)
         self._best = None if path is not None else state
         if path is not None and leads():
             save_checkpoint(path, entries, position)
 
     def restore_best(self, path: Path | None, epochs: int) -> None:
-        """Restore the best state, reached after `epochs` epochs.
-
-        Raises
-        ------
-        ResumeError
-            The file contains a different state.
-        """
+        """Restore the best state, reached after `epochs` epochs; raise a ResumeError if the file contains a different state."""
         if path is None:
             assert self._best is not None, "keep_best is called after each best epoch"
             self._set(self._best)

@@ -17,24 +17,12 @@ class ScheduleError(SessionError, code="SNNC-E590"):
 
 @dataclass(frozen=True)
 class TrainingPosition:
-    """The position of a training run before one of its updates.
+    """The position of a training run before one of its updates."""
 
-    Attributes
-    ----------
-    update
-        Number of updates so far, including those of earlier epochs.
-    epoch
-        Number of epochs so far; None: unknown.
-    batches
-        Number of updates per epoch; None: unknown.
-    losses
-        Validation loss of each epoch so far; None: no validation.
-    """
-
-    update: int
-    epoch: int | None = None
-    batches: int | None = None
-    losses: Sequence[float] | None = None
+    update: int  # number of updates so far, including those of earlier epochs
+    epoch: int | None = None  # number of epochs so far; None: unknown
+    batches: int | None = None  # number of updates per epoch; None: unknown
+    losses: Sequence[float] | None = None  # validation loss of each epoch so far; None: no validation
 
 
 class Schedule(ABC):
@@ -89,13 +77,7 @@ class Lasting(Schedule):
 
 
 def updates_of(epochs: float, when: TrainingPosition, schedule: Schedule) -> int:
-    """Convert epochs to updates, at least one.
-
-    Raises
-    ------
-    ScheduleError
-        The number of updates per epoch is unknown.
-    """
+    """Convert epochs to updates, at least one; raise a ScheduleError if the number of updates per epoch is unknown."""
     if when.batches is None:
         raise ScheduleError(
             f"{type(schedule).__name__} lasts {epochs:g} epochs, but the number of updates per epoch is unknown here; give updates=…."
@@ -109,13 +91,7 @@ def is_number(value: object) -> bool:
 
 
 def check_numbers(schedule: Schedule, *names: str, least: float = -math.inf) -> None:
-    """Raise an error for fields that are not finite numbers of at least `least`.
-
-    Raises
-    ------
-    ScheduleError
-        A field is invalid; the message names it.
-    """
+    """Raise a ScheduleError, which names the field, for fields that are not finite numbers of at least `least`."""
     for name in names:
         value = getattr(schedule, name)
         if not is_number(value) or value < least:
@@ -124,13 +100,7 @@ def check_numbers(schedule: Schedule, *names: str, least: float = -math.inf) -> 
 
 
 def check_whole_numbers(schedule: Schedule, *names: str, least: int) -> None:
-    """Raise an error for fields that are not integers of at least `least`.
-
-    Raises
-    ------
-    ScheduleError
-        A field is invalid; the message names it.
-    """
+    """Raise a ScheduleError, which names the field, for fields that are not integers of at least `least`."""
     for name in names:
         value = getattr(schedule, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:

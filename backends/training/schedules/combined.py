@@ -34,7 +34,6 @@ class WarmUp(Lasting):
         _schedule(self.then)
 
     def at(self, when: TrainingPosition) -> float:
-        """See :class:`Schedule`."""
         then = _schedule(self.then)
         length = self.length(when)
         if when.update >= length:
@@ -60,7 +59,6 @@ class ByEpoch(Schedule):
             raise ScheduleError(f"ByEpoch got {self.then!r}; give a schedule, or a function of the epoch.")
 
     def at(self, when: TrainingPosition) -> float:
-        """See :class:`Schedule`."""
         if when.epoch is None:
             raise ScheduleError("ByEpoch has a value for each epoch, but the epoch is unknown here; give a function of the update.")
         return float(value_at(self.then, TrainingPosition(when.epoch, when.epoch, 1, when.losses)))

@@ -21,7 +21,6 @@ class ConstantSchedule(Schedule):
         check_numbers(self, "value")
 
     def at(self, when: TrainingPosition) -> float:
-        """See :class:`Schedule`."""
         return float(self.value)
 
 
@@ -51,7 +50,6 @@ class LinearSchedule(Lasting):
         check_numbers(self, "first", "last")
 
     def at(self, when: TrainingPosition) -> float:
-        """See :class:`Schedule`."""
         return between(self.first, self.last, min(when.update / self.length(when), 1.0))
 
 
@@ -78,7 +76,6 @@ class Cosine(Lasting):
         check_numbers(self, "first", "last")
 
     def at(self, when: TrainingPosition) -> float:
-        """See :class:`Schedule`."""
         part = when.update / self.length(when)
         return cosine(self.first, self.last, part if self.rises else min(part, 1.0))
 
@@ -120,7 +117,6 @@ class OneCycle(Lasting):
             raise ScheduleError(f"anneal of OneCycle is {self.anneal!r}; it must be 'cosine' or 'linear'.")
 
     def at(self, when: TrainingPosition) -> float:
-        """See :class:`Schedule`."""
         total, curve = self.length(when), cosine if self.anneal == "cosine" else between
         first = self.highest / self.div_factor
         top, end = self.pct_start * total - 1, total - 1
@@ -161,7 +157,6 @@ class Exponential(Schedule):
             raise ScheduleError(f"factor of Exponential is {self.factor!r}; it must be at least 0 and below 1.")
 
     def at(self, when: TrainingPosition) -> float:
-        """See :class:`Schedule`."""
         return float(self.last + (self.first - self.last) * self.factor**when.update)
 
 
@@ -212,7 +207,6 @@ class StepSchedule(Schedule):
         object.__setattr__(self, "values", tuple(self.values))
 
     def at(self, when: TrainingPosition) -> float:
-        """See :class:`Schedule`."""
         places = self.updates if self.updates is not None else [updates_of(epoch, when, self) for epoch in self.epochs or ()]
         passed = sum(when.update >= place for place in places)
         if self.values is not None:

@@ -52,7 +52,6 @@ class Plateau(Schedule):
             raise ScheduleError(f"threshold_mode of Plateau is {self.threshold_mode!r}; it must be 'rel' or 'abs'.")
 
     def at(self, when: TrainingPosition) -> float:
-        """See :class:`Schedule`."""
         if when.losses is None:
             raise ScheduleError("Plateau needs a validation loss; give fit(validation=(x, y)).")
         value, best, bad, resting = float(self.first), math.inf, 0, 0

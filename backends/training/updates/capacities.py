@@ -68,13 +68,7 @@ class CapacityPlan:
 
     @staticmethod
     def of(capacity: ScheduledCapacity) -> CapacityPlan:
-        """Parse the argument `capacity` of ``fit``.
-
-        Raises
-        ------
-        CapacityTextError, ScheduleError
-            The argument is invalid.
-        """
+        """Parse the argument `capacity` of ``fit``; raise a CapacityTextError or ScheduleError if it is invalid."""
         default, named = split_capacity(capacity)
         return CapacityPlan(None if default is None else _Entry.of(default), {name: _Entry.of(raw) for name, raw in named.items()})
 
@@ -108,23 +102,11 @@ class _Source:
 
 
 class SpikeLimits:
-    """Limits on the number of spikes that each source of a loaded engine sends per step, and the policy that selects these spikes.
-
-    Parameters
-    ----------
-    program, engine
-        The program, and the engine that runs it.
-
-    Attributes
-    ----------
-    seed
-        Seed of the random choice; 0 unless the session sets another.
-    policy
-        Policy that selects the sent spikes; None if the program sends all, or if the policy is fixed at compilation.
-    """
+    """Limits on the number of spikes that each source of a loaded engine sends per step, and the policy that selects these spikes."""
 
     def __init__(self, program: StepProgram, engine: Engine) -> None:
         self.seed = 0
+        """Seed of the random choice; the session may set another."""
         self._engine = engine
         labels, value = source_labels(program), {name: float(p.value) for name, p in program.parameters.items() if p.value.ndim == 0}
         self._sources = tuple(
@@ -135,6 +117,7 @@ class SpikeLimits:
         self._now = {s.buffer: s.largest for s in self._sources}
         """Current capacity of each source, by buffer."""
         self.policy: DropPolicy | None = None
+        """Policy that selects the sent spikes; None if the program sends all, or if the policy is fixed at compilation."""
         if self._sources:
             self.policy = "lowest" if value[self._sources[0].key] == LOWEST else "random"
 
@@ -150,14 +133,8 @@ class SpikeLimits:
         """Set the maximum number of sent spikes, the policy, and the update number that seeds the random choice; None: no change.
 
         One capacity for all sources is reduced to each source's compiled capacity. The capacity of a named source must not exceed the
-        compiled one.
-
-        Raises
-        ------
-        SpikeLimitError
-            The program has no limits, or a value is out of range.
-        CapacityTextError
-            A text is invalid, or names a source that has no limit.
+        compiled one. Raises a SpikeLimitError if the program has no limits, or a value is out of range, and a CapacityTextError if a text
+        is invalid, or names a source that has no limit.
         """
         if self.policy is None:
             raise SpikeLimitError(
@@ -197,7 +174,7 @@ class SpikeLimits:
                 numbers[source.buffer] = _rounded(number, source.largest, f" of {source.label!r}")
             else:
                 largest = max(self._largest, source.width)
-                numbers[source.buffer] = min(_rounded(number, largest, what="the number of neurons"), source.largest)
+                numbers[source.buffer] = min(_rounded(number, largest, largest_name="the number of neurons"), source.largest)
         return numbers
 
     @property
@@ -212,9 +189,9 @@ def _spikes(wanted: Capacities, source: _Source) -> float | None:
     return amount.of(source.width) if isinstance(amount, Share) else amount
 
 
-def _rounded(value: Any, largest: int, of: str = "", what: str = "the compiled capacity") -> int:
-    """Return `value` rounded to a number of spikes; raise an error, which calls `largest` `what`, unless it is from 1 to `largest`."""
+def _rounded(value: Any, largest: int, source: str = "", largest_name: str = "the compiled capacity") -> int:
+    """Return `value` rounded to a number of spikes; raise a SpikeLimitError unless it is from 1 to `largest`."""
     number = round(float(value)) if not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value) else 0
     if not 1 <= number <= largest:
-        raise SpikeLimitError(f"the capacity{of} is {value!r}; it must be a number from 1 to {what}, {largest}.")
+        raise SpikeLimitError(f"the capacity{source} is {value!r}; it must be a number from 1 to {largest_name}, {largest}.")
     return number

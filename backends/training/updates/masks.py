@@ -48,14 +48,8 @@ class Masks:
     def of(self, read: Callable[[str], Array], update: int, first: int, batch: int) -> Initial:
         """Return the masks of some samples of an update, as initial values of the states.
 
-        Parameters
-        ----------
-        read
-            Function that returns the value of a parameter in the engine.
-        update
-            Number of the update, from 0.
-        first, batch
-            Position of the first sample in the batch of the update, and number of samples.
+        `read` returns the value of a parameter in the engine. `update` counts from 0. The samples are `batch` samples of the batch of the
+        update, from position `first` on.
         """
         masks = {}
         for layer in self.layers:

@@ -16,42 +16,22 @@ from snnc.compiler.neurons.library.batch_norm import is_batch_norm
 
 @dataclass(frozen=True)
 class NormLayer:
-    """A batch normalisation.
-
-    Attributes
-    ----------
-    label, population, shape
-        Label, id and shape of its population.
-    level
-        Maximum number of other normalisations on a path to it.
-    output
-        Id of the output that records the normalised values.
-    parameters
-        Names of its parameters, by their labels in the model.
-    gain, bias
-        Names of the weight and the bias of the connection after it.
-    axes
-        Axes of [T, B, *shape] over which a mean is computed.
-    inputs
-        Ids of the inputs with the statistics of each step, in the order of the ports; empty if all steps share one set of statistics.
-    adjoint
-        Tensor with the adjoint of the current; None if no gradient passes the layer.
-    summed
-        Whether adjoints are summed for the gradient through the statistics; otherwise the gradients of gain and bias are these sums.
-    """
+    """A batch normalisation."""
 
     label: str
     population: str
     shape: Shape
-    level: int
-    output: str
-    parameters: Mapping[str, str]
-    gain: str
-    bias: str
-    axes: tuple[int, ...]
+    level: int  # maximum number of other normalisations on a path to it
+    output: str  # id of the output that records the normalised values
+    parameters: Mapping[str, str]  # names of its parameters, by their labels in the model
+    gain: str  # name of the weight of the connection after it
+    bias: str  # name of the bias of that connection
+    axes: tuple[int, ...]  # axes of [T, B, *shape] over which a mean is computed
     inputs: tuple[str, ...]
-    adjoint: str | None
+    """Ids of the inputs with the statistics of each step, in the order of the ports; empty if all steps share one set of statistics."""
+    adjoint: str | None  # tensor with the adjoint of the current; None if no gradient passes the layer
     summed: bool
+    """Whether adjoints are summed for the gradient through the statistics; otherwise the gradients of gain and bias are these sums."""
 
     @property
     def shared(self) -> tuple[int, ...]:
@@ -63,13 +43,7 @@ class NormLayer:
         return samples * math.prod(self.shape[axis] for axis in self.shared)
 
     def require_two_values(self, count: int) -> None:
-        """Raise an error if a channel has fewer than two values in a batch.
-
-        Raises
-        ------
-        NormalisationError
-            The variance of a single value is not defined.
-        """
+        """Raise a NormalisationError if a channel has fewer than two values in a batch, so that its variance is undefined."""
         if count < 2:
             raise NormalisationError(
                 f"{self.label!r} has one value per channel in a batch; statistics need two or more. Use a larger batch, or more steps."
@@ -87,7 +61,7 @@ def norm_layers(program: StepProgram) -> tuple[NormLayer, ...]:
     outputs, inputs, levels = statistics_outputs(program), statistics_inputs(program), levels_of(program)
     passed = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
     summed = summed_adjoints(program)
-    found = []
+    layers = []
     for info in program.populations:
         if not is_batch_norm(info.model):
             continue
@@ -98,10 +72,10 @@ def norm_layers(program: StepProgram) -> tuple[NormLayer, ...]:
         names = {kernel.labels[a]: name for a, name in zip(kernel.parameters, steps[info.id].parameters, strict=True)}
         weight = program.parameters[scaled.weight].value.shape
         shared = [axis for axis in range(len(info.shape)) if len(weight) == len(info.shape) and weight[axis] == 1]
-        given, output = inputs.get(info.id, ()), outputs[info.id].id
-        axes = (*(() if given else (0,)), 1, *(axis + 2 for axis in shared))
+        input_ids, output = inputs.get(info.id, ()), outputs[info.id].id
+        axes = (*(() if input_ids else (0,)), 1, *(axis + 2 for axis in shared))
         adjoint = f"d_{info.id}" if info.id in passed else None
         gain, bias = scaled.weight, scaled.bias
         ids = info.label, info.id, info.shape
-        found.append(NormLayer(*ids, levels[info.id], output, names, gain, bias, axes, given, adjoint, info.id in summed))
-    return tuple(found)
+        layers.append(NormLayer(*ids, levels[info.id], output, names, gain, bias, axes, input_ids, adjoint, info.id in summed))
+    return tuple(layers)

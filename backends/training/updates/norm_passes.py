@@ -16,43 +16,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from snnc.backends.runtime.engine import Array, Engine, GradientEngine, Initial, MeasuringEngine, Moments, SelectingEngine
+from snnc.backends.runtime.engine import Array, BackwardEngine, Initial, MeasuringEngine, Moments, SelectingEngine
 from snnc.backends.training.updates.norm_layers import NormLayer
 from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SHIFT, SLOPE, VARIANCE
 
 
-class NormalisedEngine(Engine, GradientEngine, Protocol):
-    """An engine that can train batch normalisations."""
-
-    def adjoint_of(self, tensor: str) -> Array:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
-
-
 @dataclass(eq=False)
 class NormalisedBatch:
-    """A batch and its measured statistics.
-
-    Attributes
-    ----------
-    inputs
-        Inputs of the batch, with the statistics of each step that an engine reads as inputs. None: this process has no samples of a batch
-        that several processes share.
-    values
-        Parameters of the program before the update.
-    steps
-        Number of steps.
-    loss_scale
-        Factor of the gradients that the engine returns, unless it is a :class:`~snnc.backends.runtime.engine.SelectingEngine`.
-    """
+    """A batch and its measured statistics."""
 
     inputs: dict[str, Array] | None
-    values: Mapping[str, Array]
+    """Inputs of the batch, with the statistics of each step that an engine reads as inputs. None: this process has no samples of a batch
+    that several processes share."""
+    values: Mapping[str, Array]  # parameters of the program before the update
     steps: int
     loss_scale: float = 1.0
+    """Factor of the gradients that the engine returns, unless it is a :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
 
     def __post_init__(self) -> None:
         self.normalised: dict[str, Array] = {}
@@ -64,17 +47,9 @@ class NormalisedBatch:
 
 
 class NormPasses:
-    """Sets the statistics of batches in an engine.
+    """Sets the statistics of batches in an engine; `layers` are the normalisations of its program."""
 
-    Parameters
-    ----------
-    engine
-        Engine of the program.
-    layers
-        Normalisations of the program.
-    """
-
-    def __init__(self, engine: NormalisedEngine, layers: Sequence[NormLayer]) -> None:
+    def __init__(self, engine: BackwardEngine, layers: Sequence[NormLayer]) -> None:
         self.engine = engine
         self.layers = layers
         self.levels = sorted({layer.level for layer in layers})
@@ -88,12 +63,8 @@ class NormPasses:
     def measure(self, batch: NormalisedBatch, running: dict[str, Array], initial: Initial) -> None:
         """Set the statistics of a batch in the engine, and update the running statistics, parameters of the program in `running`.
 
-        `initial` is as in :meth:`Engine.forward <snnc.backends.runtime.engine.Engine.forward>`.
-
-        Raises
-        ------
-        NormalisationError
-            A channel has a single value.
+        `initial` is as in :meth:`Engine.forward <snnc.backends.runtime.engine.Engine.forward>`. Raises a NormalisationError if a channel
+        has a single value.
         """
         for level in self.levels:
             self._measure_level([layer for layer in self.layers if layer.level == level], batch, running, initial)
@@ -120,12 +91,12 @@ class NormPasses:
     def _measure_level(self, layers: Sequence[NormLayer], batch: NormalisedBatch, running: dict[str, Array], initial: Initial) -> None:
         for layer in layers:
             self._set(layer, {MEAN: 0.0, VARIANCE: 1 - batch.values[layer.parameters[EPSILON]]})
-        found, moments = self._run(batch.inputs, initial)
+        records, moments = self._run(batch.inputs, initial)
         for layer in layers:
             if layer.output in moments:
                 mean, variance, count = _merged(moments[layer.output], layer.axes)
             else:
-                x = found.get(layer.output, np.zeros((batch.steps, 0, *layer.shape), np.float32))
+                x = records.get(layer.output, np.zeros((batch.steps, 0, *layer.shape), np.float32))
                 count = math.prod(x.shape[axis] for axis in layer.axes)
                 mean, variance = _moments(x, layer.axes)
             mean, variance, count = self._shared(mean, variance, count)
@@ -133,10 +104,10 @@ class NormPasses:
             layer.require_two_values(count)
             eps, momentum = (float(batch.values[layer.parameters[name]].reshape(-1)[0]) for name in (EPSILON, MOMENTUM))
             for name, of_steps in ((MEAN, mean), (VARIANCE, variance * count / (count - 1))):
-                now = running[layer.parameters[name]].astype(np.float64)
-                for measured in of_steps[:, 0]:
-                    now = (1 - momentum) * now + momentum * np.broadcast_to(measured, layer.shape).reshape(now.shape)
-                running[layer.parameters[name]] = now.astype(np.float32)
+                average = running[layer.parameters[name]].astype(np.float64)
+                for of_step in of_steps[:, 0]:
+                    average = (1 - momentum) * average + momentum * np.broadcast_to(of_step, layer.shape).reshape(average.shape)
+                running[layer.parameters[name]] = average.astype(np.float32)
             if layer.summed:
                 batch.deviation[layer.output] = np.sqrt(variance + eps)
                 batch.normalised[layer.output] = (x - mean) / batch.deviation[layer.output]
@@ -155,9 +126,9 @@ class NormPasses:
         if self.total is None:
             return mean, variance, count
         sums = self.total(np.array([count, *(count * mean).flat]))
-        whole = (sums[1:] / sums[0]).reshape(mean.shape)
-        squares = self.total(count * (variance + np.square(mean - whole)))
-        return whole, squares / sums[0], round(sums[0])
+        joint_mean = (sums[1:] / sums[0]).reshape(mean.shape)
+        squares = self.total(count * (variance + np.square(mean - joint_mean)))
+        return joint_mean, squares / sums[0], round(sums[0])
 
     def _scaled_gradients(self, layer: NormLayer, batch: NormalisedBatch) -> dict[str, Array]:
         """Return the gradients of the gain and the bias of a layer, times the loss scale, as the next backward pass needs them."""
@@ -177,8 +148,8 @@ class NormPasses:
             sums = adjoint.sum(layer.axes, keepdims=True), (adjoint * x).sum(layer.axes, keepdims=True)
         else:
             gradients, gain = self._scaled_gradients(layer, batch), batch.values[layer.gain].astype(np.float64)
-            wide = (1, 1, *(1 if axis + 2 in layer.axes else n for axis, n in enumerate(layer.shape)))
-            sums = (gain * gradients[layer.bias]).reshape(wide), (gain * gradients[layer.gain]).reshape(wide)
+            per_channel = (1, 1, *(1 if axis + 2 in layer.axes else n for axis, n in enumerate(layer.shape)))
+            sums = (gain * gradients[layer.bias]).reshape(per_channel), (gain * gradients[layer.gain]).reshape(per_channel)
         totals = sums if self.total is None else [self.total(of_process) for of_process in sums]
         count = batch.counts[layer.output]
         self._set_for_update(layer, batch, {name: -total / count for name, total in zip((SHIFT, SLOPE), totals, strict=True)})
@@ -193,8 +164,8 @@ class NormPasses:
             return
         inputs = dict(zip((MEAN, VARIANCE, SHIFT, SLOPE), layer.inputs, strict=True))
         for name, value in values.items():
-            whole = np.broadcast_to(value, batch.inputs[inputs[name]].shape)
-            batch.inputs[inputs[name]] = np.ascontiguousarray(whole, np.float32)
+            full = np.broadcast_to(value, batch.inputs[inputs[name]].shape)
+            batch.inputs[inputs[name]] = np.ascontiguousarray(full, np.float32)
 
     def _set(self, layer: NormLayer, values: Mapping[str, Any]) -> None:
         self.engine.set_parameters(
@@ -215,10 +186,10 @@ def _moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
         shape = tuple(1 if axis in axes else n for axis, n in enumerate(x.shape))
         return np.zeros(shape), np.zeros(shape)
     first = x[tuple(slice(1) if axis in axes else slice(None) for axis in range(x.ndim))]
-    apart = x - first
-    mean = apart.sum(axes, dtype=np.float64, keepdims=True) / count
-    np.square(apart, out=apart)
-    variance = apart.sum(axes, dtype=np.float64, keepdims=True) / count - np.square(mean)
+    differences = x - first
+    mean = differences.sum(axes, dtype=np.float64, keepdims=True) / count
+    np.square(differences, out=differences)
+    variance = differences.sum(axes, dtype=np.float64, keepdims=True) / count - np.square(mean)
     return first + mean, np.maximum(variance, 0)
 
 

@@ -39,12 +39,9 @@ from snnc.compiler.neurons.library.batch_norm import is_batch_norm
 
 
 class NormalisingEngine(EngineWrapper[SplitEngine]):
-    """Trains on `engine` with the statistics of each batch; see :class:`snnc.backends.runtime.engine.Engine`.
+    """Trains on `engine` with the statistics of each batch; its methods are those of :mod:`snnc.backends.runtime.engine`.
 
-    Raises
-    ------
-    NormalisationError
-        The engine cannot separate gradients from updates.
+    Raises a NormalisationError if the engine cannot separate gradients from updates.
     """
 
     def __init__(self, engine: Engine, program: StepProgram) -> None:
@@ -64,16 +61,13 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         self._passes.total = total
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return self._shown(self.engine.forward(self._passes.filled(inputs), initial))
 
     @property
     def accumulates(self) -> bool:
-        """See :class:`~snnc.backends.runtime.engine.AccumulatingEngine`."""
         return accumulates(self.engine)
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return self.train_parts([(inputs, target)], len(target), learning_rate)
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
@@ -115,14 +109,8 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
     ) -> Iterator[tuple[tuple[Mapping[str, Array], Array] | None, int, int, bool]]:
         """Yield the parts of an update, equally often in all processes that share it.
 
-        Yields
-        ------
-        part
-            Part of this process; None if only other processes have further parts.
-        count, steps
-            Number of samples of this part in all processes, and its number of steps.
-        last
-            Whether this process has no further part.
+        Each is yielded with its number of samples in all processes, its number of steps, and whether this process has no further part. A
+        part of None means that only other processes have further parts.
         """
         remaining = iter(parts)
         part = next(remaining, None)
@@ -173,37 +161,29 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         return {id_: record for id_, record in records.items() if id_ not in self._hidden}
 
     def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
         return self.engine.gradients()
 
     def get_parameters(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return self.engine.get_parameters()
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         self.engine.set_parameters(values)
 
     def get_optimizer(self) -> OptimizerValues:
-        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         assert isinstance(self.engine, ResumableEngine)
         return self.engine.get_optimizer()
 
     def set_optimizer(self, values: OptimizerValues) -> None:
-        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         assert isinstance(self.engine, ResumableEngine)
         self.engine.set_optimizer(values)
 
     def reset(self, batch: int, initial: Initial) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
         assert isinstance(self.engine, SteppingEngine)
         self.engine.reset(batch, initial)
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
         assert isinstance(self.engine, SteppingEngine)
         return self._shown(self.engine.step(self._passes.filled(inputs, leading=1)))
 
     def max_samples(self, steps: int, batch: int) -> int:
-        """See :class:`~snnc.backends.runtime.engine.BoundedEngine`."""
         return samples_at_once(self.engine, steps, batch)

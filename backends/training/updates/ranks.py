@@ -15,6 +15,7 @@ import numpy as np
 from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, SharingEngine
 from snnc.backends.runtime.errors import RanksDifferError, RanksGroupError, ShareError, UnsharedTargetError
 from snnc.backends.runtime.targets import as_targets
+from snnc.backends.training.data.batches import TrainingData
 from snnc.backends.training.updates.normalising import NormalisingEngine
 from snnc.compiler.errors import ToolMissingError
 
@@ -24,19 +25,10 @@ _HELP: Final = "or give fit(distributed=False) to train each process by itself"
 
 
 class Ranks:
-    """The processes that train together, seen from one of them.
+    """The processes that train together, seen from one of them; those that cannot communicate raise an error.
 
-    Parameters
-    ----------
-    engine
-        Engine whose gradients are summed. No data are exchanged before :meth:`begin`, which detects differences between the engines.
-    normalising
-        Engine around it that computes the statistics of each batch; None: the network has no batch normalisation.
-
-    Raises
-    ------
-    ToolMissingError, RanksGroupError
-        The processes cannot communicate.
+    The gradients of `engine` are summed; `normalising` is the engine around it that computes the statistics of each batch, None if the
+    network has no batch normalisation. No data are exchanged before :meth:`begin`, which detects differences between the engines.
     """
 
     def __init__(self, engine: SharingEngine, normalising: NormalisingEngine | None = None) -> None:
@@ -59,19 +51,9 @@ class Ranks:
     def begin(self, schedule: object, labels: Array) -> None:
         """Check that the processes agree, and copy the parameters and the state of the optimiser from rank 0.
 
-        Parameters
-        ----------
-        schedule
-            Shapes of samples, their division into updates, and the starting position; it must be equal in all processes.
-        labels
-            The labels of all samples, [samples].
-
-        Raises
-        ------
-        RanksDifferError
-            The processes would train different networks, with different settings or on different samples.
-        RanksGroupError
-            The processes cannot reach each other.
+        `labels` are the labels of all samples, [samples]. `schedule` contains the shapes of samples, their division into updates, and the
+        starting position. Raises a RanksDifferError if the processes would train different networks, with different settings or on
+        different samples, and a RanksGroupError if they cannot reach each other.
         """
         self._compare("the network, target, loss or optimizer", self.engine.fingerprint.encode())
         settings = "the number of epochs, the batch, the seed, the parts of an update, the samples' shape or the checkpoint"
@@ -88,25 +70,16 @@ class Ranks:
         summed = self._torch.from_numpy(np.array(values, dtype=np.float64)).to(self._device)
         with self._talking():
             self._group.all_reduce(summed)
-        found: Array = summed.cpu().numpy()
-        return found
+        result: Array = summed.cpu().numpy()
+        return result
 
-    def update(self, loss: float, some: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
+    def update(self, loss: float, has_samples: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
         """Sum the gradients and losses of all processes and make the update; return the loss, and whether any process must stop.
 
-        Parameters
-        ----------
-        loss
-            The contribution of this process to the loss.
-        some
-            Whether this process had samples, so its engine contains gradients.
-        learning_rate
-            The learning rate of the update.
-        stop
-            Whether this process must stop.
+        `loss` is the contribution of this process; if it `has_samples`, its engine contains gradients; `stop` says whether it must stop.
         """
         flat = self._flat
-        if some:
+        if has_samples:
             self.engine.gradients_to(flat.data_ptr())
             flat[-2] = loss
         else:
@@ -117,25 +90,19 @@ class Ranks:
         self.engine.change_parameters(learning_rate)
         return float(flat[-2]), bool(flat[-1] > 0)
 
-    def gather(self, own: list[Any]) -> list[Any]:
+    def gather(self, items: list[Any]) -> list[Any]:
         """Return the concatenated lists of all processes."""
-        found: list[list[Any]] = [[] for _ in range(self.size)]
+        gathered: list[list[Any]] = [[] for _ in range(self.size)]
         with self._talking():
-            self._group.all_gather_object(found, own)
-        return [item for part in found for item in part]
+            self._group.all_gather_object(gathered, items)
+        return [item for of_process in gathered for item in of_process]
 
     def meet(self) -> None:
         """Wait for the other processes."""
         self._compare("their progress", b"")
 
     def end(self) -> None:
-        """Check that the parameters have the same bits in all processes.
-
-        Raises
-        ------
-        RanksDifferError
-            The parameters differ.
-        """
+        """Raise a RanksDifferError unless the parameters have the same bits in all processes."""
         values = self.engine.get_parameters()
         self._compare("the trained parameters (learning rates, or the arithmetic of the processors, differ)", *map(_bytes, values.values()))
 
@@ -158,29 +125,29 @@ class Ranks:
         self._group.broadcast(count, 0)
         scale = None
         if state.loss_scale is not None:
-            found = self._of_first({"scale": np.array(state.loss_scale)})["scale"]
-            scale = float(found[0]), int(found[1])
+            pair = self._of_first({"scale": np.array(state.loss_scale)})["scale"]
+            scale = float(pair[0]), int(pair[1])
         self.engine.set_optimizer(OptimizerValues(int(count[0]), moments, scale))
 
     def _of_first(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """Return the `values` of rank 0."""
-        found = {}
+        received = {}
         for name, value in values.items():
             sent = self._torch.from_numpy(np.array(value, dtype=np.float32)).to(self._device)
             self._group.broadcast(sent, 0)
-            found[name] = sent.cpu().numpy()
-        return found
+            received[name] = sent.cpu().numpy()
+        return received
 
     def _compare(self, what: str, *parts: bytes) -> None:
         """Raise an error if the processes differ in `parts`."""
         digest = hashlib.sha256()
         for part in parts:
             digest.update(part)
-        own = self._torch.tensor(list(digest.digest()), dtype=self._torch.uint8, device=self._device)
-        found = [self._torch.empty_like(own) for _ in range(self.size)]
+        here = self._torch.tensor(list(digest.digest()), dtype=self._torch.uint8, device=self._device)
+        digests = [self._torch.empty_like(here) for _ in range(self.size)]
         with self._talking():
-            self._group.all_gather(found, own)
-        others = [rank for rank, one in enumerate(found) if not self._torch.equal(one, found[0])]
+            self._group.all_gather(digests, here)
+        others = [rank for rank, other in enumerate(digests) if not self._torch.equal(other, digests[0])]
         if others:
             raise RanksDifferError(
                 f"of {self.size} processes that train together, rank {', '.join(map(str, others))} and rank 0 differ in {what}. Make "
@@ -203,26 +170,20 @@ class Ranks:
             self._torch.cuda.current_stream(self._device).synchronize()
 
 
-def ranks_for(engine: Engine, batch: int) -> Ranks | None:
-    """Return the processes that train together; None if this process trains alone.
+def ranks_for(engine: Engine, data: TrainingData) -> Ranks | None:
+    """Return the processes that train together on `data`; None if this process trains alone.
 
-    Parameters
-    ----------
-    engine
-        Engine of this process.
-    batch
-        Number of samples per update.
-
-    Raises
-    ------
-    UnsharedTargetError, ShareError
-        The target or the batch cannot be shared.
-    ToolMissingError, RanksGroupError
-        The processes cannot communicate.
+    Raises an UnsharedTargetError if the data or the target cannot be shared, a ShareError if a batch has fewer samples than there are
+    processes, and a ToolMissingError or RanksGroupError if the processes cannot communicate.
     """
-    size = processes()
+    size, batch = processes(), data.plan.batch
     if size == 1:
         return None
+    if not data.samples:
+        raise UnsharedTargetError(
+            "processes that train together share arrays or a data set, but x yields batches; give arrays or a data set, or use "
+            "snnc.torch.Module with DistributedDataParallel, or distributed=False to train each process by itself."
+        )
     normalising = engine if isinstance(engine, NormalisingEngine) else None
     sharing: Engine = engine if normalising is None else normalising.engine
     if engine.batch is not None or not isinstance(sharing, SharingEngine):
@@ -292,17 +253,8 @@ def _leave() -> None:
 def summing_device(backends: str, device: int | None) -> str:
     """Return the device on which gradients are summed: the session's, unless torch can only send host memory.
 
-    Parameters
-    ----------
-    backends
-        Memory kinds with their torch backends, ``"cpu:gloo,cuda:nccl"``.
-    device
-        Number of the session's device; None: the CPU.
-
-    Raises
-    ------
-    RanksGroupError
-        torch cannot send host memory, but the gradients are in host memory.
+    `backends` contains memory kinds with their torch backends, such as ``"cpu:gloo,cuda:nccl"``; `device` is the number of the session's
+    device, None for the CPU. Raises a RanksGroupError if torch cannot send host memory, but the gradients are in host memory.
     """
     known = dict(part.split(":", 1) for part in backends.split(",") if ":" in part)
     if device is not None and known.get("cuda", "gloo") != "gloo":

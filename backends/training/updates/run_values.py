@@ -22,31 +22,18 @@ _TO: Final = " to "
 
 
 class GradientWindow:
-    """The gradient window of a loaded engine, inside the compiled one.
-
-    Parameters
-    ----------
-    program, engine
-        The program, and the engine that runs it.
-
-    Attributes
-    ----------
-    now
-        Current ends of the window; None if the program was compiled without one.
-    """
+    """The gradient window of a loaded engine, inside the compiled one."""
 
     def __init__(self, program: StepProgram, engine: Engine) -> None:
         self._engine = engine
         self._parameters = window_parameters(program)
         self.now = None if self._parameters is None else self._parameters.widest
+        """Current ends of the window; None if the program was compiled without one."""
 
     def set(self, low: float, high: float | None = None) -> None:
         """Set the ends, as membrane potential minus threshold; `high`: None for the upper end of the compiled window.
 
-        Raises
-        ------
-        GradientWindowError
-            The program has no window, or the new one is not numeric, empty, or outside the compiled window.
+        Raises a GradientWindowError if the program has no window, or the new one is not numeric, empty, or outside the compiled window.
         """
         parameters = self._parameters
         if parameters is None:
@@ -82,23 +69,9 @@ class GradientWindow:
 class RunValues:
     """The scheduled values of a training run, set before each update.
 
-    Parameters
-    ----------
-    window
-        Gradient window of the session.
-    gradient_window
-        Values or schedules of the ends of the window; None: they do not change.
-    limits
-        Spike limits of the session.
-    capacity
-        Spike capacities or their schedules; None: they do not change.
-
-    Raises
-    ------
-    GradientWindowError, SpikeLimitError, CapacityTextError
-        The program has no gradient window or no spike limit, or the argument is invalid.
-    ScheduleError
-        A text is not a schedule.
+    `window` and `limits` are the gradient window and the spike limits of the session; `gradient_window` and `capacity` are the values or
+    schedules given to ``fit``, None for no change. Raises a GradientWindowError, SpikeLimitError, CapacityTextError or ScheduleError if a
+    value is invalid, or the program does not have it.
     """
 
     def __init__(
@@ -133,10 +106,7 @@ class RunValues:
     def set_for(self, when: TrainingPosition) -> None:
         """Set the values for the update that follows `when`.
 
-        Raises
-        ------
-        GradientWindowError, SpikeLimitError
-            A value is outside the compiled window or above the compiled capacity.
+        Raises a GradientWindowError or SpikeLimitError if a value is outside the compiled window or above the compiled capacity.
         """
         if self._ends:
             ends: list[Any] = [value_at(end, when) if callable(end) else end for end in self._ends]

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 
 from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, accepts_next, accumulates
 from snnc.backends.runtime.errors import TrainingOptionError
 from snnc.backends.training.data.batches import Batch, Part
-from snnc.backends.training.loop import Upcoming
-from snnc.backends.training.plan import check_count
 from snnc.backends.training.updates.ranks import Ranks
+
+Upcoming: TypeAlias = Callable[[], Batch | None]
+"""Function that returns the next batch of the epoch, or None at its end; a stream produces the batch on request."""
 
 
 class Updates:
     """Makes the updates of a training run, one after another.
 
-    Parameters
-    ----------
-    engine
-        Engine that runs the batches.
-    accumulate
-        Number of parts into which the samples of an update are split.
-    ranks
-        Processes that share each batch; None: this process trains alone.
-
-    Raises
-    ------
-    TrainingOptionError
-        The number of parts is invalid, or the engine cannot sum the gradients of several parts before an update.
+    The samples of an update are split into `accumulate` parts. `ranks` are the processes that share each batch; None: this process trains
+    alone. Raises a TrainingOptionError if the engine cannot sum the gradients of several parts.
     """
 
     def __init__(self, engine: Engine, *, accumulate: int = 1, ranks: Ranks | None = None) -> None:
@@ -40,7 +31,6 @@ class Updates:
         """Whether this process must stop."""
         self._agreed = False
         """Whether all processes that train together must stop."""
-        check_count("accumulate", accumulate, 1)
         self._gathering: GatheringEngine | None = None
         if accumulate > 1:
             if not accumulates(engine):
@@ -70,8 +60,8 @@ class Updates:
 
     def _mine(self, batch: Batch) -> Array:
         """Return the positions of the samples of a batch that this process runs."""
-        whole = np.arange(batch.count)
-        return whole if self.ranks is None else self.ranks.share(whole)
+        positions = np.arange(batch.count)
+        return positions if self.ranks is None else self.ranks.share(positions)
 
     def _parts(self, batch: Batch, upcoming: Upcoming) -> Iterator[Part]:
         """Yield this process's samples of a batch, in parts or at once; if at once, first offer the next batch to the engine."""

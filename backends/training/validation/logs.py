@@ -22,15 +22,23 @@ class LogError(SessionError, code="SNNC-E592"):
     """A log of a training run cannot be written, or an existing file is not the log of this run."""
 
 
-class CsvLog:
+class TrainingLog:
+    """Base class of logs, which ignores everything."""
+
+    def after_batch(self, progress: TrainingProgress) -> None:
+        """Log an update."""
+
+    def after_epoch(self, epoch: Epoch) -> None:
+        """Log an epoch."""
+
+    def close(self) -> None:
+        """Close the files."""
+
+
+class CsvLog(TrainingLog):
     """A CSV file: epoch, updates, seconds, learning_rate, loss, and the loss, accuracy and metrics of the validation.
 
-    Parameters
-    ----------
-    path
-        Path of the file. Resumed training keeps the rows of earlier epochs; otherwise the first row replaces an existing file.
-    epochs, resumed
-        Number of finished epochs, and whether training is resumed.
+    If training is `resumed` after `epochs` epochs, their rows are kept; otherwise the first row replaces an existing file.
     """
 
     def __init__(self, path: str | os.PathLike[str], epochs: int, resumed: bool) -> None:
@@ -40,10 +48,7 @@ class CsvLog:
     def after_epoch(self, epoch: Epoch) -> None:
         """Add a row; the file is replaced as a whole, so that an interruption leaves no incomplete row.
 
-        Raises
-        ------
-        LogError
-            The file cannot be written.
+        Raises a LogError if the file cannot be written.
         """
         row: dict[str, object] = {
             "epoch": epoch.number + 1,
@@ -79,22 +84,11 @@ class CsvLog:
             raise LogError(f"the log {str(self.path)!r} of the resumed training run cannot be read: {error}.") from None
 
 
-class TensorBoardLog:
+class TensorBoardLog(TrainingLog):
     """Event files for TensorBoard: loss and learning rate of each update; loss and validation results of each epoch.
 
-    Parameters
-    ----------
-    folder
-        Folder of the files.
-    updates, resumed
-        Number of finished updates, and whether training is resumed; entries of later updates are then discarded.
-
-    Raises
-    ------
-    ToolMissingError
-        No writer of event files is installed.
-    LogError
-        The folder cannot be written.
+    If training is `resumed` after `updates` updates, entries of later updates are discarded. Raises a ToolMissingError if no writer of
+    event files is installed, and a LogError if the folder cannot be written.
     """
 
     def __init__(self, folder: str | os.PathLike[str], updates: int, resumed: bool) -> None:

@@ -70,10 +70,7 @@ _KNOWN: Final[Mapping[str, Callable[[Array, Array], Value]]] = {
 def checked_metrics(metrics: Iterable[Metric] | str) -> dict[str, Metric]:
     """Return metrics by name.
 
-    Raises
-    ------
-    MetricError
-        A metric is unknown, two have the same name, or one has the name ``loss``, ``epoch`` or ``seconds``.
+    Raises a MetricError if a metric is unknown, two have the same name, or one has the name ``loss``, ``epoch`` or ``seconds``.
     """
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         raise MetricError(f"metrics is {metrics!r}; give a list, such as ['top_3', 'confusion'].")
@@ -95,10 +92,7 @@ def checked_metrics(metrics: Iterable[Metric] | str) -> dict[str, Metric]:
 def value_of(name: str, metric: Metric, scores: Array, targets: Array) -> Value:
     """Return the value of a metric.
 
-    Raises
-    ------
-    MetricError
-        The metric needs classes but the targets are not classes, or a user's function does not return a number.
+    Raises a MetricError if the metric needs classes but the targets are not classes, or a user's function does not return a number.
     """
     if isinstance(metric, str):
         count = _top_count(metric)

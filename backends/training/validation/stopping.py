@@ -16,18 +16,9 @@ MONITORS: Final = get_args(Monitor)
 
 @dataclass(frozen=True)
 class Stopping:
-    """Rule for the best epoch and for early stopping.
+    """Rule for the best epoch and for early stopping; arguments of :meth:`snnc.backends.session.BackendSession.fit`.
 
     It has no state: each decision is computed from the validation results so far, which checkpoints store.
-
-    Attributes
-    ----------
-    monitor
-        Value that is compared: the validation ``"loss"``, or the ``"accuracy"``.
-    patience
-        Training stops after this many consecutive epochs without an improvement; None: never.
-    min_delta
-        An improvement by this much or less does not count for `patience`.
     """
 
     monitor: Monitor = "loss"

@@ -10,12 +10,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.backends.runtime.arrays import array_of
-from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import BatchesError, TrainingOptionError
 from snnc.backends.runtime.events import InputValues, densely
 from snnc.backends.runtime.history import Validation
-from snnc.backends.runtime.inputs import ProgramInputs
+from snnc.backends.runtime.inputs import BatchedData, ProgramInputs
 from snnc.backends.runtime.predicting import Predictor
 from snnc.backends.runtime.prediction import check_training_targets, classes_of, scores_by_length
 from snnc.backends.runtime.targets import as_targets
@@ -48,10 +47,8 @@ class _Arrays:
 
     def outputs(self, predictor: Predictor, order: Array) -> Iterator[Chunk]:
         """Run the samples at these positions forward."""
-        at = 0
-        for output, scores in predictor.of_samples(self.data, order=order):
-            yield output, scores, self.labels[order[at : at + len(scores)]]
-            at += len(scores)
+        for places, output, scores in predictor.of_samples(self.data, order=order):
+            yield output, scores, self.labels[places]
 
     def first(self, inputs: ProgramInputs, count: int) -> dict[str, Array]:
         """Return the first samples, dense: id -> [T, B, *shape]."""
@@ -85,27 +82,13 @@ class _DataSet:
 
 @dataclass(frozen=True, eq=False)
 class ValidationData:
-    """Checked validation samples, and their metrics.
-
-    Attributes
-    ----------
-    predictor
-        Object that runs the network.
-    samples
-        The samples.
-    metrics
-        Metrics besides loss and accuracy, by name.
-    ranks
-        Processes that train together; each evaluates a share, and all get the same result.
-    spikes
-        Function that returns the mean number of spikes per sample in each layer, for the metric ``"spikes"``.
-    """
+    """Checked validation samples, and their metrics."""
 
     predictor: Predictor
     samples: _Arrays | _DataSet
-    metrics: Mapping[str, Metric]
-    ranks: Ranks | None = None
-    spikes: SpikeCounter | None = None
+    metrics: Mapping[str, Metric]  # metrics besides loss and accuracy, by name
+    ranks: Ranks | None  # processes that train together; each evaluates a share, and all get the same result
+    spikes: SpikeCounter | None  # for the metric ``"spikes"``
 
     def measure(self) -> Validation:
         """Run all samples forward; return their loss, accuracy and metrics."""
@@ -130,24 +113,13 @@ class ValidationData:
 
 
 def validation_data(
-    predictor: Predictor,
-    validation: Any,
-    metrics: Iterable[Metric] | str | None,
-    ranks: Ranks | None = None,
-    spikes: SpikeCounter | None = None,
+    predictor: Predictor, validation: Any, metrics: Iterable[Metric] | str | None, ranks: Ranks | None, spikes: SpikeCounter | None
 ) -> ValidationData | None:
     """Check the validation data and metrics of a training run.
 
-    Raises
-    ------
-    TrainingOptionError
-        The data are neither a pair of samples and labels nor a data set.
-    BatchesError
-        The data set is empty.
-    MetricError
-        A metric is unknown or its name is taken, or the session cannot count the spikes of layers.
-    SessionError
-        The data do not fit the network.
+    Raises a TrainingOptionError if the data are neither a pair of samples and labels nor a data set, a BatchesError if the data set is
+    empty, a MetricError if a metric is unknown, its name is taken, or the session cannot count the spikes of layers, and other
+    SessionErrors if the data do not fit the network.
     """
     chosen = checked_metrics(() if metrics is None else metrics)
     if SPIKES in chosen and spikes is None:

@@ -39,23 +39,11 @@ class InterpretedRun:
 
 
 def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None = None, dialect: str = "nir") -> InterpretedRun:
-    """Run the network of a NIR file.
+    """Run the network of a NIR file on `arrays`, values [T, B, *shape] by input.
 
-    Parameters
-    ----------
-    path
-        The file.
-    arrays
-        Values [T, B, *shape], by input.
-    dt
-        Seconds per step; defaults to the file's metadata, else to the dialect's value.
-    dialect
-        Framework whose NIR conventions apply (nir, snntorch, norse, spikingjelly, spyx).
-
-    Raises
-    ------
-    NirError
-        The file is invalid, or the arrays do not match its inputs.
+    `dt`, in seconds per step, defaults to the file's metadata, else to the dialect's value. `dialect` is the framework whose NIR
+    conventions apply (nir, snntorch, norse, spikingjelly, spyx). Raises a NirError if the file is invalid, or the arrays do not match its
+    inputs.
     """
     conventions = conventions_of(dialect)
     file = read_nir(Path(path))

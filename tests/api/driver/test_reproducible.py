@@ -11,9 +11,7 @@ import pytest
 from nets import dense
 
 from snnc.backends.training.data.batches import ArrayBatches, EpochOrders
-from snnc.backends.training.loop import train
 from snnc.backends.training.plan import BatchSchedule
-from snnc.backends.training.saving.checkpoint import Position, TrainingRecipe
 from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
@@ -71,17 +69,6 @@ def test_projects_are_the_same_byte_for_byte_whatever_the_hashes_of_texts_are(tm
     assert printed[0] == printed[1]
 
 
-RECIPE = TrainingRecipe(0, 8, 4, True, 3, 1, None, "")
-
-
-class Unwatched:
-    def after_batch(self, batch, when, losses):
-        return False
-
-    def after_epoch(self, epoch):
-        return epoch, False
-
-
 class Unread:
     def batch_of(self, data, chosen):
         return {}
@@ -89,17 +76,13 @@ class Unread:
 
 def test_the_order_of_samples_is_pinned():
     plan = BatchSchedule(epochs=2, batch=4, full_batches_only=True, shuffle=True, seed=3)
-    orders = []
-
-    def step(batch, when, upcoming):
-        orders.append(batch.part(np.arange(batch.count))[1].tolist())
-        return 0.0
-
     data = ArrayBatches(Unread(), EpochOrders(plan, 8), {}, np.arange(8))
-    train(data, Position(RECIPE, 2, 2, 0), step, Unwatched())
-    assert orders == ORDERS
-    train(data, Position(RECIPE, 2, 2, 1, 1, 3, (0.0,)), step, Unwatched())
-    assert orders == ORDERS + ORDERS[3:]
+
+    def orders(epoch, done):
+        return [batch.part(np.arange(batch.count))[1].tolist() for batch in data.remaining(epoch, done, "")[1]]
+
+    assert orders(0, 0) + orders(1, 0) == ORDERS
+    assert orders(1, 1) == ORDERS[3:]
 
 
 @pytest.mark.parametrize("name", INITIAL)

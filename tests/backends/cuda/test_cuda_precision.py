@@ -18,7 +18,8 @@ from nets import dense
 from snnc.backends.cuda.build import build_cuda, nvcc, resources
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.errors import NvccMissingError
-from snnc.backends.reference import backward, forward
+from snnc.backends.reference import engine as engine_module
+from snnc.backends.reference import forward
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.ir.step_operations import DenseInputGradient, DenseProduct, NeuronAdjoint
 from snnc.compiler.losses import parse_loss
@@ -61,23 +62,23 @@ def rounding_reference(monkeypatch):
 
     Products over whole sequences keep 16 bits of numbers (`whole`), where a network's own kernels keep 11.
     """
-    usual = forward.run_forward.dispatch(DenseProduct), backward.run_backward.dispatch(DenseInputGradient)
-    adjoint = backward.run_backward.dispatch(NeuronAdjoint)
+    usual_forward, usual_backward = forward.run_forward, engine_module.run_backward
     run = ReferenceEngine._run
 
     def rounds(precision, whole=False):
-        def dense_forward(op, memory, t):
+        def rounded_forward(op, memory, t):
+            if not isinstance(op, DenseProduct):
+                return usual_forward(op, memory, t)
             source = memory.read(op.source, t)
             memory[op.target][:] += (source if whole else factors(source, precision)) @ rounded(memory[op.weight], precision).T
 
-        def dense_input(op, memory, t):
-            if t >= op.source.delay:
+        def rounded_backward(op, memory, t):
+            if not isinstance(op, DenseInputGradient):
+                usual_backward(op, memory, t)
+            elif t >= op.source.delay:
                 adjoint = factors(memory[f"d_{op.target}"], precision) @ rounded(memory[op.weight], precision)
-                backward._add_to_source(memory, op.source, t, adjoint)
-
-        def with_rounded_deltas(op, memory, t):
-            adjoint(op, memory, t)
-            for current in op.currents:
+                memory[f"d_{op.source.buffer}"][t - op.source.delay] += adjoint
+            for current in op.currents if isinstance(op, NeuronAdjoint) else ():
                 memory[f"d_{current}"][:] = rounded(memory[f"d_{current}"], "bfloat16")
 
         def with_rounded_past(engine, inputs, initial):
@@ -90,16 +91,12 @@ def rounding_reference(monkeypatch):
                         memory[name][:] = rounded(memory[name], precision)
             return memory
 
-        backward.run_backward.register(DenseInputGradient, dense_input)
-        backward.run_backward.register(NeuronAdjoint, with_rounded_deltas)
+        monkeypatch.setattr(engine_module, "run_backward", rounded_backward)
         if precision == "float16":
-            forward.run_forward.register(DenseProduct, dense_forward)
+            monkeypatch.setattr(forward, "run_forward", rounded_forward)
             monkeypatch.setattr(ReferenceEngine, "_run", with_rounded_past)
 
-    yield rounds
-    forward.run_forward.register(DenseProduct, usual[0])
-    backward.run_backward.register(DenseInputGradient, usual[1])
-    backward.run_backward.register(NeuronAdjoint, adjoint)
+    return rounds
 
 
 def wide(readout=None):

@@ -167,7 +167,8 @@ def test_where_the_batch_is_compiled_in_the_last_smaller_one_is_left_out_and_sai
 
 
 def test_processes_that_train_together_need_data_that_they_can_share(session, data, monkeypatch):
-    monkeypatch.setattr("snnc.backends.training.fitting.processes", lambda: 2)
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
     with pytest.raises(SnncError, match=r"SNNC-E547.*DistributedDataParallel"):
         session.fit(cut(*data))
     assert session.fit(cut(*data), distributed=False).losses
