@@ -8,7 +8,7 @@ from typing import Final
 
 from snnc.backends.folders.manifest import FORMAT, MANIFEST, digest_of, newer_format, read_manifest
 from snnc.compiler.files.cache import cache_dir
-from snnc.compiler.files.ownership import fault_above, fault_of
+from snnc.compiler.files.ownership import fault_of, faults_above
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.errors import (
     ChangedSourcesError,
@@ -130,9 +130,9 @@ def _check_rights(folder: Path, listed: Iterable[str]) -> None:
             continue
         if fault is not None:
             raise _unsafe(folder, path, fault)
-    above = fault_above(folder)
-    if above is not None and "written" in above[1]:
-        raise _unsafe(folder, *above)
+    for path, fault in faults_above(folder):
+        if "written" in fault:
+            raise _unsafe(folder, path, fault)
 
 
 def _unsafe(folder: Path, path: Path, fault: str) -> UnsafeProjectError:
