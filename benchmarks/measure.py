@@ -192,7 +192,7 @@ def _plan(case: Benchmark, strategy: str, machine: Target, placed_as: Plan | Non
     if not case.capacity:
         wanted = chosen.for_backend().for_plan()
         mapped = map_graph(lowered.ready, program, wanted, activity, machine=machine, strategy=strategy, chips=case.chips)
-        return Compiled(graph, chosen, program, mapped.plan, mapped.parts), mapped.plan
+        return Compiled(program, mapped.plan, mapped.parts, graph=graph, options=chosen), mapped.plan
     # Like the published program, this plan sends the lowest ids of a step, up to the capacity, and drops the rest.
     support, capacity = by_buffer(program, case.support), by_buffer(program, case.capacity)
     plan = make_plan(
@@ -213,7 +213,7 @@ def _plan(case: Benchmark, strategy: str, machine: Target, placed_as: Plan | Non
         placer=None if placed_as is None else as_planned(placed_as),
         fused=None if placed_as is None else placed_as.latency > 1,
     )
-    return Compiled(graph, chosen, program, plan), plan
+    return Compiled(program, plan, graph=graph, options=chosen), plan
 
 
 _ESTIMATED: Final = (

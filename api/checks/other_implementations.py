@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from snnc.compiler.files.temporary import temporary_folder
-from snnc.compiler.ir.graph import Array, FileLayout, Graph, Input, Output, Population
+from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.ir.shapes import port_map
 from snnc.driver.compiling import array_sizes
 from snnc.driver.loading import load_model
+from snnc.driver.measuring import with_outputs
 from snnc.frontends.onnx.errors import NotGenericError, OnnxError
 from snnc.frontends.onnx.load import read_onnx
 from snnc.frontends.onnx.proof.traces import is_spike_port
@@ -89,7 +90,7 @@ def run_graph(graph: Graph, request: RunRequest) -> OtherRun:
     times = {name: i.layout.time_axis for name, i in graph.of_type(Input)}
     arrays, steps, batch = _inputs(graph, request, lambda name, axis: graph.steps if axis is not None and axis == times[name] else None)
     ports = all_ports(graph)
-    extended, names = watched(graph, [(p.population, p.port) for p in ports])
+    extended, names = with_outputs(graph, [(p.population, p.port) for p in ports])
     if extended.steps is None:
         extended.steps = steps
     with temporary_folder() as folder:
@@ -164,22 +165,6 @@ def all_ports(graph: Graph) -> list[TracedPort]:
         lines = {line.target: line.value for line in p.model.equations}
         ports.extend(TracedPort(name, port, is_spike_port(lines, port)) for port in dict.fromkeys((*p.model.states, *p.model.outputs)))
     return ports
-
-
-def watched(graph: Graph, ports: Sequence[tuple[str, str]]) -> tuple[Graph, dict[tuple[str, str], str]]:
-    """Return a copy of `graph` with one more output [T, B, *shape] for each port, and the names of these outputs."""
-    extended = graph.copy()
-    names: dict[tuple[str, str], str] = {}
-    used = {*extended.names, *extended.state_inputs}
-    for population, port in ports:
-        name = f"{population}.{port}"
-        while name in used:
-            name += "_"
-        used.add(name)
-        extended.add(name, Output("all", FileLayout(0, 1)))
-        extended.connect(population, name, source_port=port)
-        names[population, port] = name
-    return extended, names
 
 
 def sizes(graph: Graph, arrays: Mapping[str, Array]) -> tuple[int, int]:

@@ -86,29 +86,24 @@ def compile(
         ``(low, high)``, or `low` alone. Restrict every surrogate derivative to ``low < x < high`` (x: membrane potential minus threshold).
         Neurons outside receive no gradient, so machines move less data. This changes the gradient, see the page on the gradient window.
     recompute
-        Whether a sequence is divided into segments. Then the states of all steps are stored for one segment at a time, and the other
-        segments run forward again before they run backward. ``"auto"``: if the states of all steps do not fit; ``"off"``: never; a
-        number: always, with this many iterations per segment. Results do not change.
+        On tiles: whether a sequence is divided into such segments as for `memory`. ``"auto"``: if the states of all steps do not fit;
+        ``"off"``: never; a number: always, with this many iterations per segment. Results do not change.
     streaming
         Data that a training step may store outside the tiles if it does not fit otherwise. ``"off"``: none; ``"inputs"``: the host sends
-        inputs segment by segment; ``"boundaries"``: streaming memory also stores the first states of segments; ``"history"``: streaming
-        memory stores all states, so segments do not run again; ``"auto"``: the fastest of these, if one is needed. Results do not
-        change.
+        inputs segment by segment; ``"boundaries"``: streaming memory also stores the first states of segments; ``"history"``: it stores
+        all states, so segments do not run again; ``"auto"``: the fastest of these, if one is needed. Results do not change.
     parts
         Number of parts into which populations with sparse connections are split, 1 for none; by default the number with the fastest
         predicted step.
     memory
         On the CPU and on a GPU: memory limit of a training step, such as ``"500M"``. If the states of all steps exceed it, the sequence is
-        divided into segments. The states of only one segment are stored, and segments run forward again before they run backward.
-        Gradients are equal, on a GPU up to the order of sums. The CPU uses the longest segments that fit, and shortens them if later
-        sequences have more spikes. A limit that no segment length meets is an error before the first update. Runs without training
-        process fewer samples at once.
+        divided into the longest segments that fit: only the states of one segment are stored, and segments run forward again before they
+        run backward. Gradients are equal, on a GPU up to the order of sums. Runs without training process fewer samples at once.
     threads
         On the CPU: number of threads; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores.
     truncate
-        Not on tiles: truncated backpropagation through time. At every step that is a multiple of this number, the
-        states carried over from the previous step count as constants, as after PyTorch's ``detach``; the loss still
-        reads every step.
+        Not on tiles: truncated backpropagation through time. At every step that is a multiple of this number, the states carried over
+        from the previous step count as constants; the loss still reads every step.
     input_gradients
         In a package for PopTorch: whether gradients flow to inputs that require them, so that layers before the network learn.
     precision
@@ -180,15 +175,11 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
     UnsafeProjectError, ChangedSourcesError, UntrustedProjectError
         Others can change the project, its sources were changed, or somebody else compiled it, and `trust` is false.
     """
-    return _opened(Path(folder), lenient=True, trust=trust)
+    return open_project(Path(folder), trust, lenient=True)
 
 
-def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project like :func:`open`, but raise TrainedWeightsError if its trained weights cannot be used."""
-    return _opened(Path(folder), lenient=False, trust=trust)
-
-
-def _opened(where: Path, lenient: bool, trust: bool) -> Session:
+def open_project(where: Path, trust: bool, *, lenient: bool = False) -> Session:
+    """Open a compiled project like :func:`open`; unless `lenient`, raise TrainedWeightsError if its trained weights cannot be used."""
     compiled = read_project(where)
     if compiled.options.backend.emits:
         check_trusted(where, trust)
@@ -241,14 +232,13 @@ def session_for(
 ) -> Session:
     """Open a session that can run `arrays`, inputs by name; for `trust` see :func:`open`.
 
-    A compiled project opens unchanged if `target` is None or the project's target. Otherwise the model is compiled for `target`, with the
-    number of samples of `arrays`, at most ``MAX_SAMPLES``; for a machine with tiles, also with the number of steps of the model or else
-    of `arrays`.
+    A compiled project opens unchanged if `target` is None or the project's target. Otherwise the model is compiled for `target` and for the
+    sizes of `arrays`, but for at most ``MAX_SAMPLES`` samples.
     """
     if isinstance(model, Path):
         graph, chosen = load_project(model)
         if target in (None, chosen.target):
-            return open_strictly(model, trust=trust)
+            return open_project(model, trust)
         graph = read_trained(graph, model)
     else:
         graph, chosen = model, CompileOptions()

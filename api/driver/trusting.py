@@ -61,16 +61,9 @@ def check_trusted(folder: Path, trust: bool) -> None:
 
     A project that `trust` allows is remembered and needs no further permission, unless its sources differ from its list of files.
 
-    Raises
-    ------
-    UnsafeProjectError
-        Another user can change the folder.
-    ChangedSourcesError
-        Its sources have changed since the compilation; or somebody else compiled it, and snnc emits different ones for the model.
-    UntrustedProjectError
-        Its sources are as emitted, but somebody else compiled it.
-    CacheFolderError
-        There is no folder for the list of known projects.
+    Raise UnsafeProjectError if another user can change the folder; ChangedSourcesError if its sources have changed since the compilation,
+    or somebody else compiled it and snnc emits different ones for the model; UntrustedProjectError if its sources are as emitted, but
+    somebody else compiled it; CacheFolderError if there is no folder for the list of known projects.
     """
     folder = folder.resolve()
     listed = _listed(folder)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from snnc.compiler.ir.graph import Array, Graph, Input, Pool, Population, Scale
-from snnc.initialising.errors import InitialisationError
+from snnc.errors import InitialisationError
 from snnc.initialising.incoming import IncomingWeights, incoming_weights, with_weights
 from snnc.initialising.membrane import membrane_response, threshold_of
 
@@ -66,22 +66,10 @@ class FluctuationDriven:
             raise InitialisationError(f"steps is {self.steps}; it must be 1 or more.")
 
     def apply(self, graph: Graph, inputs: Mapping[str, Array], rng: np.random.Generator) -> Graph:
-        """Return a copy of `graph` with new weights.
+        """Return a copy of `graph` with new weights; `inputs` are data [T, B, *shape] by name. Inputs without data fire with `rate`.
 
-        Parameters
-        ----------
-        graph
-            A network; not changed.
-        inputs
-            Data [T, B, *shape] by input name; inputs without data are assumed to fire with `rate`.
-        rng
-            Random number generator.
-
-        Raises
-        ------
-        InitialisationError
-            `mean` is not below a threshold, the mean of the weights alone causes more than the wanted variance, or the input does not
-            make a membrane fluctuate.
+        Raise InitialisationError if `mean` is not below a threshold, the mean of the weights alone causes more than the wanted variance, or
+        the input does not make a membrane fluctuate.
         """
         changed = graph.copy()
         for name, weights in incoming_weights(graph).items():

@@ -9,7 +9,7 @@ import numpy as np
 from snnc.compiler.ir.graph import Array, Population
 from snnc.compiler.neurons.expression import SPIKES, calls, symbols
 from snnc.compiler.neurons.interpret import evaluate
-from snnc.initialising.errors import InitialisationError
+from snnc.errors import InitialisationError
 
 IMPULSE = 1e-3
 """Size of the test input in thresholds: too small to cause a spike."""
@@ -17,12 +17,9 @@ IMPULSE = 1e-3
 
 @dataclass(frozen=True)
 class MembraneResponse:
-    """Response of the membrane to an input of 1 in one step, summed over that step and the following ones.
+    """Response of the membrane to an input of 1 in one step, summed over that step and the following ones: the values, and their squares.
 
-    Attributes
-    ----------
-    total, squares
-        Sum of the response, and sum of its squares, both averaged over the neurons.
+    Both sums are averaged over the neurons.
     """
 
     total: float
@@ -38,10 +35,7 @@ def threshold_of(population: Population) -> float:
 def membrane_of(population: Population) -> str:
     """Return the state that is compared with the threshold; for a neuron without spikes, the first state that it outputs.
 
-    Raises
-    ------
-    InitialisationError
-        The neuron has no such state.
+    Raise InitialisationError if the neuron has no such state.
     """
     model = population.model
     spikes = [c for a in model.equations for c in calls(a.value) if c.function in SPIKES]

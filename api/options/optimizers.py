@@ -29,14 +29,8 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
     Numbers without a name are the learning rate and the next fields of the class, in order. Parameter groups follow after semicolons:
     ``"adam:1e-3; *.bias: weight_decay=0; hidden.*: lr=0.1; fc1.*: frozen"``.
 
-    Raises
-    ------
-    UnknownOptimizerError
-        The name is unknown, or a setting or a group is invalid.
-    OptionValueError
-        A number is out of range.
-    OptionConflictError
-        The text has a learning rate, and `lr` is given.
+    Raise UnknownOptimizerError if the name is unknown, or a setting or group is invalid; OptionValueError if a number is out of range;
+    OptionConflictError if the text has a learning rate, and `lr` is given.
 
     Examples
     --------

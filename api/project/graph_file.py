@@ -37,11 +37,6 @@ def save_graph(graph: Graph, folder: Path) -> dict[str, Array]:
     return arrays
 
 
-def load_graph(folder: Path) -> Graph:
-    """Read a graph written by :func:`save_graph`; raise ProjectFolderError if its files are missing or damaged."""
-    return SavedModel(folder).graph
-
-
 def save_program(program: StepProgram, folder: Path, known: dict[str, Array]) -> None:
     """Write a step program into `folder`; arrays in `known`, the result of :func:`save_graph`, are not written again."""
     more: dict[str, Array] = {}

@@ -233,17 +233,8 @@ def raster_data(
         return []
     data = []
     for raster, fired in zip(rasters(recording), activity, strict=True):
-        layer = layers.get(raster["label" if by_label else "owner"], -1)
-        data.append(
-            {name: raster[name] for name in ("label", "width", "rows", "columns", "full")}
-            | {
-                "layer": layer,
-                "colour": RELAY if layer < 0 else layer_colour(layer),
-                "steps": recording.steps,
-                "places": pack_places(raster["places"]),
-                "counts": pack_bytes(np.minimum(raster["counts"], 255)),
-                "over_time": fired["over_time"],
-                "assumed": fired["assumed"],
-            }
-        )
+        layer = layers.get(fired["label" if by_label else "owner"], -1)
+        encoded = {"places": pack_places(raster["places"]), "counts": pack_bytes(np.minimum(raster["counts"], 255))}
+        curve = {name: fired[name] for name in ("over_time", "assumed")}
+        data.append({**raster, **encoded, **curve, "layer": layer, "colour": RELAY if layer < 0 else layer_colour(layer)})
     return data

@@ -85,18 +85,11 @@ TILES: Final = "tiles_in_all"
 
 @dataclass(frozen=True)
 class Emulation:
-    """Cycles and memory counted by the emulator.
+    """Cycles and memory counted by the emulator, for one training step or forward pass.
 
-    Attributes
-    ----------
-    phases
-        Cycles of all runs in one training step or forward pass, by phase and by kind ("compute", "sync", "exchange").
-    complete
-        Whether every phase of the plan with an entry in :data:`CODES` is included.
-    compute, memory
-        Compute cycles of each tile per training step or forward pass, and its peak bytes; None if the profile does not contain them.
-    fullest
-        Bytes of the fullest tile in each phase; empty if the profile does not contain them.
+    `phases` contains the cycles of all runs, by phase and by kind ("compute", "sync", "exchange"); `complete` is whether it includes every
+    phase of the plan with an entry in :data:`CODES`. `compute` and `memory` are the compute cycles and the peak bytes of each tile (None if
+    the profile does not contain them), and `fullest` the bytes of the fullest tile in each phase.
     """
 
     phases: Mapping[str, Mapping[str, float]]

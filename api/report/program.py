@@ -11,6 +11,7 @@ from snnc.backends.native.memory import predicted_bytes, segment_for
 from snnc.backends.runtime.history import History
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.window_values import is_run_value
 from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.errors import NoTilesError
 from snnc.options.compile_options import CompileOptions
@@ -44,17 +45,21 @@ _COLOURS: Final = dict(zip((_AT_ONCE, *dict.fromkeys(_RUNS.values())), (LAYERS[0
 class ProgramReport:
     """Data of a report without tiles.
 
-    `parameters` is the number of stored parameters, `project` the contents of the emitted ``project.json`` (None if there is none),
-    `recording` the spikes of a run, and `timing` the result of :func:`timing_of` for the last training run.
+    `project` is the contents of the emitted ``project.json`` (None if there is none), `recording` the spikes of a run, and `timing` the
+    result of :func:`timing_of` for the last training run.
     """
 
     graph: Graph
     options: CompileOptions
     program: StepProgram
-    parameters: int
     project: Mapping[str, Any] | None = None
     recording: Recording | None = None
     timing: Mapping[str, Any] | None = None
+
+    @property
+    def parameters(self) -> int:
+        """Number of stored parameters."""
+        return sum(int(p.value.size) for name, p in self.program.parameters.items() if not is_run_value(name))
 
 
 def write_program(program: ProgramReport, fmt: str) -> bytes:

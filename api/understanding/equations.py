@@ -40,8 +40,8 @@ def parameter_values(population: Population) -> dict[str, float | Array]:
     return values
 
 
-def range_text(value: Array) -> str:
-    """Return the values of an array as text: ``0.5`` if all are equal, else the smallest and the largest, ``0.1 … 0.9``."""
+def range_text(value: float | Array) -> str:
+    """Return a value, or those of an array, as text: ``0.5`` if all are equal, else the smallest and the largest, ``0.1 … 0.9``."""
     least, most = float(np.min(value)), float(np.max(value))
     return f"{least:g}" if least == most else f"{least:g} … {most:g}"
 

@@ -23,24 +23,14 @@ DIGITS: Final = 6
 
 
 def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str, Any]:
-    """Return the static metrics and, with `measured`, the workload metrics, as JSON types under NeuroBench's names.
+    """Return the static metrics and, with `measured`, the workload metrics (else None), as JSON types under NeuroBench's names.
 
-    `measured` is the result of :func:`~snnc.checks.measure.measure`; without it, the workload metrics are None.
-
-    Returns
-    -------
-    dict
-        ``footprint``
-            Size in bytes of all stored values, 4 each: weights, biases, neuron parameters. NeuroBench also counts other buffers of the
-            framework, such as states.
-        ``parameter_count``
-            The number of these values.
-        ``connection_sparsity``
-            Share of zeros among the weights of all synapses; connections that a sparse layer does not store count as zeros.
-        ``activation_sparsity``
-            Share of zeros among all values sent by the first output ports of populations.
-        ``synaptic_operations``
-            Per sample, over all its steps: ``Effective_ACs`` and ``Effective_MACs`` (neither value nor weight is 0) and ``Dense`` (all).
+    - ``footprint``: bytes of all stored values, 4 each: weights, biases, neuron parameters; ``parameter_count`` is their number. NeuroBench
+      also counts other buffers of the framework, such as states.
+    - ``connection_sparsity``: share of zeros among the weights of all synapses. Connections that a sparse layer does not store are zeros.
+    - ``activation_sparsity``: share of zeros among all values sent by the first output ports of populations.
+    - ``synaptic_operations`` per sample, over all its steps: ``Effective_ACs`` and ``Effective_MACs`` (neither value nor weight is 0), and
+      ``Dense`` (all).
     """
     stored = sum(parameter_counts(graph.operation(name))[0] for name in graph.names)
     zeros, weights = _weights(graph)

@@ -63,7 +63,7 @@ def explore(context: typer.Context, args: ExploreArguments) -> None:
     Example: snnc explore model.onnx --targets gc200,bow,pod4 --batch 1,16,64 --activity 0.01,0.1 --plot explore.html
     """
     from snnc.data.whole_files import check_output
-    from snnc.driver.converting import ConversionRequest, graph_for
+    from snnc.driver.loading import as_graph
     from snnc.errors import ExploreError
     from snnc.exploring import explore_graph
     from snnc.exploring.plot import FORMATS
@@ -77,11 +77,9 @@ def explore(context: typer.Context, args: ExploreArguments) -> None:
     for output in (args.json_file, args.plot):
         check_output(output, args.model)
     chosen = options(machines[0] if machines else "gc200", **args.options)
-    request, steps = ConversionRequest(False, None, None, None), args.options["steps"]
+    steps = args.options["steps"]
     with working("reading"):
-        graph = graph_for(
-            args.model, request, dt=args.dt, dialect=args.dialect, detach=args.detach, input_kind=args.input_kind, steps=steps
-        )
+        graph = as_graph(args.model, dt=args.dt, dialect=args.dialect, detach=args.detach, input_kind=args.input_kind, steps=steps)
     show: Callable[[str], None] = note if str(args.json_file) == "-" else result
     points: list[ExplorationPoint] = []
     for point in explore_graph(graph, chosen, machines, batches, activities, strategy=args.strategy):

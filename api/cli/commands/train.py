@@ -155,19 +155,18 @@ def _settings(args: TrainArguments) -> dict[str, Any]:
 def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
     """Open the project; unless it is resumed, warn of unusable trained weights, rename their file and use the compiled weights."""
     from snnc.backends.training.updates.ranks import leads
-    from snnc.driver.compiling import open as open_project
-    from snnc.driver.compiling import open_strictly
+    from snnc.driver.compiling import open_project
     from snnc.errors import TrainedWeightsError
     from snnc.project.trained import rename_unusable_weights
 
     try:
-        return open_strictly(folder, trust=trust)
+        return open_project(folder, trust)
     except TrainedWeightsError as error:
         if settings.resume:
             raise
         if leads():
             warn(f"{error.text} Training starts from the compiled weights; the file is renamed to {rename_unusable_weights(folder)}.")
-    return open_project(folder, trust=trust)
+    return open_project(folder, trust, lenient=True)
 
 
 def _fit(

@@ -9,7 +9,7 @@ from nets import dense, recurrent
 import snnc
 from snnc.compiler.ir.graph import Conv, Linear, Population
 from snnc.compiler.neurons.library import LI, LIF, CubaLIF
-from snnc.initialising.errors import InitialisationError
+from snnc.errors import InitialisationError
 from snnc.initialising.incoming import incoming_weights
 from snnc.initialising.lsuv import membranes
 from snnc.initialising.membrane import membrane_response
