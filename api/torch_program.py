@@ -123,10 +123,7 @@ def lower_module(recipe: ModuleRecipe) -> ModuleProgram:
 def opened(
     graph: Graph, program: StepProgram, options: CompileOptions, device: int | None
 ) -> tuple[SequenceEngine | AdjointEngine, TemporaryFolder]:
-    """Build a program in a temporary folder and load it; the engine needs the returned folder.
-
-    Raise OptionValueError if modules cannot run on the target.
-    """
+    """Build a program in a temporary folder and load it; the engine needs the returned folder."""
     backend = options.backend
     if backend.adjoint:
         # embedded: neurons keep the author's order, as in PyTorch's tensors.

@@ -36,7 +36,6 @@ from snnc.driver.estimating import Estimate
 from snnc.driver.lowering import lower_graph
 from snnc.driver.stages import emit_project
 from snnc.errors import BenchError
-from snnc.options.compile_options import options
 from snnc.project.compiled import Compiled
 
 PUBLISHED: Final = "published"
@@ -185,7 +184,7 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
 def _plan(case: Benchmark, strategy: str, machine: Target, placed_as: Plan | None = None) -> tuple[Compiled, Plan]:
     """Build the network, lower and map it; with `placed_as`, neurons are placed as in that plan."""
     graph = case.build().graph()
-    chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
+    chosen = case.options(machine.name)
     lowered = lower_graph(graph, chosen)
     program = lowered.program
     activity = Activity(case.buffer_activity(program), {}, case.activity_source)

@@ -48,10 +48,7 @@ Activities: TypeAlias = dict[tuple[str, str, int], PortActivity]
 
 
 def measure(graph: Graph, data: Path) -> MeasuredSynops:
-    """Run `graph` on the samples of an npz archive and count what its synapses transmit.
-
-    Raise DataFileError, UnknownNameError or DataShapeError if the archive does not contain the inputs of the model.
-    """
+    """Run `graph` on the samples of an npz archive and count what its synapses transmit."""
     ports = port_map(graph)
     probed, names = with_outputs(graph, _probed_ports(graph))
     probes = {name: port for port, name in names.items()}

@@ -90,13 +90,13 @@ def run_graph(graph: Graph, request: RunRequest) -> OtherRun:
     times = {name: i.layout.time_axis for name, i in graph.of_type(Input)}
     arrays, steps, batch = _inputs(graph, request, lambda name, axis: graph.steps if axis is not None and axis == times[name] else None)
     ports = all_ports(graph)
-    extended, names = with_outputs(graph, [(p.population, p.port) for p in ports])
+    extended, names = with_outputs(graph, ports)
     if extended.steps is None:
         extended.steps = steps
     with temporary_folder() as folder:
         write_onnx(extended, Path(folder) / "model.onnx")
         values = RuntimeModel(Path(folder) / "model.onnx", extended).run(arrays, batch)
-    hidden = [of_arrays(p.population, p.port, p.fires, values[names[p.population, p.port]], RUNTIME) for p in ports]
+    hidden = [of_arrays(*port, spiking, values[names[port]], RUNTIME) for port, spiking in ports.items()]
     return OtherRun(RUNTIME, graph, arrays, {name: values[name] for name, _ in graph.of_type(Output)}, hidden)
 
 
@@ -149,22 +149,13 @@ def _shaped(values: Array, population: Population) -> Array:
     return values.reshape(*values.shape[:2], *population.shape)
 
 
-@dataclass(frozen=True)
-class TracedPort:
-    """A state or an output of a population; `fires` is whether its values are spikes."""
-
-    population: str
-    port: str
-    fires: bool
-
-
-def all_ports(graph: Graph) -> list[TracedPort]:
-    """Return all states and outputs of all populations, in the order of the network."""
-    ports: list[TracedPort] = []
+def all_ports(graph: Graph) -> dict[tuple[str, str], bool]:
+    """Return all states and outputs of all populations, as (population, port), in the order of the network, and whether each has spikes."""
+    spiking: dict[tuple[str, str], bool] = {}
     for name, p in graph.of_type(Population):
-        lines = {line.target: line.value for line in p.model.equations}
-        ports.extend(TracedPort(name, port, is_spike_port(lines, port)) for port in dict.fromkeys((*p.model.states, *p.model.outputs)))
-    return ports
+        values = {equation.target: equation.value for equation in p.model.equations}
+        spiking |= {(name, port): is_spike_port(values, port) for port in (*p.model.states, *p.model.outputs)}
+    return spiking
 
 
 def sizes(graph: Graph, arrays: Mapping[str, Array]) -> tuple[int, int]:
@@ -177,7 +168,7 @@ def check_room(graph: Graph, steps: int, batch: int) -> None:
     """Raise HiddenTooLargeError if a verification would compute and store more than ``MAX_VALUES`` values."""
     shapes = port_map(graph)
     inputs = sum(math.prod(i.shape) for _, i in graph.of_type(Input))
-    neurons = sum(math.prod(shapes[p.population, p.port].shape) for p in all_ports(graph))
+    neurons = sum(math.prod(shapes[port].shape) for port in all_ports(graph))
     values = (inputs + neurons) * steps * batch
     if values > MAX_VALUES:
         raise HiddenTooLargeError(

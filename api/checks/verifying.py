@@ -142,7 +142,7 @@ def _compared(other: OtherRun, target: str, tolerance: float, seed: int, project
     for name, population in in_dataflow_order(other.graph).of_type(Population):
         observed = [o for o in other.hidden if o.population == name]
         ports = [compared[name, o.port] for o in observed]
-        missing = tuple(p.port for p in all_ports(other.graph) if p.population == name and (name, p.port) not in compared)
+        missing = tuple(port for where, port in all_ports(other.graph) if where == name and (name, port) not in compared)
         spikes, states = (tuple(p for p in ports if p.fires is fires) for fires in (True, False))
         layers.append(LayerComparison(name, population.model.name, source_of(observed), spikes, states, missing))
     shapes = {name: tuple(np.shape(other.arrays[name])) for name in other.arrays if name in _accepted_names(other.graph)}

@@ -23,8 +23,8 @@ from snnc.errors import DataOptionError
 
 _EVENTS: Final[Mapping[str, Callable[[Path], DataSet]]] = {"shd": shd, "ssc": ssc, "nmnist": nmnist, "dvsgesture": dvs_gesture}
 _IMAGES: Final[Mapping[str, Callable[[Path], DataSet]]] = {"mnist": mnist}
-KINDS: Final = (*_EVENTS, *_IMAGES)
-"""Kinds of data sets."""
+KINDS: Final = {**_EVENTS, **_IMAGES}
+"""Reader of each kind of data set, by name."""
 _ENCODERS: Final[Mapping[str, Callable[[int], Rate | Latency | Repeat]]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
 _ENCODED: Final = ("encoder",)
 """Settings that only affect images."""
@@ -56,25 +56,18 @@ class Reading:
 def split_name(text: str) -> tuple[str, Path] | None:
     """Return the kind and the path of ``KIND:PATH``; None for the path of an archive. Raise DataOptionError for an unknown kind."""
     kind, colon, path = text.partition(":")
-    if not colon or Path(text).exists() or kind.endswith(".npz"):
+    if not colon or Path(text).exists() or kind.endswith(".npz"):  # a path may contain a colon, too
         return None
     if kind not in KINDS or not path:
-        raise DataOptionError(
-            f"{text!r} is not data: give an npz archive, or KIND:PATH, where KIND is {', '.join(KINDS[:-1])} or {KINDS[-1]}."
-        )
+        *others, last = KINDS
+        raise DataOptionError(f"{text!r} is not data: give an npz archive, or KIND:PATH, where KIND is {', '.join(others)} or {last}.")
     return kind, Path(path)
-
-
-def read_named(kind: str, path: Path) -> DataSet:
-    """Open the files of a data set; raise DataFileError if they are missing, DataFormatError if they are damaged."""
-    return (_EVENTS[kind] if kind in _EVENTS else _IMAGES[kind])(path)
 
 
 def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, shape: Shape | None) -> DataSet:
     """Return the data set, of a kind in :data:`KINDS`, with its samples binned or encoded as inputs of a network.
 
-    `steps` is the network's number of steps (None if it is open), `shape` the shape of its input (None if it has several). Raise
-    DataOptionError if a setting in `reading` has no effect on this kind, is out of range, or is missing.
+    `steps` is the network's number of steps (None if it is open), `shape` the shape of its input (None if it has several).
     """
     other = [name for name in reading.given if name in (_ENCODED if kind in _EVENTS else _BINNED)]
     if other:

@@ -82,7 +82,6 @@ class Spikes:
 
 
 Sample: TypeAlias = Aer | Spikes | Array
-"""One sample of a data set."""
 
 
 @dataclass(frozen=True)

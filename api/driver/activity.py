@@ -17,10 +17,7 @@ from snnc.errors import OptionValueError
 
 
 def assumed_activity(program: StepProgram, value: float) -> Activity:
-    """Return an activity in which every neuron and every input of spikes fires with probability `value` in each step.
-
-    Raise OptionValueError unless `value` is between 0 and 1.
-    """
+    """Return an activity in which every neuron and every input of spikes fires with probability `value` in each step."""
     if not 0 <= value <= 1:
         raise OptionValueError(f"the activity is {value}; it must be between 0 and 1 spikes per neuron and step.")
     return Activity(dict.fromkeys(_spike_buffers(program), value), {}, f"{value:g} assumed")
@@ -33,8 +30,7 @@ def _spike_buffers(program: StepProgram) -> tuple[str, ...]:
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
     """Run `inputs` (input id -> [T, B, *shape]) on the reference backend and count the spikes of every spiking source.
 
-    Neurons within the support of their surrogate are counted too, because only they receive a gradient. `source` names the data in
-    reports. :func:`~snnc.driver.measuring.activity_on_data` also reads the data and lowers the network.
+    Neurons within the support of their surrogate are counted too, because only they receive a gradient. `source` names the data in reports.
     """
     in_support: dict[str, list[Array]] = {}
     neuron_steps = [op for op in program.forward if isinstance(op, NeuronStep)]

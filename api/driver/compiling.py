@@ -107,21 +107,13 @@ def compile(
     input_gradients
         In a package for PopTorch: whether gradients flow to inputs that require them, so that layers before the network learn.
     precision
-        Precision of the rounded values. Sums, states and updated parameters are float32. Which values are rounded depends on the target:
-
-        - CPU: ``"bfloat16"`` rounds dense weights, the other factors of dense products, and the stored history. Spikes are 0 or 1, so they
-          are exact. ``"float16"`` rounds only the history, to three more bits than bfloat16.
-        - GPU: ``"tf32"`` rounds dense weights outside recurrences to 11 bits. ``"bfloat16"`` rounds deltas and the factors of dense
-          backward products, which then run on tensor cores. ``"float16"`` also rounds the history and the factors of forward products,
-          which changes spikes.
-        - Machines, PopTorch's package and the reference: ``"float16"`` rounds the history, or without a loss the weights (not in
-          PopTorch's package).
+        ``"float32"``, ``"tf32"``, ``"bfloat16"`` or ``"float16"``: the precision of the values that the target rounds; the page on half
+        precision lists them. Sums, states and updated parameters are float32. On a GPU, ``"tf32"`` rounds dense weights outside
+        recurrences to 11 bits, and ``"float16"`` changes spikes.
     half
         The values that ``precision="float16"`` rounds to half precision: one or more of ``weights``, ``history`` (stored past steps),
-        ``deltas`` and ``states``, as in ``"weights:stochastic,history"``, or a :class:`~snnc.HalfNumbers`. Rounded states change spikes.
-        Weight updates are rounded to nearest, at random (``stochastic``), or with the remainders stored (``master``). A dictionary, or
-        text with semicolons, chooses by name of the population or connection: ``{"*": "weights", "readout": "float32"}``. Machines and
-        the reference accept all values, the CPU all but deltas, GPUs weights and states, PopTorch's package all but weights.
+        ``deltas`` and ``states`` (which changes spikes), as in ``"weights:stochastic,history"``, or a :class:`~snnc.HalfNumbers`. A
+        dictionary, or text with semicolons, chooses by name of the population or connection: ``{"*": "weights", "readout": "float32"}``.
     loss_output
         The output, population or ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite
@@ -211,10 +203,7 @@ def open_graph(graph: Graph, chosen: CompileOptions, calibrate: Data | None = No
 def compile_to_folder(
     graph: Graph, chosen: CompileOptions, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False
 ) -> Compiled:
-    """Compile `graph` and write its project, completely or not at all.
-
-    The activity is measured on `data`, if given; for `overwrite` see :func:`compile`.
-    """
+    """Compile `graph` and write its project, completely or not at all; `data` and `overwrite` are as in :func:`compile`."""
     compiled = planned(graph, chosen, data)
     with atomic_folder(folder, keep_trained=not overwrite) as beside:
         emit_project(compiled, beside)
@@ -262,10 +251,7 @@ def session_for(
 
 
 def array_sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | None, int]:
-    """Return the number of steps and of samples of `arrays`, which have the layouts of the graph's inputs.
-
-    The number of steps is None if no array has a time axis.
-    """
+    """Return the number of steps (None without a time axis) and of samples of `arrays`, which have the layouts of the graph's inputs."""
     steps, batch = None, 1
     for name, operation in graph.of_type(Input):
         array, layout = arrays.get(name), operation.layout

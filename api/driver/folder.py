@@ -29,10 +29,7 @@ def save_model(compiled: Compiled, folder: Path) -> None:
 
 
 def read_project(folder: Path) -> Compiled:
-    """Read a compiled project, with its stored step program and plan.
-
-    Raise ProjectFolderError if the folder is not a project, or is damaged.
-    """
+    """Read a compiled project, with its stored step program and plan."""
     chosen = load_options(folder)
     check_data(folder)
     with reported_damage(folder):

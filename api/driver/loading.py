@@ -194,7 +194,6 @@ def reported_damage(folder: Path) -> Iterator[None]:
 
 
 def _check_types(chosen: CompileOptions) -> None:
-    """Refuse sizes that are not integers of 1 or more, a target that is not text, and an invalid seed."""
     for name in SIZES:
         value = getattr(chosen, name)
         value = value.least if isinstance(value, Capacities) else value

@@ -19,15 +19,10 @@ if TYPE_CHECKING:
     from snnc.report.program import ProgramReport
 
 MAX_PLAN_BYTES = 1 << 28
-"""Size limit of a plan file in bytes."""
 
 
 def report(path: Path, format: str, other: Path | None = None) -> bytes:
-    """Return the report of a project, a plan file, or the profile of an emulated program; with `other`, compare two projects or plans.
-
-    Raise ProjectFolderError or PlanFileError if a folder is not a project, or a file does not contain a plan; NoTilesError if the format or
-    the comparison requires tiles, but the target has none; ReportOptionError if the format is unknown, or cannot show a second plan.
-    """
+    """Return the report of a project, a plan file, or the profile of an emulated program; with `other`, compare two projects or plans."""
     from snnc.report import write
     from snnc.report.emulated import profile_in, write_profile
 
@@ -66,7 +61,6 @@ def _recording_of(folder: Path) -> Recording | None:
 
 
 def _json_of(folder: Path, name: str) -> Any:
-    """Return the contents of a JSON file of a project; None if it is missing."""
     try:
         return json.loads((folder / name).read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
 
 def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = None) -> Compiled:
-    """Prepare, lower, check and plan `graph`.
-
-    The activity is measured on `data`, an archive or inputs in the layout of the model, if the target uses it.
-    """
+    """Prepare, lower, check and plan `graph`; if the target uses the activity of its neurons, it is measured on `data`."""
     activity = None
     if data is not None and chosen.backend.support("calibrate") != "refused":
         activity = activity_on_data(graph, chosen, data)

@@ -21,21 +21,18 @@ from snnc.errors import (
 from snnc.project.graph_file import PROGRAM
 from snnc.project.known_projects import is_known, remember
 
-_EXECUTED: Final = frozenset({".cpp", ".hpp", ".h", ".cu", ".cuh", ".py"})
+_SOURCES: Final = frozenset({".cpp", ".hpp", ".h", ".cu", ".cuh", ".py"})
 """Suffixes of files whose contents are compiled or executed."""
-_READ: Final = frozenset({".json", ".bin", ".npz", ".safetensors"})
+_DATA: Final = frozenset({".json", ".bin", ".npz", ".safetensors"})
 """Suffixes of data files."""
 _ADVICE: Final = "--trust, in Python trust=True"
 """How to allow the execution, for messages."""
 
 
 def check_data(folder: Path, only: str | None = None) -> None:
-    """Check that a project's data files, or with `only` this one file, are as compiled.
-
-    Raise ProjectFolderError if the project has no list of its files, DamagedProjectError if a data file has changed or is missing.
-    """
+    """Check that a project's data files, or with `only` this one file, are as compiled."""
     listed = _listed(folder)
-    changed = _changed(folder, listed if only is None else {only: listed.get(only, "")}, _READ)
+    changed = _changed(folder, listed if only is None else {only: listed.get(only, "")}, _DATA)
     if changed:
         raise DamagedProjectError(
             f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; compile the model again. (To use other "
@@ -69,7 +66,7 @@ def check_trusted(folder: Path, trust: bool) -> None:
     listed = _listed(folder)
     if not trust:
         _check_rights(folder, listed)
-    changed = _changed(folder, listed, _EXECUTED)
+    changed = _changed(folder, listed, _SOURCES)
     if changed and not trust:
         raise ChangedSourcesError(
             f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; snnc would compile and execute "
@@ -106,7 +103,7 @@ def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
         again = Path(above) / "project"
         emit_project(read_project(folder), again)
         emitted = {p.relative_to(again).as_posix(): digest_of(p) for p in again.rglob("*") if p.is_file() and p.name != MANIFEST}
-    compared = {name for name in {*listed, *emitted} if PurePosixPath(name).suffix in _EXECUTED or name.endswith(".bin")}
+    compared = {name for name in {*listed, *emitted} if PurePosixPath(name).suffix in _SOURCES or name.endswith(".bin")}
     return sorted(name for name in compared if listed.get(name) != emitted.get(name))
 
 

@@ -108,7 +108,9 @@ def explore(
     [1, 2]
     """
     first = targets[0] if targets else "gc200"
-    chosen = options(first, steps, None, loss, optimizer, surrogate, capacity=capacity, mode=mode, loss_output=loss_output)
+    chosen = options(
+        first, steps=steps, loss=loss, optimizer=optimizer, surrogate=surrogate, capacity=capacity, mode=mode, loss_output=loss_output
+    )
     graph = as_graph(model, dt=dt, input_kind=input_kind, steps=steps)
     return tuple(explore_graph(graph, chosen, targets, batches, activities, strategy=strategy))
 

@@ -92,14 +92,15 @@ class FluctuationDriven:
 
         `share` is their share of the mean and variance of the membrane potential, `inputs` the moments of the values that they multiply.
         """
-        count, response, threshold = one.fans.fan_in, membrane_response(population, one.port, self.steps), threshold_of(population)
+        count, threshold = one.fans.fan_in, threshold_of(population)
+        total, squares = membrane_response(population, one.port, self.steps)
         if self.mean >= threshold:
             raise InitialisationError(f"mean is {self.mean}, but the threshold of {name!r} is {threshold:g}; the mean must be below it.")
-        if response.squares == 0 or inputs.variance == 0:
-            reason = "its input does not reach the membrane" if response.squares == 0 else f"{one.path[0]!r} is constant in the data"
+        if squares == 0 or inputs.variance == 0:
+            reason = "its input does not reach the membrane" if squares == 0 else f"{one.path[0]!r} is constant in the data"
             raise InitialisationError(f"the weights {one.name!r} into {name!r} cannot make its membrane fluctuate: {reason}.")
-        mean = share * self.mean / (count * inputs.mean * response.total) if self.mean else 0.0
-        variance = share * ((threshold - self.mean) / self.xi) ** 2 / (count * inputs.variance * response.squares) - mean**2
+        mean = share * self.mean / (count * inputs.mean * total) if self.mean else 0.0
+        variance = share * ((threshold - self.mean) / self.xi) ** 2 / (count * inputs.variance * squares) - mean**2
         if variance < 0:
             raise InitialisationError(
                 f"mean is {self.mean}: {count:g} weights {one.name!r} of {mean:.3g} into each neuron of {name!r} alone make its membrane "

@@ -172,11 +172,7 @@ def requests_effect(name: str, value: Any, default: Any) -> bool:
 
 
 def check_support(target: str, training: bool, requested: Mapping[str, Any]) -> None:
-    """Refuse options that would have no effect on `target`; `requested` contains the values for which :func:`requests_effect` is true.
-
-    Raise OptionTargetError if the target does not accept an option, OptionNeedsLossError if an option only affects training and no
-    loss is given.
-    """
+    """Refuse options that would have no effect on `target`; `requested` contains the values for which :func:`requests_effect` is true."""
     backend = backend_of(target)
     for name, value in requested.items():
         support = support_of(name, backend, value)
@@ -197,13 +193,7 @@ def _shown(name: str, value: Any) -> str:
 
 
 def support_of(name: str, backend: AnyBackend, value: Any = None) -> Support:
-    """Return whether a backend accepts an option: ``"yes"``, ``"with a loss"`` or ``"refused"``.
-
-    Examples
-    --------
-    >>> support_of("threads", backend_of("cpu")), support_of("threads", backend_of("cuda")), support_of("truncate", backend_of("cpu"))
-    ('yes', 'refused', 'with a loss')
-    """
+    """Return whether a backend accepts an option: ``"yes"``, ``"with a loss"`` or ``"refused"``."""
     rule = RULES[name]
     if rule.targets and backend.name not in rule.targets:
         return "refused"

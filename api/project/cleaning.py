@@ -14,9 +14,7 @@ from snnc.compiler.files.cache import cache_dir
 from snnc.compiler.files.temporary import TemporaryFolder, abandoned, abandoned_files
 
 _DIGEST: Final = "[0-9a-f]{16,128}"
-"""Pattern of a digest in a name."""
 _BUILT: Final = f"(?:precompiled|object|project|cpu|cuda|cuda-host|emulator|popart)-{_DIGEST}"
-"""Pattern of the names of builds."""
 CACHE_NAMES: Final = {
     "": re.compile(rf"{_BUILT}|\.{_BUILT}-[a-z0-9_]{{8}}|\.{_BUILT}\.lock|\.trimmed"),
     **dict.fromkeys(("codelets", "programs"), re.compile(rf"{_DIGEST}|\.{_DIGEST}(?:-[a-z0-9_]{{8}}|\.lock)")),

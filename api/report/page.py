@@ -105,10 +105,7 @@ def _layer_memory(subject: Subject) -> dict[str, Any]:
 
 
 def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the chart of memory over a step, a column of stacked categories per phase, in per cent of the height of the chart.
-
-    The chart ends a little above the limit of a tile or, if all columns are far below it, above the largest column.
-    """
+    """Return the chart of memory over a step, a column of stacked categories per phase, in per cent of the height of the chart."""
     moments = view["memory_over_time"]
     limit = subject.plan.target.tile_bytes
     totals = [max(m["total"], m["emulated"] or 0) for m in moments]

@@ -105,10 +105,7 @@ class Emulation:
 
 
 def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | None:
-    """Return the emulator's counts for one step of `plan`; a profile may cover several steps.
-
-    Raise ReportOptionError if the profile has no list of steps, or has more tiles than the plan.
-    """
+    """Return the emulator's counts for one step of `plan`; a profile may cover several steps."""
     if profile is None:
         return None
     steps = profile.get("steps")
@@ -162,9 +159,8 @@ def _cycles(plan: Plan, phase: Phase, ran: Sequence[Mapping[str, Any]], repeats:
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
     """Return the bytes of the fullest tile in each phase.
 
-    The engine's programs are numbered. A step runs the last one, in plans with the phase "update: gradients" also the two before it, and in
-    plans with the phase "forward: moments" one more. A recomputed phase is the last run of its compute sets in the step, the forward pass
-    the first.
+    A step runs the last of the engine's numbered programs, in plans with the phase "update: gradients" also the two before it, and in plans
+    with the phase "forward: moments" one more. Of the runs of a compute set, the first is the forward pass, the last the recomputation.
     """
     if not isinstance(points, list) or not points:
         return {}

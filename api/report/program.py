@@ -24,7 +24,6 @@ from snnc.understanding.describe import describe
 
 PROGRAM_FORMATS: Final = ("html", "text", "json")
 NEED_TILES: Final = ("svg", "png", "graphml", "dot", "trace")
-"""Formats that require tiles."""
 _AT_ONCE: Final = "all steps at once"
 _RUNS: Final = {
     "walk": "neurons walk through time",
@@ -38,7 +37,6 @@ _RUNS: Final = {
 }
 """How each kind of kernel launch processes the time steps; other kinds process all of them at once."""
 _COLOURS: Final = dict(zip((_AT_ONCE, *dict.fromkeys(_RUNS.values())), (LAYERS[0], LAYERS[2], LAYERS[1], LAYERS[5], RELAY), strict=True))
-"""Colour of each way of processing the time steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +61,7 @@ class ProgramReport:
 
 
 def write_program(program: ProgramReport, fmt: str) -> bytes:
-    """Return the report of `program` as file contents.
-
-    Raise NoTilesError if the format requires tiles, ReportOptionError if it is unknown.
-    """
+    """Return the report of `program` as file contents."""
     if fmt in NEED_TILES:
         raise NoTilesError(
             f"{fmt!r} draws the tiles of a machine, but {program.options.target!r} has none; use {', '.join(PROGRAM_FORMATS)}, or compile "

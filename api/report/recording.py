@@ -21,12 +21,10 @@ from snnc.data.arrays import read_arrays, write_arrays
 from snnc.errors import RecordingError
 
 MAX_SPIKES: Final = 20_000_000
-"""Maximum number of spikes in a recording."""
 MAX_BYTES: Final = 1 << 30
 """Maximum size of a recording's arrays in bytes."""
 SOURCE: Final = "computed by the NumPy reference"
 _VERSION: Final = 1
-"""Version of the file format."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,8 @@ def readable(population: Population) -> list[str]:
     """Return the equations of a population, one line each.
 
     ``[t-1]`` marks a value of the previous step, ``[t]`` one of this step. If ``v`` is assigned twice in a step, the first value is called
-    ``v_pre[t]``; with more assignments, ``v_1[t]``, ``v_2[t]`` … ``H(x > y)`` is 1 if the comparison is true, else 0. A parameter with the
-    same value for all neurons is replaced by the value; other parameters keep their names. An auxiliary variable that only copies another
-    value is replaced by that value.
+    ``v_pre[t]``; with more assignments, ``v_1[t]``, ``v_2[t]`` … ``H(x > y)`` is 1 if the comparison is true, else 0. Parameters with the
+    same value for all neurons, and variables that only copy a value, are replaced by the value.
     """
     model = population.model
     numbers = {name: value for name, value in parameter_values(population).items() if isinstance(value, float)}

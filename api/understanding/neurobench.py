@@ -1,8 +1,7 @@
 """Compute NeuroBench's metrics of a network.
 
 Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems", Nature Communications 16,
-1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same sparsities and operations from a
-PyTorch module.
+1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same sparsities and operations.
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str
 
 
 def _weights(graph: Graph) -> tuple[int, int]:
-    """Return the number of zeros among the weights of all synapses, and the number of weights."""
     zeros = weights = 0
     for name in graph.names:
         operation = graph.operation(name)
@@ -64,11 +62,11 @@ def _activation_sparsity(measured: MeasuredSynops) -> float:
 
 def _synaptic_operations(graph: Graph, measured: MeasuredSynops) -> dict[str, float]:
     ports = port_map(graph)
-    found = {"Effective_MACs": 0.0, "Effective_ACs": 0.0, "Dense": 0.0}
+    operations = {"Effective_MACs": 0.0, "Effective_ACs": 0.0, "Dense": 0.0}
     for name, (_, counted) in measured.operations.items():
         edge, operation = source_of(graph, name), graph.operation(name)
         shape = ports[edge.source, edge.source_port].shape
         pairs = math.prod(operation.shape) if isinstance(operation, Sparse) else connections(name, operation, shape)
-        found[f"Effective_{counted}s"] += measured.effective[name] * measured.steps
-        found["Dense"] += pairs * measured.steps
-    return found
+        operations[f"Effective_{counted}s"] += measured.effective[name] * measured.steps
+        operations["Dense"] += pairs * measured.steps
+    return operations

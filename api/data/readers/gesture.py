@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ import numpy as np
 from snnc.data.archive import Archive
 from snnc.data.checks import check_exists
 from snnc.data.data_set import DataSet
-from snnc.data.readers.aedat import AedatIndex, index_of, read_between
+from snnc.data.readers.aedat import index_of, read_between
 from snnc.data.readers.files import SampleFiles, opened_file
 from snnc.data.readers.plain import NpyRows
 from snnc.data.sample import Aer
@@ -96,14 +97,8 @@ def _pieces(folder: Path, name: str) -> Iterator[tuple[str, int, int, int]]:
 
 def _reader() -> Callable[[Path, int, int], Aer]:
     """Return a function that reads a sample of a recording between two times, and that indexes each recording once."""
-    indices: dict[Path, AedatIndex] = {}
-
-    def read(file: Path, start: int, end: int) -> Aer:
-        if file not in indices:
-            indices[file] = index_of(file)
-        return read_between(file, indices[file], start, end, SIDE, SIDE)
-
-    return read
+    packets_of = cache(index_of)
+    return lambda file, start, end: read_between(file, packets_of(file), start, end, SIDE, SIDE)
 
 
 def _read_cut(file: Path) -> Aer:

@@ -46,11 +46,7 @@ def mnist(images: str | Path, labels: str | Path | None = None) -> DataSet:
 
 
 def read_idx(path: Path, axes: int) -> Array:
-    """Read an idx file of bytes with `axes` axes.
-
-    Raise DataFileError if it cannot be read, DataFormatError if it is damaged or has a different format, MemoryShortError if its values
-    exceed the memory.
-    """
+    """Read an idx file of bytes with `axes` axes."""
     head = 4 + 4 * axes
     with opened_file(path) as stream:
         gzipped = stream.read(2) == b"\x1f\x8b"

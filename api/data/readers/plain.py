@@ -33,11 +33,7 @@ class NpyRows:
 
     @classmethod
     def of(cls, path: Path) -> NpyRows:
-        """Read the header of a file.
-
-        Raise DataFileError if the file cannot be read, PickledArrayError if it contains Python objects, DataFormatError unless it is an
-        npy file in row order whose size is the declared size.
-        """
+        """Read the header of a file; raise DataFormatError unless it is an npy file in row order whose size is the declared size."""
         with opened_file(path) as stream:
             try:
                 version = np.lib.format.read_magic(stream)

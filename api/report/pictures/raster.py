@@ -18,11 +18,7 @@ MARGIN: Final = 0.1
 
 
 def activity(plan: Plan | None, recording: Recording) -> list[dict[str, Any]]:
-    """Return the activity of each layer as JSON types; docs/reference/inspect.md explains the keys.
-
-    Activity is the mean number of spikes per neuron (or element of an input) and step. Without a plan, ``assumed`` is None; without
-    windows, ``capacity``.
-    """
+    """Return the activity of each layer as JSON types; docs/reference/inspect.md explains the keys."""
     return [_layer_activity(plan, recording, train) for train in recording.trains]
 
 
