@@ -25,8 +25,8 @@ class Archived:
         """Return samples and labels; raise DataOptionError if `reading`, which is for data sets, contains a setting."""
         from snnc.errors import DataOptionError
 
-        if reading.given:
-            raise DataOptionError(f"{reading.given[0]} has no effect on the archive {str(self.path)!r}, whose samples have steps already.")
+        if names := reading.given_names:
+            raise DataOptionError(f"{names[0]} has no effect on the archive {str(self.path)!r}, whose samples have steps already.")
         return self.for_validation(session, reading)
 
     def for_validation(self, session: Session, reading: Reading) -> tuple[Any, Any]:

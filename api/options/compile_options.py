@@ -44,30 +44,22 @@ class CompileOptions:
     batch: int | None = None
     loss: Loss | None = None
     loss_output: str | None = None
-    """The output, population or "population.port" that the loss reads; None for the one that fits it."""
     optimizer: Optimizer | None = None
     surrogate: Surrogate | None = None
     seed: int = 0
     capacity: int | Capacities | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
-    """Which spikes to keep if more than `capacity` fire, in mode "drop"."""
     gradient_window: tuple[float, float] | None = None
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     parts: int | None = None
-    memory: int | None = None
-    """Memory limit in bytes of a training step on the CPU or a GPU; None for no limit and no checkpoints."""
+    memory: int | None = None  # bytes
     threads: int | None = None
-    """Number of threads on the CPU; None for ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores."""
     truncate: int | None = None
-    """Number of steps between two cuts of the gradient; None for gradients through all steps."""
     precision: Precision = "float32"
-    """The target determines which values are rounded, see :func:`snnc.compile`. Sums and updated parameters are float32."""
     half: HalfOption | None = None
-    """Values stored as float16, with precision="float16"; None for the default of the target."""
     input_gradients: bool = False
-    """Whether to compute gradients of the inputs, for layers before the network."""
 
     def __post_init__(self) -> None:
         for name in SIZES:

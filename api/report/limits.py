@@ -53,10 +53,7 @@ def find_limits(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Ma
 
 
 def busiest_vertex(plan: Plan) -> dict[str, Any] | None:
-    """Return the slowest vertex of the superstep that computes longest, and its loops, as JSON types; None without loops in the plan.
-
-    For each loop: expected trips per run, worker cycles per trip, their product, and its share of all loops of the vertex.
-    """
+    """Return the slowest vertex of the superstep that computes longest, and its loops, as JSON types; None without loops in the plan."""
     phase = max(plan.phases, key=lambda p: p.runs * p.compute)
     total = sum(loop.total for loop in phase.loops)
     if not total:

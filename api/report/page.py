@@ -63,9 +63,6 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
     }
 
 
-# ---- tables and bars ---------------------------------------------------------------------------------------------------------
-
-
 def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the phases with their bars: kind of cycles, width in per cent of the longest bar, and colour."""
     longest = max(max(p["predicted_total"], p["emulated_total"] or 0) for p in phases)
@@ -187,9 +184,6 @@ def _span(subject: Subject, span: Any, scale: float, source: str = "predicted") 
 def microseconds(seconds: float) -> str:
     """Format a time with three digits, in µs or ms."""
     return f"{1e6 * seconds:.3g} µs" if seconds < 1e-3 else f"{1e3 * seconds:.3g} ms"
-
-
-# ---- data of the scripts -------------------------------------------------------------------------------------------------------
 
 
 def tile_data(subject: Subject) -> dict[str, Any]:

@@ -74,9 +74,6 @@ def _version(name: str, number: int, times: int, model: NeuronModel) -> str:
     return f"{version}[t]"
 
 
-# ---- simplification --------------------------------------------------------------------------------------------------
-
-
 def simplified(expression: Expression) -> Expression:
     """Simplify an expression: remove ``detach``, multiplication by 1 or 0 and addition of 0, and evaluate arithmetic of numbers."""
     return transform(expression, _rule)
@@ -115,9 +112,6 @@ def _rule(e: Expression) -> Expression:
         case Call("max", (Number(a), Number(b))):
             return Number(max(a, b))
     return e
-
-
-# ---- printing --------------------------------------------------------------------------------------------------------
 
 
 def text(expression: Expression) -> str:

@@ -6,8 +6,7 @@ Source: Amir et al., "A low power, fully event-based gesture recognition system"
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from snnc.data.data_set import DataSet
 from snnc.data.readers.aedat import index_of, read_between
 from snnc.data.readers.files import SampleFiles, opened_file
 from snnc.data.readers.plain import NpyRows
-from snnc.data.sample import Aer
+from snnc.data.sample import Aer, Array
 from snnc.errors import DataFileError, DataFormatError
 
 SIDE: Final = 128
@@ -65,7 +64,7 @@ def dvs_gesture(path: str | Path, trials: str | Path | None = None) -> DataSet:
     if trials is not None:
         names = [line.strip() for line in _text(Path(trials)).splitlines() if line.strip()]
     if names:
-        return DataSet(Recordings(folder, tuple(piece for name in names for piece in _pieces(folder, name)), _reader(), CLASSES))
+        return DataSet(Recordings(folder, tuple(piece for name in names for piece in _pieces(folder, name)), _PieceReader(), CLASSES))
     candidates = [(f"{f.parent.name}/{f.name}", f.stem) for f in sorted(folder.glob("*/*.npy"))]
     candidates += [(f"{f.parent.name}/{f.name}", f.parent.name) for f in sorted(folder.glob("*/*.npz"))]
     files = tuple((name, int(label)) for name, label in candidates if label.isdecimal() and int(label) < CLASSES)
@@ -95,10 +94,16 @@ def _pieces(folder: Path, name: str) -> Iterator[tuple[str, int, int, int]]:
         yield name, int(row[0]) - 1, int(row[1]), int(row[2])
 
 
-def _reader() -> Callable[[Path, int, int], Aer]:
-    """Return a function that reads a sample of a recording between two times, and that indexes each recording once."""
-    packets_of = cache(index_of)
-    return lambda file, start, end: read_between(file, packets_of(file), start, end, SIDE, SIDE)
+class _PieceReader:
+    """Reads samples of recordings between two times; each recording is indexed once."""
+
+    def __init__(self) -> None:
+        self._packets: dict[Path, Array] = {}
+
+    def __call__(self, file: Path, start: int, end: int) -> Aer:
+        if file not in self._packets:
+            self._packets[file] = index_of(file)
+        return read_between(file, self._packets[file], start, end, SIDE, SIDE)
 
 
 def _read_cut(file: Path) -> Aer:

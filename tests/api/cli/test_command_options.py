@@ -2,7 +2,7 @@
 
 import importlib
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -122,9 +122,7 @@ PASSED: dict[str, dict[str, To]] = {
     },
     "explore": {
         **{name: to for name, to in SAME.items() if name != "batch"},
-        **FILE,
-        **DETACH,
-        **KIND,
+        **{name: replace(to, place="snnc.driver.loading:as_graph") for name, to in (FILE | DETACH | KIND).items()},
         "batch": To("7,8", EXPLORE, "batches", [7, 8]),
         "targets": To("bow,gc2", EXPLORE, "targets", ["bow", "gc2"]),
         "activity": To("0.5", EXPLORE, "activities", [0.5]),
