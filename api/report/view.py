@@ -12,9 +12,9 @@ from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import runs
 from snnc.compiler.machines.chip_links import find_routes
 from snnc.report.limits import busiest_vertex
-from snnc.report.pictures.machine_grid import grid_of
 from snnc.report.pictures.palette import CYCLE_COLOURS
 from snnc.report.pictures.raster import recording_data
+from snnc.report.pictures.tiles import grid_of
 from snnc.report.subject import Subject
 
 FORMAT: Final = "snnc report 2"

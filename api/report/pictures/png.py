@@ -11,8 +11,8 @@ import numpy.typing as npt
 from snnc.compiler.tiles.errors import PictureToolError
 from snnc.compiler.tiles.exchange.places import FREE, RELAYED
 from snnc.report.pictures.graphs import printable
-from snnc.report.pictures.machine_grid import grid_of
 from snnc.report.pictures.palette import EMPTY, RAMP, RELAY, layer_colour, rgb
+from snnc.report.pictures.tiles import grid_of
 from snnc.report.subject import Subject
 
 if TYPE_CHECKING:
