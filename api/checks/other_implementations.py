@@ -59,10 +59,7 @@ class OtherRun:
 
 
 def run_file(path: Path, request: RunRequest) -> OtherRun:
-    """Run an ONNX file in ONNX Runtime, with the tensors of its populations as additional outputs.
-
-    Raise NotGenericError if the file contains a different network for arrays of these sizes than for others.
-    """
+    """Run an ONNX file in ONNX Runtime, with the tensors of its populations as additional outputs."""
     try:
         imported = read_onnx(path)
     except OnnxError:
