@@ -127,9 +127,7 @@ _RENAMED: Final = {
 }
 """Public names that differ from the name in the defining module, as public name -> ``module:name``."""
 _HOMES: Final = {name: f"{module}:{name}" for module, names in _NAMES.items() for name in names} | _RENAMED
-"""Every public name, with the module that defines it and its name there."""
 _MODULES: Final = ("data", "losses", "recipe", "schedules")
-"""Submodules exported as a whole."""
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 
 

@@ -157,5 +157,9 @@ class SampleError(SnncError, code="SNNC-E583"):
     """A sample of a data set does not fit the next stage: events are not binned, lengths differ, or a class index is missing."""
 
 
+class InitialisationError(SnncError, code="SNNC-E123"):
+    """An initialisation does not fit the network or its data, or has an invalid setting."""
+
+
 class NoKernelsError(SnncError, code="SNNC-E650"):
     """Kernels are to be timed on a target that has none."""

@@ -51,11 +51,6 @@ def CrossEntropy(  # noqa: N802
     ------
     UnknownLossError
         The statistic is unknown or does not fit the other arguments.
-
-    Examples
-    --------
-    >>> CrossEntropy("last membrane").terms[0].statistic
-    'last'
     """
     return Composed((compared_term("ce", of, inverse=inverse),), classes, targets, lengths)
 

@@ -1,6 +1,5 @@
 """Recipes: TOML files with training settings, as in ``snnc train build/ --data d.npz --recipe shd.toml``.
 
-Most keys are arguments of ``session.fit``. The table ``[data]``, ``validation`` and ``checkpoint_every`` are for ``snnc train`` only.
 Schedules are written as text; paths are relative to the recipe.
 """
 
@@ -63,14 +62,12 @@ _DATA: Final = {
 _FILES: Final = ("train", "validation")
 """Keys whose values name data: ``PATH`` or ``KIND:PATH``."""
 _PATHS: Final = ("best", "log", "tensorboard")
-"""Keys whose values are paths."""
 
 
 def read_recipe(path: str | Path) -> dict[str, Any]:
     """Return the checked settings of a recipe.
 
-    If the recipe sets none of ``data``, ``validation`` and ``checkpoint_every``, which are for ``snnc train`` only, ``session.fit(x, y,
-    **read_recipe("shd.toml"))`` accepts the result. Paths are relative to the folder of the recipe.
+    They are arguments of ``session.fit``, except ``data``, ``validation`` and ``checkpoint_every``, which are for ``snnc train`` only.
 
     Raises
     ------
@@ -129,7 +126,8 @@ def _problem(key: str, value: Any, kind: str) -> str:
     elif kind.startswith("a number of") and not (key == "learning_rate" and isinstance(value, str)):
         good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
     elif key == "gradient_window":
-        good = _is_window(value)
+        ends = window_ends(value)
+        good = len(ends) in (1, 2) and all(isinstance(end, int | float | str) and not isinstance(end, bool) for end in ends)
     elif key == "metrics":
         good = isinstance(value, list) and all(isinstance(name, str) for name in value)
     else:
@@ -155,11 +153,6 @@ def _problem(key: str, value: Any, kind: str) -> str:
     except SnncError as error:
         return f"{kind}: {error.text.rstrip('.')}"
     return ""
-
-
-def _is_window(value: Any) -> bool:
-    ends = window_ends(value)
-    return len(ends) in (1, 2) and all(isinstance(end, int | float | str) and not isinstance(end, bool) for end in ends)
 
 
 def _line(text: str, key: str) -> int:

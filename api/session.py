@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -118,9 +117,7 @@ class Session(session.BackendSession):
         project = None
         if self.project is not None and (self.project / "project.json").is_file():
             project = json.loads((self.project / "project.json").read_text(encoding="utf-8"))
-        parameters = sum(math.prod(np.shape(value)) for value in self.state_dict().values())
-        report = ProgramReport(self.graph, self.options, self.program, parameters, project, self.recording, self._times())
-        return write_program(report, format)
+        return write_program(ProgramReport(self.graph, self.options, self.program, project, self.recording, self._times()), format)
 
     def record(
         self, inputs: Mapping[str, Input] | Input, initial: Mapping[str, npt.ArrayLike] | None = None, samples: int = 1

@@ -113,8 +113,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         # With a loss, the target compiles the network for training; PyTorch computes the actual loss.
         options = make_options(
             target,
-            steps,
-            batch,
+            steps=steps,
+            batch=batch,
             loss="ce_count",
             surrogate=surrogate,
             gradient_window=gradient_window,
@@ -177,7 +177,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         SessionError
             The arguments do not fit the network.
         """
-        given = self._given(inputs)
+        given = self._inputs_by_id(inputs)
         order = list(given)
         tensors: list[Any] = [given[name] if isinstance(given[name], torch.Tensor) else None for name in order]
         if any(t is not None and t.requires_grad for t in tensors) and torch.is_grad_enabled() and not self._lowered.input_adjoints:
@@ -242,14 +242,14 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._window_now = self._window.now
         self._process = os.getpid()
 
-    def _given(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
+    def _inputs_by_id(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
         infos = visible(self.program).inputs
         by_name = inputs if isinstance(inputs, Mapping) else {infos[0].label: inputs}
         if set(by_name) != {i.label for i in infos}:
             raise UnknownNameError(
                 f"inputs are {', '.join(map(repr, by_name))}; the module accepts {', '.join(repr(i.label) for i in infos)}."
             )
-        found: dict[str, Input] = {}
+        by_id: dict[str, Input] = {}
         for info in infos:
             value = by_name[info.label]
             if isinstance(value, torch.Tensor):
@@ -262,8 +262,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             if tuple(value.shape[2:]) != info.shape or min(value.shape) < 1:
                 wanted = ", ".join(map(str, ("T", "B", *info.shape)))
                 raise TorchTensorError(f"the input {info.label!r} has shape {list(value.shape)}; the module accepts [{wanted}].")
-            found[info.id] = value
-        return found
+            by_id[info.id] = value
+        return by_id
 
     def _register_parameters(self) -> None:
         """Register the program's parameters: ``layer.weight`` becomes ``weight`` of a submodule ``layer``."""
@@ -282,9 +282,9 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         running statistics of batch normalisations.
         """
         if self._machine is not None:
-            found = self._machine.run(given, values, masks)
+            output = self._machine.run(given, values, masks)
             self._runs += 1
-            return found
+            return output
         for name, value in values.items():
             self._give(name, value)
         inputs = {name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()}
@@ -312,7 +312,6 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._lowered.input_adjoints.items()}
 
     def _run_backward(self, adjoint: torch.Tensor) -> None:
-        """Run backward from the adjoint of the output."""
         self._give(f"d_{self._lowered.output.record}", adjoint)
         self._engine.run_backward()
 
@@ -325,13 +324,11 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._engine.session.set_from(name, whole.data_ptr(), max(1, whole.numel()))
 
     def _take(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
-        """Return a new tensor into which the program writes its tensor `name`."""
-        found = torch.empty(shape, dtype=torch.float32, device=self._device)
-        self._engine.session.get_into(name, found.data_ptr(), max(1, found.numel()))
-        return found
+        tensor = torch.empty(shape, dtype=torch.float32, device=self._device)
+        self._engine.session.get_into(name, tensor.data_ptr(), max(1, tensor.numel()))
+        return tensor
 
     def _read(self, value: torch.Tensor) -> Any:
-        """Return a tensor in the form that an engine accepts as input."""
         whole = value.detach().contiguous()
         return whole if whole.is_cuda else whole.numpy()
 
@@ -351,7 +348,6 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             yield
 
     def _stream(self) -> int:
-        """Return the address of torch's current stream."""
         return int(torch.cuda.current_stream(self._device).cuda_stream) if self._device.type == "cuda" else 0
 
 
@@ -369,9 +365,9 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
             # In train() mode, running statistics change after each forward pass, and the backward pass does not read them.
             unread = module._norms.running if module._norms is not None and module.training else frozenset()
             ctx.save_for_backward(*tensors[: len(given)], *(None if name in unread else value for name, value in values.items()))
-            found = module._run(given, values, ctx.masks, first=True)
+            output = module._run(given, values, ctx.masks, first=True)
             ctx.run = module._runs
-        return found
+        return output
 
     @staticmethod
     def backward(ctx: Any, *adjoints: torch.Tensor) -> tuple[torch.Tensor | None, ...]:

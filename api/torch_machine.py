@@ -19,8 +19,7 @@ from snnc.torch_program import ModuleProgram
 class MachineRun:
     """Runs the program of a module on an engine, with PyTorch's current weights.
 
-    Shorter sequences and smaller batches are padded with zeros: outputs do not depend on later steps or on other samples, and an
-    adjoint of 0 does not contribute to gradients.
+    Shorter sequences and smaller batches are padded with zeros, which change neither the other outputs nor gradients.
     """
 
     def __init__(self, engine: AdjointEngine, lowered: ModuleProgram) -> None:

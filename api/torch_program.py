@@ -57,18 +57,10 @@ class ModuleRecipe:
 
 @dataclass(frozen=True, eq=False)
 class ModuleProgram:
-    """The lowered program of a module. It has a single output; PyTorch computes the loss from it, and gives the program its adjoint.
+    """The lowered program of a module, with one output; PyTorch computes the loss from it, and gives the program its adjoint.
 
-    Attributes
-    ----------
-    output
-        All outputs of the module, joined along one axis.
-    shapes
-        Shape of each output of the module, in the order in which `output` joins them.
-    input_adjoints
-        Name of the gradient tensor, by id of the input, for inputs with gradients.
-    hidden
-        Parameters of the program that do not exist in the network.
+    `output` joins all outputs of the module along one axis; `shapes` are their shapes, in this order. `input_adjoints` is the name of the
+    gradient tensor by id of the input, for inputs with gradients. `hidden` are parameters of the program that the network does not have.
     """
 
     program: StepProgram
@@ -131,10 +123,7 @@ def lower_module(recipe: ModuleRecipe) -> ModuleProgram:
 def opened(
     graph: Graph, program: StepProgram, options: CompileOptions, device: int | None
 ) -> tuple[SequenceEngine | AdjointEngine, TemporaryFolder]:
-    """Build a program in a temporary folder and load it; the engine needs the returned folder.
-
-    Raise OptionValueError if modules cannot run on the target.
-    """
+    """Build a program in a temporary folder and load it; the engine needs the returned folder."""
     backend = options.backend
     if backend.adjoint:
         # embedded: neurons keep the author's order, as in PyTorch's tensors.

@@ -13,6 +13,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.frontends.dsl.network import Network
+from snnc.options.compile_options import CompileOptions, options
 from snnc.options.optimizers import parse_optimizer
 
 Value = TypeVar("Value")
@@ -70,6 +71,18 @@ class Benchmark:
             surrogate=parse_surrogate(self.surrogate),
             gradient_window=self.gradient_window,
             steps=self.steps,
+        )
+
+    def options(self, target: str) -> CompileOptions:
+        """Return the options of a compilation for `target`."""
+        return options(
+            target,
+            steps=self.steps,
+            batch=self.batch,
+            loss=self.loss,
+            optimizer=self.optimizer,
+            surrogate=self.surrogate,
+            gradient_window=self.gradient_window,
         )
 
     def buffer_activity(self, program: StepProgram) -> dict[str, float]:

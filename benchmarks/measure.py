@@ -36,7 +36,6 @@ from snnc.driver.estimating import Estimate
 from snnc.driver.lowering import lower_graph
 from snnc.driver.stages import emit_project
 from snnc.errors import BenchError
-from snnc.options.compile_options import options
 from snnc.project.compiled import Compiled
 
 PUBLISHED: Final = "published"
@@ -185,14 +184,14 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
 def _plan(case: Benchmark, strategy: str, machine: Target, placed_as: Plan | None = None) -> tuple[Compiled, Plan]:
     """Build the network, lower and map it; with `placed_as`, neurons are placed as in that plan."""
     graph = case.build().graph()
-    chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
+    chosen = case.options(machine.name)
     lowered = lower_graph(graph, chosen)
     program = lowered.program
     activity = Activity(case.buffer_activity(program), {}, case.activity_source)
     if not case.capacity:
         wanted = chosen.for_backend().for_plan()
         mapped = map_graph(lowered.ready, program, wanted, activity, machine=machine, strategy=strategy, chips=case.chips)
-        return Compiled(graph, chosen, program, mapped.plan, mapped.parts), mapped.plan
+        return Compiled(program, mapped.plan, mapped.parts, graph=graph, options=chosen), mapped.plan
     # Like the published program, this plan sends the lowest ids of a step, up to the capacity, and drops the rest.
     support, capacity = by_buffer(program, case.support), by_buffer(program, case.capacity)
     plan = make_plan(
@@ -213,7 +212,7 @@ def _plan(case: Benchmark, strategy: str, machine: Target, placed_as: Plan | Non
         placer=None if placed_as is None else as_planned(placed_as),
         fused=None if placed_as is None else placed_as.latency > 1,
     )
-    return Compiled(graph, chosen, program, plan), plan
+    return Compiled(program, plan, graph=graph, options=chosen), plan
 
 
 _ESTIMATED: Final = (

@@ -11,12 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.runtime.arrays import checked
-from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
+from snnc.compiler.ir.graph import Array, Graph, Input, Population
 from snnc.compiler.ir.shapes import PortMap, port_map
 from snnc.compiler.lowering.lower import lower
-from snnc.compiler.passes.edit import fresh_name
-from snnc.driver.measuring import sequences
+from snnc.driver.measuring import checked_sequences, with_outputs
 from snnc.understanding.synops import Counting, Counts, MeasuredSynops, effective_fan_out, fan_out, has_synapses, source_of
 
 CHUNK = 16
@@ -50,15 +48,12 @@ Activities: TypeAlias = dict[tuple[str, str, int], PortActivity]
 
 
 def measure(graph: Graph, data: Path) -> MeasuredSynops:
-    """Run `graph` on the samples of an npz archive and count what its synapses transmit.
-
-    Raise DataFileError, UnknownNameError or DataShapeError if the archive does not contain the inputs of the model.
-    """
+    """Run `graph` on the samples of an npz archive and count what its synapses transmit."""
     ports = port_map(graph)
-    probed, probes = _probed(graph, ports)
+    probed, names = with_outputs(graph, _probed_ports(graph))
+    probes = {name: port for port, name in names.items()}
     program = lower(probed)
-    arrays = sequences(graph, program, data)
-    inputs = {i.id: checked(arrays[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}
+    inputs = checked_sequences(graph, program, data)
     steps, samples = next(iter(inputs.values())).shape[:2]
     activities: Activities = {}
     delays = _delays(graph)
@@ -85,20 +80,11 @@ def firing_warnings(measured: MeasuredSynops) -> list[str]:
     ]
 
 
-def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, str]]]:
-    """Return a copy of `graph` with additional outputs (probes), and the port that each of them reads, by name.
-
-    Probes read the first output port of each population, and every port that feeds synapses, except those of inputs.
-    """
-    ports_to_probe = {(e.source, e.source_port) for n in graph.names if has_synapses(graph.operation(n)) for e in graph.incoming(n)}
-    ports_to_probe |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population)}
-    probed, probes = graph.copy(), {}
-    for source, port in sorted(ports_to_probe):
-        if not isinstance(graph.operation(source), Input):
-            name = probed.add(fresh_name(probed, "probe"), Output())
-            probed.connect(source, name, source_port=port)
-            probes[name] = (source, port)
-    return probed, probes
+def _probed_ports(graph: Graph) -> list[tuple[str, str]]:
+    """Return the first output port of each population, and every port that feeds synapses, except those of inputs."""
+    ports = {(e.source, e.source_port) for n in graph.names if has_synapses(graph.operation(n)) for e in graph.incoming(n)}
+    ports |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population)}
+    return sorted((source, port) for source, port in ports if not isinstance(graph.operation(source), Input))
 
 
 def _delays(graph: Graph) -> dict[tuple[str, str], set[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +34,6 @@ class MemoryEstimate:
     seconds: float | None = None
     kernels: tuple[Mapping[str, Any], ...] = ()
 
-    def to_data(self) -> dict[str, Any]:
-        """Return the estimate as JSON types."""
-        return asdict(self)
-
     def lines(self) -> list[str]:
         """Return the estimate as lines of text: memory, time, and the time of each kernel."""
         what = "a training step" if self.training else "a forward pass"
@@ -55,18 +51,13 @@ class MemoryEstimate:
 
 
 def estimate_memory(graph: Graph, chosen: CompileOptions) -> MemoryEstimate:
-    """Return the estimate for a CPU or GPU target, with the checkpoints that the memory limit of `chosen` requires.
-
-    Raise MemoryNeededError if no checkpoint interval stays within the limit.
-    """
+    """Return the estimate for a CPU or GPU target, with the checkpoints that the memory limit of `chosen` requires."""
     with temporary_folder("snnc-estimate-") as folder:
         project = Path(folder) / "project"
         compile_to_folder(graph, chosen, project)
         description = json.loads((project / "project.json").read_text(encoding="utf-8"))
     steps, batch = description["steps"], description["batch"]
     segment, size = predicted_memory(description, chosen)
-    estimate = MemoryEstimate(chosen.target, chosen.precision, steps, batch, description["training"], segment, size)
-    predicted = chosen.backend.launches(description, steps, batch)
-    if predicted is None:
-        return estimate
-    return replace(estimate, card=predicted["card"], seconds=predicted["seconds"], kernels=tuple(predicted["kernels"]))
+    gpu = chosen.backend.launches(description, steps, batch) or {}
+    predicted = gpu.get("card"), gpu.get("seconds"), tuple(gpu.get("kernels", ()))
+    return MemoryEstimate(chosen.target, chosen.precision, steps, batch, description["training"], segment, size, *predicted)

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from snnc.compiler.files.temporary import temporary_folder
-from snnc.compiler.ir.graph import Array, FileLayout, Graph, Input, Output, Population
+from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.ir.shapes import port_map
 from snnc.driver.compiling import array_sizes
 from snnc.driver.loading import load_model
+from snnc.driver.measuring import with_outputs
 from snnc.frontends.onnx.errors import NotGenericError, OnnxError
 from snnc.frontends.onnx.load import read_onnx
 from snnc.frontends.onnx.proof.traces import is_spike_port
@@ -58,10 +59,7 @@ class OtherRun:
 
 
 def run_file(path: Path, request: RunRequest) -> OtherRun:
-    """Run an ONNX file in ONNX Runtime, with the tensors of its populations as additional outputs.
-
-    Raise NotGenericError if the file contains a different network for arrays of these sizes than for others.
-    """
+    """Run an ONNX file in ONNX Runtime, with the tensors of its populations as additional outputs."""
     try:
         imported = read_onnx(path)
     except OnnxError:
@@ -89,13 +87,13 @@ def run_graph(graph: Graph, request: RunRequest) -> OtherRun:
     times = {name: i.layout.time_axis for name, i in graph.of_type(Input)}
     arrays, steps, batch = _inputs(graph, request, lambda name, axis: graph.steps if axis is not None and axis == times[name] else None)
     ports = all_ports(graph)
-    extended, names = watched(graph, [(p.population, p.port) for p in ports])
+    extended, names = with_outputs(graph, ports)
     if extended.steps is None:
         extended.steps = steps
     with temporary_folder() as folder:
         write_onnx(extended, Path(folder) / "model.onnx")
         values = RuntimeModel(Path(folder) / "model.onnx", extended).run(arrays, batch)
-    hidden = [of_arrays(p.population, p.port, p.fires, values[names[p.population, p.port]], RUNTIME) for p in ports]
+    hidden = [of_arrays(*port, spiking, values[names[port]], RUNTIME) for port, spiking in ports.items()]
     return OtherRun(RUNTIME, graph, arrays, {name: values[name] for name, _ in graph.of_type(Output)}, hidden)
 
 
@@ -148,37 +146,12 @@ def _shaped(values: Array, population: Population) -> Array:
     return values.reshape(*values.shape[:2], *population.shape)
 
 
-@dataclass(frozen=True)
-class TracedPort:
-    """A state or an output of a population; `fires` is whether its values are spikes."""
-
-    population: str
-    port: str
-    fires: bool
-
-
-def all_ports(graph: Graph) -> list[TracedPort]:
-    """Return all states and outputs of all populations, in the order of the network."""
-    ports: list[TracedPort] = []
+def all_ports(graph: Graph) -> dict[tuple[str, str], bool]:
+    """Return all states and outputs of all populations, as (population, port), in the order of the network, and whether each has spikes."""
+    spiking: dict[tuple[str, str], bool] = {}
     for name, p in graph.of_type(Population):
-        ports.extend(TracedPort(name, port, is_spike_port(p.model, port)) for port in dict.fromkeys((*p.model.states, *p.model.outputs)))
-    return ports
-
-
-def watched(graph: Graph, ports: Sequence[tuple[str, str]]) -> tuple[Graph, dict[tuple[str, str], str]]:
-    """Return a copy of `graph` with one more output [T, B, *shape] for each port, and the names of these outputs."""
-    extended = graph.copy()
-    names: dict[tuple[str, str], str] = {}
-    used = {*extended.names, *extended.state_inputs}
-    for population, port in ports:
-        name = f"{population}.{port}"
-        while name in used:
-            name += "_"
-        used.add(name)
-        extended.add(name, Output("all", FileLayout(0, 1)))
-        extended.connect(population, name, source_port=port)
-        names[population, port] = name
-    return extended, names
+        spiking |= {(name, port): is_spike_port(p.model, port) for port in (*p.model.states, *p.model.outputs)}
+    return spiking
 
 
 def sizes(graph: Graph, arrays: Mapping[str, Array]) -> tuple[int, int]:
@@ -191,7 +164,7 @@ def check_room(graph: Graph, steps: int, batch: int) -> None:
     """Raise HiddenTooLargeError if a verification would compute and store more than ``MAX_VALUES`` values."""
     shapes = port_map(graph)
     inputs = sum(math.prod(i.shape) for _, i in graph.of_type(Input))
-    neurons = sum(math.prod(shapes[p.population, p.port].shape) for p in all_ports(graph))
+    neurons = sum(math.prod(shapes[port].shape) for port in all_ports(graph))
     values = (inputs + neurons) * steps * batch
     if values > MAX_VALUES:
         raise HiddenTooLargeError(

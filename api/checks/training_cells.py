@@ -1,8 +1,4 @@
-"""The losses, optimisers, schedules and precisions in the tables of ``docs/reference/training.md``, and why a target refuses one.
-
-``docs/reference/make_reference.py`` writes these tables. Losses, schedules and precisions come from the tables of their parsers, so that
-the page lists new ones, too.
-"""
+"""The losses, optimisers, schedules and precisions in the tables of ``docs/reference/training.md``, and why a target refuses one."""
 
 from __future__ import annotations
 
@@ -42,9 +38,7 @@ def loss_rows() -> tuple[str, ...]:
 
 
 _PORT: Final = {statistic: "spikes" if statistic in ("count", "first_spike") else "membrane" for statistic in STATISTICS}
-"""Port that each statistic reads."""
 _BOUNDS: Final = {"rate": 0.2, "membrane": -0.1}
-"""Bound of a regulariser, by the value that it regularises."""
 
 
 def regulariser_texts() -> Iterator[str]:

@@ -46,18 +46,14 @@ class Verification:
 
     Attributes
     ----------
-    target
-        Target on which snnc ran the network.
-    against
-        Name of the other implementation.
+    target, against
+        Target on which snnc ran the network, and name of the other implementation.
     inputs
         Shape of each input array, by name.
     stepwise
         Whether the file describes one time step, so that it ran step by step.
-    layers
-        Populations in the order of the network.
-    outputs
-        Outputs of the network.
+    layers, outputs
+        Populations in the order of the network, and its outputs.
     note
         Reason if no layer was compared; otherwise empty.
     """
@@ -143,13 +139,11 @@ class Verification:
 
 
 def _layer_data(layer: LayerComparison) -> dict[str, Any]:
-    spikes = None
+    spikes: dict[str, Any] | None = None
     if layer.spikes:
         steps = zip(*(p.by_step for p in layer.spikes), strict=True)
         spikes = {
-            "values": sum(p.values for p in layer.spikes),
-            "fired": sum(p.fired for p in layer.spikes),
-            "mismatches": sum(p.mismatches for p in layer.spikes),
+            **_spike_counts(layer),
             "first": min((p.first for p in layer.spikes if p.first is not None), default=None),
             "by_step": [int(sum(n or 0 for n in row)) for row in steps],
         }
@@ -170,10 +164,12 @@ def _layer_data(layer: LayerComparison) -> dict[str, Any]:
     return {**head, "spikes": spikes, "states": states, "not_compared": list(layer.missing)}
 
 
+def _spike_counts(layer: LayerComparison) -> dict[str, int]:
+    return {what: sum(getattr(p, what) for p in layer.spikes) for what in ("values", "fired", "mismatches")}
+
+
 def _row(layer: LayerComparison) -> tuple[str, ...]:
-    counts = ["-", "-", "-"]
-    if layer.spikes:
-        counts = [f"{sum(getattr(p, what) for p in layer.spikes):,}" for what in ("values", "fired", "mismatches")]
+    counts = [f"{count:,}" if layer.spikes else "-" for count in _spike_counts(layer).values()]
     states = ", ".join(f"{p.port} {_number(p.largest)} (step {p.worst})" for p in layer.states if p.compared) or "-"
     first = "-" if layer.first is None else str(layer.first)
     return layer.name, layer.neuron, *counts, first, states

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from snnc.backends.registry import DEFAULT
-from snnc.checks.other_implementations import OtherRun, RunRequest, all_ports, run_file, run_graph, run_nir, sizes, watched
+from snnc.checks.other_implementations import OtherRun, RunRequest, all_ports, run_file, run_graph, run_nir, sizes
 from snnc.checks.verification import LayerComparison, Verification
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.dataflow_order import in_dataflow_order
@@ -20,6 +20,7 @@ from snnc.compiler.tiles.errors import TooBigError
 from snnc.data.arrays import read_arrays
 from snnc.driver.compiling import MAX_SAMPLES, open_graph, session_for
 from snnc.driver.loading import Model, as_graph, check_discrete, load_options
+from snnc.driver.measuring import with_outputs
 from snnc.driver.trusting import check_trusted
 from snnc.errors import OptionConflictError, OptionValueError
 from snnc.frontends.load import is_nir
@@ -124,7 +125,7 @@ def _compared(other: OtherRun, target: str, tolerance: float, seed: int, project
 
     With `project`, a trusted project, its emitted program computes the outputs of the network.
     """
-    extended, names = watched(other.graph, [(o.population, o.port) for o in other.hidden])
+    extended, names = with_outputs(other.graph, [(o.population, o.port) for o in other.hidden])
     note = ""
     try:
         ours = _run(extended, other.arrays, target, seed)
@@ -141,7 +142,7 @@ def _compared(other: OtherRun, target: str, tolerance: float, seed: int, project
     for name, population in in_dataflow_order(other.graph).of_type(Population):
         observed = [o for o in other.hidden if o.population == name]
         ports = [compared[name, o.port] for o in observed]
-        missing = tuple(p.port for p in all_ports(other.graph) if p.population == name and (name, p.port) not in compared)
+        missing = tuple(port for where, port in all_ports(other.graph) if where == name and (name, port) not in compared)
         spikes, states = (tuple(p for p in ports if p.fires is fires) for fires in (True, False))
         layers.append(LayerComparison(name, population.model.name, source_of(observed), spikes, states, missing))
     shapes = {name: tuple(np.shape(other.arrays[name])) for name in other.arrays if name in _accepted_names(other.graph)}

@@ -86,11 +86,7 @@ def check_seed(seed: int | None, model: Path, target: str | None) -> None:
 
 
 def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
-    """Return `trust`, or True if the user, asked at a terminal, allows a project that somebody else compiled to be executed.
-
-    Raise CommandLineError if `trust` is true for something other than a project, UntrustedProjectError if the user answers no or there is
-    no terminal, and other errors of :func:`~snnc.driver.trusting.check_trusted`.
-    """
+    """Return `trust`, or True if the user, asked at a terminal, allows a project that somebody else compiled to be executed."""
     from snnc.driver.loading import is_project, load_options
     from snnc.driver.trusting import check_trusted
     from snnc.errors import CommandLineError, UntrustedProjectError

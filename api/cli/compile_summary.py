@@ -113,7 +113,6 @@ def _places(plan: Plan) -> list[str]:
 
 
 def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
-    """Return a line on the maximum number of neurons per population that receive gradients in one window."""
     if not windowed:
         return []
     rows = dict.fromkeys(f"{w['entries']} of {w['width']} neurons of {w['source']}" for w in windowed)
@@ -121,7 +120,6 @@ def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
 
 
 def _recompute_lines(plan: Plan) -> list[str]:
-    """Return lines on iterations that run forward twice, and on data in streaming memory."""
     if not plan.segment:
         return []
     cut = plan.segments

@@ -25,8 +25,8 @@ class Archived:
         """Return samples and labels; raise DataOptionError if `reading`, which is for data sets, contains a setting."""
         from snnc.errors import DataOptionError
 
-        if reading.given:
-            raise DataOptionError(f"{reading.given[0]} has no effect on the archive {str(self.path)!r}, whose samples have steps already.")
+        if names := reading.given_names:
+            raise DataOptionError(f"{names[0]} has no effect on the archive {str(self.path)!r}, whose samples have steps already.")
         return self.for_validation(session, reading)
 
     def for_validation(self, session: Session, reading: Reading) -> tuple[Any, Any]:
@@ -59,35 +59,28 @@ class NamedDataSet:
         return self.for_fit(session, reading)[0]
 
 
-@dataclass(frozen=True)
-class DataNames:
-    """Names of the data of a training run, npz archives or ``KIND:PATH``; `reading` says how samples of data sets become inputs."""
+def data_names(table: Mapping[str, Any], data: str | None, validation: object, reading: Reading) -> tuple[str, str | None, Reading]:
+    """Return the names of training and validation data, and the settings that convert their samples; options precede a recipe's ``[data]``.
 
-    train: str
-    validation: str | None
-    reading: Reading
+    Names are npz archives or ``KIND:PATH``. Raise DataOptionError without training data.
+    """
+    from snnc.errors import DataOptionError
 
-    @classmethod
-    def of(cls, table: Mapping[str, Any], data: str | None, validation: object, reading: Reading) -> DataNames:
-        """Return the data named by the options or else by the table ``[data]`` of a recipe; raise DataOptionError without training data."""
-        from snnc.errors import DataOptionError
-
-        train = data or table.get("train")
-        if train is None:
-            raise DataOptionError("no training data; give --data, or train = … in the table [data] of the recipe.")
-        validation = validation or table.get("validation")
-        settings = {name: value for name, value in table.items() if name not in ("train", "validation") and getattr(reading, name) is None}
-        return cls(str(train), None if validation is None else str(validation), replace(reading, **settings))
+    train, validation = data or table.get("train"), validation or table.get("validation")
+    if train is None:
+        raise DataOptionError("no training data; give --data, or train = … in the table [data] of the recipe.")
+    settings = {name: value for name, value in table.items() if name not in ("train", "validation") and getattr(reading, name) is None}
+    return str(train), None if validation is None else str(validation), replace(reading, **settings)
 
 
 def open_data(name: str) -> Archived | NamedDataSet:
-    """Open the data named by ``--data`` or ``--validation``; errors as for :func:`read_arrays`, :func:`read_named` and :func:`pick`."""
+    """Open the data named by ``--data`` or ``--validation``; errors as for :func:`read_arrays`, :func:`pick` and the readers."""
     from snnc.data.arrays import pick, read_arrays
-    from snnc.data.named import read_named, split_name
+    from snnc.data.named import KINDS, split_name
 
     named = split_name(name)
     if named is not None:
-        return NamedDataSet(named[0], read_named(*named))
+        return NamedDataSet(named[0], KINDS[named[0]](named[1]))
     path = Path(name)
     arrays = read_arrays(path)
     return Archived(path, arrays, pick(arrays, "y", path))

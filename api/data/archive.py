@@ -23,7 +23,6 @@ _EXPANSION: Final = 1_100
 _SLACK: Final = 1_024
 """Bytes accepted in addition to this ratio, for small arrays."""
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Compression methods that are read."""
 _SUFFIX: Final = ".npy"
 _HEADERS: Final = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 """Function that reads the header of an npy file, by version of the format."""
@@ -49,8 +48,8 @@ class _Member:
 class Archive(Mapping[str, npt.NDArray[Any]]):
     """The arrays of an npz archive by name; each is loaded once, on request.
 
-    Raise DataFileError if the file is not an npz archive or is damaged, ArraySizeError if the declared size of an array differs from its
-    actual size, PickledArrayError if an array contains Python objects; on request of an array, MemoryShortError if it exceeds the memory.
+    Raise DataFileError for a damaged archive, ArraySizeError if the declared size of an array differs from its actual size,
+    PickledArrayError if an array contains Python objects; on request of an array, MemoryShortError if it exceeds the memory.
     """
 
     def __init__(self, path: Path) -> None:

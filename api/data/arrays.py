@@ -17,16 +17,19 @@ from snnc.errors import DataFileError, MissingArrayError, PickledArrayError
 
 
 def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:
-    """Open an npz archive; its arrays are read on request.
-
-    Raise DataFileError if it is missing or something else, PickledArrayError if it is a pickle, or an error of
-    :class:`~snnc.data.archive.Archive`.
-    """
+    """Open an npz archive; its arrays are read on request."""
     try:
         check_exists(path, "file")
-        _check_kind(path)
+        with path.open("rb") as stream:
+            start = stream.read(6)
     except OSError as error:
         raise DataFileError(f"{str(path)!r} cannot be read as an npz archive: {str(error).rstrip('.')}.") from None
+    if start.startswith(b"\x93NUMPY"):
+        raise DataFileError(f"{str(path)!r} contains a single array; put arrays into an npz archive by name: numpy.savez(path, x=x).")
+    if start.startswith(b"\x80"):
+        raise PickledArrayError(f"{str(path)!r} is a pickle, which snnc does not load; save plain arrays with numpy.savez.")
+    if not start.startswith(b"PK"):
+        raise DataFileError(f"{str(path)!r} is not an npz archive; numpy.savez(path, x=x) writes one.")
     return Archive(path)
 
 
@@ -43,14 +46,3 @@ def pick(arrays: Mapping[str, npt.NDArray[Any]], name: str, path: Path) -> npt.N
     if name not in arrays:
         raise MissingArrayError(f"{str(path)!r} has no array {name!r}; it contains {', '.join(sorted(arrays)) or 'none'}.")
     return arrays[name]
-
-
-def _check_kind(path: Path) -> None:
-    with path.open("rb") as stream:
-        start = stream.read(6)
-    if start.startswith(b"\x93NUMPY"):
-        raise DataFileError(f"{str(path)!r} contains a single array; put arrays into an npz archive by name: numpy.savez(path, x=x).")
-    if start.startswith(b"\x80"):
-        raise PickledArrayError(f"{str(path)!r} is a pickle, which snnc does not load; save plain arrays with numpy.savez.")
-    if not start.startswith(b"PK"):
-        raise DataFileError(f"{str(path)!r} is not an npz archive; numpy.savez(path, x=x) writes one.")

@@ -16,8 +16,7 @@ from snnc.errors import SampleError
 def collate(samples: Sequence[Sample], timed: bool) -> InputValues:
     """Return a batch [T, B, *shape] of spikes in steps, or of arrays of equal shape, whose first axis is time if `timed` (else T is 1).
 
-    Spikes may differ in their number of steps; shorter samples get empty steps at the end. An address that occurs several times in a step
-    is one spike. Raise SampleError if the samples are events that are not binned, or if they differ in shape.
+    Spikes may differ in their number of steps. An address that occurs several times in a step is one spike.
     """
     first = samples[0]
     if isinstance(first, Spikes):
@@ -35,10 +34,7 @@ def collate(samples: Sequence[Sample], timed: bool) -> InputValues:
 
 
 def targets_of(targets: Sequence[Any]) -> Array:
-    """Return the targets of a batch as an array: class indices as int64, other targets unchanged.
-
-    Raise SampleError unless they are class indices, or arrays of one shape.
-    """
+    """Return the targets of a batch as an array: class indices as int64, other targets unchanged."""
     try:
         stacked = np.stack([np.asarray(t) for t in targets])
     except ValueError:

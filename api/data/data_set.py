@@ -54,7 +54,7 @@ class Transform(Protocol):
     Attributes
     ----------
     gives_time
-        Whether the result always has a time axis; otherwise it has one if the input has one.
+        Whether the transform adds the time axis: its results then always have one; otherwise only if the sample has one.
     """
 
     @property

@@ -23,13 +23,11 @@ from snnc.errors import DataOptionError
 
 _EVENTS: Final[Mapping[str, Callable[[Path], DataSet]]] = {"shd": shd, "ssc": ssc, "nmnist": nmnist, "dvsgesture": dvs_gesture}
 _IMAGES: Final[Mapping[str, Callable[[Path], DataSet]]] = {"mnist": mnist}
-KINDS: Final = (*_EVENTS, *_IMAGES)
-"""Kinds of data sets."""
+KINDS: Final = {**_EVENTS, **_IMAGES}
+"""Reader of each kind of data set, by name."""
 _ENCODERS: Final[Mapping[str, Callable[[int], Rate | Latency | Repeat]]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
-_ENCODED: Final = ("encoder",)
-"""Settings that only affect images."""
-_BINNED: Final = ("dt", "duration", "downsample", "polarity")
-"""Settings that only affect events."""
+_FOR_IMAGES: Final = ("encoder",)
+_FOR_EVENTS: Final = ("dt", "duration", "downsample", "polarity")
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Reading:
     encoder: str | None = None
 
     @property
-    def given(self) -> list[str]:
+    def given_names(self) -> list[str]:
         """Names of the settings that are not None."""
         return [f.name for f in fields(self) if getattr(self, f.name) is not None]
 
@@ -56,27 +54,20 @@ class Reading:
 def split_name(text: str) -> tuple[str, Path] | None:
     """Return the kind and the path of ``KIND:PATH``; None for the path of an archive. Raise DataOptionError for an unknown kind."""
     kind, colon, path = text.partition(":")
-    if not colon or Path(text).exists() or kind.endswith(".npz"):
+    if not colon or Path(text).exists() or kind.endswith(".npz"):  # a path may contain a colon, too
         return None
     if kind not in KINDS or not path:
-        raise DataOptionError(
-            f"{text!r} is not data: give an npz archive, or KIND:PATH, where KIND is {', '.join(KINDS[:-1])} or {KINDS[-1]}."
-        )
+        *others, last = KINDS
+        raise DataOptionError(f"{text!r} is not data: give an npz archive, or KIND:PATH, where KIND is {', '.join(others)} or {last}.")
     return kind, Path(path)
-
-
-def read_named(kind: str, path: Path) -> DataSet:
-    """Open the files of a data set; raise DataFileError if they are missing, DataFormatError if they are damaged."""
-    return (_EVENTS[kind] if kind in _EVENTS else _IMAGES[kind])(path)
 
 
 def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, shape: Shape | None) -> DataSet:
     """Return the data set, of a kind in :data:`KINDS`, with its samples binned or encoded as inputs of a network.
 
-    `steps` is the network's number of steps (None if it is open), `shape` the shape of its input (None if it has several). Raise
-    DataOptionError if a setting in `reading` has no effect on this kind, is out of range, or is missing.
+    `steps` is the network's number of steps (None if it is open), `shape` the shape of its input (None if it has several).
     """
-    other = [name for name in reading.given if name in (_ENCODED if kind in _EVENTS else _BINNED)]
+    other = [name for name in reading.given_names if name in (_FOR_IMAGES if kind in _EVENTS else _FOR_EVENTS)]
     if other:
         raise DataOptionError(f"{other[0]} has no effect on the data set {kind!r}; leave it out.")
     steps = steps if reading.steps is None else reading.steps
@@ -87,7 +78,7 @@ def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, sha
 def _binning(kind: str, reading: Reading, steps: int | None) -> Bin:
     if steps is None and reading.dt is None:
         raise DataOptionError(f"{kind!r} contains events; give the number of steps (--bin-steps) or the length of a step (--bin-time).")
-    chosen: dict[str, Any] = {name: getattr(reading, name) for name in _BINNED if getattr(reading, name) is not None}
+    chosen: dict[str, Any] = {name: getattr(reading, name) for name in _FOR_EVENTS if getattr(reading, name) is not None}
     return Bin(steps=steps, **chosen)
 
 

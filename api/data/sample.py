@@ -82,23 +82,14 @@ class Spikes:
 
 
 Sample: TypeAlias = Aer | Spikes | Array
-"""One sample of a data set."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Identifies one use of a sample in training; seeds its random numbers.
+    """Identifies one use of a sample in training, and so seeds its random numbers.
 
-    Attributes
-    ----------
-    epoch
-        Number of the epoch.
-    sample
-        Index of the sample in its source, before any shuffling, splitting or selection.
-    place
-        Index of the transform in its data set's chain of transforms.
-    timed
-        Whether the first axis of an array sample is time.
+    `sample` is the index of the sample in its source, before any shuffling, splitting or selection, and `place` the index of the transform
+    among those of the data set. `timed` is whether the first axis of an array sample is time.
     """
 
     epoch: int

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from snnc.backends.reference.forward import run_forward
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.gradient_support import neurons_in_support
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.compiler.ir.graph import Array
@@ -17,10 +17,7 @@ from snnc.errors import OptionValueError
 
 
 def assumed_activity(program: StepProgram, value: float) -> Activity:
-    """Return an activity in which every neuron and every input of spikes fires with probability `value` in each step.
-
-    Raise OptionValueError unless `value` is between 0 and 1.
-    """
+    """Return an activity in which every neuron and every input of spikes fires with probability `value` in each step."""
     if not 0 <= value <= 1:
         raise OptionValueError(f"the activity is {value}; it must be between 0 and 1 spikes per neuron and step.")
     return Activity(dict.fromkeys(_spike_buffers(program), value), {}, f"{value:g} assumed")
@@ -33,26 +30,19 @@ def _spike_buffers(program: StepProgram) -> tuple[str, ...]:
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
     """Run `inputs` (input id -> [T, B, *shape]) on the reference backend and count the spikes of every spiking source.
 
-    Neurons within the support of their surrogate are counted too, because only they receive a gradient. `source` names the data in
-    reports. :func:`~snnc.driver.measuring.activity_on_data` also reads the data and lowers the network.
+    Neurons within the support of their surrogate are counted too, because only they receive a gradient. `source` names the data in reports.
     """
-    steps, batch = next(iter(inputs.values())).shape[:2]
-    parameters = {name: p.value.astype(np.float32) for name, p in program.parameters.items()}
-    memory = SequenceArrays(program, steps, batch, parameters, np.dtype(np.float32))
-    memory.set_initial({})
-    for info in program.inputs:
-        memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
-    buffers = _spike_buffers(program)
     in_support: dict[str, list[Array]] = {}
-    for t in range(steps):
-        for info in program.inputs:
-            memory.send(f"{info.id}_in", t)
-        for op in program.forward:
-            run_forward(op, memory, t)
-            if isinstance(op, NeuronStep):
-                for name, neurons in neurons_in_support(op, memory, t).items():
-                    in_support.setdefault(name, []).append(neurons.sum(axis=-1))
-    spikes = {name: memory[name].reshape(steps, batch, -1) for name in buffers}
+    neuron_steps = [op for op in program.forward if isinstance(op, NeuronStep)]
+
+    def count_in_support(memory: SequenceArrays, t: int) -> None:
+        for op in neuron_steps:
+            for name, neurons in neurons_in_support(op, memory, t).items():
+                in_support.setdefault(name, []).append(neurons.sum(axis=-1))
+
+    memory = ReferenceEngine(program).run_sequence(inputs, {}, count_in_support)
+    buffers = _spike_buffers(program)
+    spikes = {name: memory[name].reshape(memory.steps, memory.batch, -1) for name in buffers}
     counts = {name: values.sum(axis=-1).round().astype(np.int32) for name, values in spikes.items()}
     support_counts = {name: np.array(rows, dtype=np.int32) for name, rows in in_support.items() if name in buffers}
     return Activity(

@@ -86,47 +86,34 @@ def compile(
         ``(low, high)``, or `low` alone. Restrict every surrogate derivative to ``low < x < high`` (x: membrane potential minus threshold).
         Neurons outside receive no gradient, so machines move less data. This changes the gradient, see the page on the gradient window.
     recompute
-        Whether a sequence is divided into segments. Then the states of all steps are stored for one segment at a time, and the other
-        segments run forward again before they run backward. ``"auto"``: if the states of all steps do not fit; ``"off"``: never; a
-        number: always, with this many iterations per segment. Results do not change.
+        On tiles: whether a sequence is divided into such segments as for `memory`. ``"auto"``: if the states of all steps do not fit;
+        ``"off"``: never; a number: always, with this many iterations per segment. Results do not change.
     streaming
         Data that a training step may store outside the tiles if it does not fit otherwise. ``"off"``: none; ``"inputs"``: the host sends
-        inputs segment by segment; ``"boundaries"``: streaming memory also stores the first states of segments; ``"history"``: streaming
-        memory stores all states, so segments do not run again; ``"auto"``: the fastest of these, if one is needed. Results do not
-        change.
+        inputs segment by segment; ``"boundaries"``: streaming memory also stores the first states of segments; ``"history"``: it stores
+        all states, so segments do not run again; ``"auto"``: the fastest of these, if one is needed. Results do not change.
     parts
         Number of parts into which populations with sparse connections are split, 1 for none; by default the number with the fastest
         predicted step.
     memory
         On the CPU and on a GPU: memory limit of a training step, such as ``"500M"``. If the states of all steps exceed it, the sequence is
-        divided into segments. The states of only one segment are stored, and segments run forward again before they run backward.
-        Gradients are equal, on a GPU up to the order of sums. The CPU uses the longest segments that fit, and shortens them if later
-        sequences have more spikes. A limit that no segment length meets is an error before the first update. Runs without training
-        process fewer samples at once.
+        divided into the longest segments that fit: only the states of one segment are stored, and segments run forward again before they
+        run backward. Gradients are equal, on a GPU up to the order of sums. Runs without training process fewer samples at once.
     threads
         On the CPU: number of threads; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores.
     truncate
-        Not on tiles: truncated backpropagation through time. At every step that is a multiple of this number, the
-        states carried over from the previous step count as constants, as after PyTorch's ``detach``; the loss still
-        reads every step.
+        Not on tiles: truncated backpropagation through time. At every step that is a multiple of this number, the states carried over
+        from the previous step count as constants; the loss still reads every step.
     input_gradients
         In a package for PopTorch: whether gradients flow to inputs that require them, so that layers before the network learn.
     precision
-        Precision of the rounded values. Sums, states and updated parameters are float32. Which values are rounded depends on the target:
-
-        - CPU: ``"bfloat16"`` rounds dense weights, the other factors of dense products, and the stored history. Spikes are 0 or 1, so they
-          are exact. ``"float16"`` rounds only the history, to three more bits than bfloat16.
-        - GPU: ``"tf32"`` rounds dense weights outside recurrences to 11 bits. ``"bfloat16"`` rounds deltas and the factors of dense
-          backward products, which then run on tensor cores. ``"float16"`` also rounds the history and the factors of forward products,
-          which changes spikes.
-        - Machines, PopTorch's package and the reference: ``"float16"`` rounds the history, or without a loss the weights (not in
-          PopTorch's package).
+        ``"float32"``, ``"tf32"``, ``"bfloat16"`` or ``"float16"``: the precision of the values that the target rounds; the page on half
+        precision lists them. Sums, states and updated parameters are float32. On a GPU, ``"tf32"`` rounds dense weights outside
+        recurrences to 11 bits, and ``"float16"`` changes spikes.
     half
         The values that ``precision="float16"`` rounds to half precision: one or more of ``weights``, ``history`` (stored past steps),
-        ``deltas`` and ``states``, as in ``"weights:stochastic,history"``, or a :class:`~snnc.HalfNumbers`. Rounded states change spikes.
-        Weight updates are rounded to nearest, at random (``stochastic``), or with the remainders stored (``master``). A dictionary, or
-        text with semicolons, chooses by name of the population or connection: ``{"*": "weights", "readout": "float32"}``. Machines and
-        the reference accept all values, the CPU all but deltas, GPUs weights and states, PopTorch's package all but weights.
+        ``deltas`` and ``states`` (which changes spikes), as in ``"weights:stochastic,history"``, or a :class:`~snnc.HalfNumbers`. A
+        dictionary, or text with semicolons, chooses by name of the population or connection: ``{"*": "weights", "readout": "float32"}``.
     loss_output
         The output, population or ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite
@@ -180,15 +167,11 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
     UnsafeProjectError, ChangedSourcesError, UntrustedProjectError
         Others can change the project, its sources were changed, or somebody else compiled it, and `trust` is false.
     """
-    return _opened(Path(folder), lenient=True, trust=trust)
+    return open_project(Path(folder), trust, lenient=True)
 
 
-def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project like :func:`open`, but raise TrainedWeightsError if its trained weights cannot be used."""
-    return _opened(Path(folder), lenient=False, trust=trust)
-
-
-def _opened(where: Path, lenient: bool, trust: bool) -> Session:
+def open_project(where: Path, trust: bool, *, lenient: bool = False) -> Session:
+    """Open a compiled project like :func:`open`; unless `lenient`, raise TrainedWeightsError if its trained weights cannot be used."""
     compiled = read_project(where)
     if compiled.options.backend.emits:
         check_trusted(where, trust)
@@ -220,10 +203,7 @@ def open_graph(graph: Graph, chosen: CompileOptions, calibrate: Data | None = No
 def compile_to_folder(
     graph: Graph, chosen: CompileOptions, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False
 ) -> Compiled:
-    """Compile `graph` and write its project, completely or not at all.
-
-    The activity is measured on `data`, if given; for `overwrite` see :func:`compile`.
-    """
+    """Compile `graph` and write its project, completely or not at all; `data` and `overwrite` are as in :func:`compile`."""
     compiled = planned(graph, chosen, data)
     with atomic_folder(folder, keep_trained=not overwrite) as beside:
         emit_project(compiled, beside)
@@ -241,14 +221,13 @@ def session_for(
 ) -> Session:
     """Open a session that can run `arrays`, inputs by name; for `trust` see :func:`open`.
 
-    A compiled project opens unchanged if `target` is None or the project's target. Otherwise the model is compiled for `target`, with the
-    number of samples of `arrays`, at most ``MAX_SAMPLES``; for a machine with tiles, also with the number of steps of the model or else
-    of `arrays`.
+    A compiled project opens unchanged if `target` is None or the project's target. Otherwise the model is compiled for `target` and for the
+    sizes of `arrays`, but for at most ``MAX_SAMPLES`` samples.
     """
     if isinstance(model, Path):
         graph, chosen = load_project(model)
         if target in (None, chosen.target):
-            return open_strictly(model, trust=trust)
+            return open_project(model, trust)
         graph = read_trained(graph, model)
     else:
         graph, chosen = model, CompileOptions()
@@ -272,10 +251,7 @@ def session_for(
 
 
 def array_sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | None, int]:
-    """Return the number of steps and of samples of `arrays`, which have the layouts of the graph's inputs.
-
-    The number of steps is None if no array has a time axis.
-    """
+    """Return the number of steps (None without a time axis) and of samples of `arrays`, which have the layouts of the graph's inputs."""
     steps, batch = None, 1
     for name, operation in graph.of_type(Input):
         array, layout = arrays.get(name), operation.layout

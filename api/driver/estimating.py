@@ -31,14 +31,6 @@ class Estimate:
         The placement, and its predicted cost.
     compile_s
         Seconds from the model to the plan.
-
-    Examples
-    --------
-    >>> import snnc
-    >>> net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
-    >>> found = snnc.estimate(net, "gc200", steps=10, batch=4)
-    >>> found.report("estimate.html").name
-    'estimate.html'
     """
 
     plan: Plan
@@ -121,8 +113,8 @@ def estimate(
     --------
     >>> import snnc
     >>> net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
-    >>> found = snnc.estimate(net, "gc200", steps=10, batch=4)
-    >>> 0 < found.plan.bound_cycles < found.plan.cycles
+    >>> prediction = snnc.estimate(net, "gc200", steps=10, batch=4)
+    >>> 0 < prediction.plan.bound_cycles < prediction.plan.cycles
     True
     """
     start = time.perf_counter()
@@ -143,11 +135,7 @@ def estimate_graph(
     strategy: str = "snnc",
     start: float | None = None,
 ) -> Estimate:
-    """Plan `graph` with the options `chosen`; `start` is the value of ``time.perf_counter()`` when the command began, by default now.
-
-    Raise EstimateError if the target is not a machine, or an activity and data to measure it are both given; OptionConflictError if `parts`
-    is given for a baseline, which places whole populations.
-    """
+    """Plan `graph` with the options `chosen`; `start` is the value of ``time.perf_counter()`` when the command began, by default now."""
     began = time.perf_counter() if start is None else start
     if not chosen.backend.has_tiles:
         raise EstimateError(f"the target {chosen.target!r} has no tiles, so cycles cannot be estimated; give a machine (--target gc200).")

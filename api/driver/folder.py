@@ -29,22 +29,19 @@ def save_model(compiled: Compiled, folder: Path) -> None:
 
 
 def read_project(folder: Path) -> Compiled:
-    """Read a compiled project, with its stored step program and plan.
-
-    Raise ProjectFolderError if the folder is not a project, or is damaged.
-    """
+    """Read a compiled project, with its stored step program and plan."""
     chosen = load_options(folder)
     check_data(folder)
     with reported_damage(folder):
         saved = SavedModel(folder / "model")
         program, accepted = _program(saved, chosen, folder), chosen.for_backend()
-        options = accepted.for_plan()
-        if options is None:
-            return Compiled(saved.graph, chosen, program, None)
-        # Only targets with tiles need the code that reads plans, so it is imported here.
-        from snnc.project.placed import read_placed
+        plan, parts, options = None, None, accepted.for_plan()
+        if options is not None:
+            # Only targets with tiles need the code that reads plans, so it is imported here.
+            from snnc.project.placed import read_placed
 
-        return Compiled(saved.graph, chosen, program, *read_placed(chosen.backend.prepare(saved.graph, accepted), program, options, folder))
+            plan, parts = read_placed(chosen.backend.prepare(saved.graph, accepted), program, options, folder)
+        return Compiled(program, plan, parts, graph=saved.graph, options=chosen)
 
 
 def _program(saved: SavedModel, chosen: CompileOptions, folder: Path) -> StepProgram:

@@ -18,7 +18,7 @@ def with_learnable(graph: Graph, learnable: str | Iterable[str] | None) -> Graph
     """Return a copy of `graph` with the named neuron parameters made learnable; `graph` itself if `learnable` is None or an empty list.
 
     `learnable` contains names, or is a text of names separated by commas: ``beta`` selects the parameter of every population that has it,
-    ``hidden.beta`` that of one population. Raise UnknownLearnableError if no population has such a parameter.
+    ``hidden.beta`` that of one population.
     """
     names = [name.strip() for name in (learnable.split(",") if isinstance(learnable, str) else learnable or ())]
     if not names:

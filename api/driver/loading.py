@@ -17,7 +17,7 @@ from snnc.data.checks import is_whole
 from snnc.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
 from snnc.frontends.dsl.network import Network
 from snnc.options.compile_options import OPTIONS_FILE, SIZES, CompileOptions, from_data
-from snnc.project.graph_file import load_graph
+from snnc.project.graph_file import SavedModel
 from snnc.project.trained import read_trained
 
 Model: TypeAlias = str | Path | Graph | Network
@@ -126,7 +126,7 @@ def check_unread_options(what: str, dt: object, dialect: str | None, detach: str
 
 
 def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = False) -> None:
-    """Refuse `dt` and `dialect`, which only apply to NIR files, for the model `what`, unless `nir` says that it is a NIR file.
+    """Refuse `dt` and `dialect` for the model `what` unless it is a NIR file (`nir`).
 
     Raise OptionValueError if `dt` is not a number, NoTimeStepError if `dt` is given for another model, ModelFormatError if `dialect` is.
     """
@@ -164,7 +164,7 @@ def load_project(folder: str | Path) -> tuple[Graph, CompileOptions]:
     chosen, where = load_options(folder), Path(folder)
     check_data(where)
     with reported_damage(where):
-        return load_graph(where / "model"), chosen
+        return SavedModel(where / "model").graph, chosen
 
 
 def load_options(folder: str | Path) -> CompileOptions:
@@ -194,7 +194,6 @@ def reported_damage(folder: Path) -> Iterator[None]:
 
 
 def _check_types(chosen: CompileOptions) -> None:
-    """Refuse sizes that are not integers of 1 or more, a target that is not text, and an invalid seed."""
     for name in SIZES:
         value = getattr(chosen, name)
         value = value.least if isinstance(value, Capacities) else value

@@ -18,11 +18,6 @@ def cross_entropy(of: str = "spike count") -> Loss:
     ------
     UnknownLossError
         `of` is unknown.
-
-    Examples
-    --------
-    >>> cross_entropy("mean membrane").name
-    'ce_mean_membrane'
     """
     loss = parse_loss(of)
     if not loss.name.startswith("ce_"):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from snnc.backends.runtime.arrays import to_sequence
+from snnc.backends.runtime.arrays import checked, to_sequence
 from snnc.backends.runtime.errors import UnknownNameError
-from snnc.compiler.ir.graph import Graph, Input
+from snnc.compiler.ir.graph import Array, FileLayout, Graph, Input, Output
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.lowering.spike_limits import limit_of
@@ -54,6 +54,28 @@ def sequences(graph: Graph, program: StepProgram, data: Path | Data) -> dict[str
     if steps == 1 and all(i.static for i in program.inputs):
         steps = program.steps or 1
     return {id_: np.broadcast_to(a, (steps, batch, *a.shape[2:])) for id_, a in arrays.items()}
+
+
+def with_outputs(graph: Graph, ports: Iterable[tuple[str, str]]) -> tuple[Graph, dict[tuple[str, str], str]]:
+    """Return a copy of `graph` with one more output [T, B, *shape] for each (population, port), and the names of these outputs."""
+    extended = graph.copy()
+    names: dict[tuple[str, str], str] = {}
+    used = {*extended.names, *extended.state_inputs}
+    for population, port in ports:
+        name = f"{population}.{port}"
+        while name in used:
+            name += "_"
+        used.add(name)
+        extended.add(name, Output("all", FileLayout(0, 1)))
+        extended.connect(population, name, source_port=port)
+        names[population, port] = name
+    return extended, names
+
+
+def checked_sequences(graph: Graph, program: StepProgram, data: Path | Data) -> dict[str, Array]:
+    """Return the result of :func:`sequences` as float32; raise an error unless the values are finite, and 0 or 1 for inputs of spikes."""
+    arrays = sequences(graph, program, data)
+    return {i.id: checked(arrays[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}
 
 
 def _read_inputs(path: Path, graph: Graph) -> Data:

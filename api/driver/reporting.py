@@ -8,33 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from snnc.backends.folders.manifest import PROFILE, RECORDING
 from snnc.compiler.ir.plan_json import plan_from_json
-from snnc.compiler.lowering.window_values import is_run_value
 from snnc.driver.folder import read_project
 from snnc.driver.loading import load_options
 from snnc.errors import NoTilesError, ProjectFolderError
 from snnc.project.trained import read_trained
-from snnc.report.recording import read_recording
+from snnc.report.recording import Recording, read_recording
 
 if TYPE_CHECKING:
     from snnc.report import Subject
     from snnc.report.program import ProgramReport
 
 MAX_PLAN_BYTES = 1 << 28
-"""Size limit of a plan file in bytes."""
 
 
 def report(path: Path, format: str, other: Path | None = None) -> bytes:
-    """Return the report of a project, a plan file, or the profile of an emulated program; with `other`, compare two projects or plans.
-
-    Raises
-    ------
-    ProjectFolderError, PlanFileError
-        A folder is not a project, or a file does not contain a plan.
-    NoTilesError
-        The format or the comparison requires tiles, but the target has none.
-    ReportOptionError
-        The format is unknown, or cannot show a second plan.
-    """
+    """Return the report of a project, a plan file, or the profile of an emulated program; with `other`, compare two projects or plans."""
     from snnc.report import write
     from snnc.report.emulated import profile_in, write_profile
 
@@ -58,20 +46,21 @@ def read_program(path: Path) -> ProgramReport | None:
     from snnc.report.program import ProgramReport, read_timing
 
     compiled = read_project(path)
-    graph, program, recorded = compiled.graph, compiled.program, path / RECORDING
     return ProgramReport(
-        read_trained(graph, path),
+        read_trained(compiled.graph, path),
         compiled.options,
-        program,
-        sum(int(p.value.size) for name, p in program.parameters.items() if not is_run_value(name)),
+        compiled.program,
         _json_of(path, "project.json") if compiled.options.backend.emits else None,
-        read_recording(recorded) if recorded.exists() else None,
+        _recording_of(path),
         read_timing(_json_of(path, PROFILE)),
     )
 
 
+def _recording_of(folder: Path) -> Recording | None:
+    return read_recording(folder / RECORDING) if (folder / RECORDING).exists() else None
+
+
 def _json_of(folder: Path, name: str) -> Any:
-    """Return the contents of a JSON file of a project; None if it is missing."""
     try:
         return json.loads((folder / name).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -93,9 +82,7 @@ def read_subject(path: Path) -> Subject:
 
     if path.is_file() or path.suffix == ".json":
         return Subject(plan_from_json(_plan_text(path)), {})
-    compiled = read_project(path)
-    recorded = path / RECORDING
-    return subject_of(compiled, _json_of(path, PROFILE), read_recording(recorded) if recorded.exists() else None)
+    return subject_of(read_project(path), _json_of(path, PROFILE), _recording_of(path))
 
 
 def _plan_text(path: Path) -> str:

@@ -1,8 +1,6 @@
-"""Stages of the driver: load -> prepare -> lower -> check -> plan -> emit -> build -> open, each called once, in this order.
+"""Stages of a compilation after loading and lowering: check -> plan -> emit -> build -> open, as the target's backend implements them.
 
-Each user action runs as many stages as it needs: an estimate stops after the plan, ``snnc compile`` after emitting; a session runs all of
-them. :func:`~snnc.driver.loading.as_graph` loads; :func:`~snnc.driver.lowering.lower_graph` prepares and lowers. The target's backend
-implements the other stages.
+An estimate stops after the plan, ``snnc compile`` after emitting; a session runs all stages.
 """
 
 from __future__ import annotations
@@ -27,10 +25,7 @@ if TYPE_CHECKING:
 
 
 def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = None) -> Compiled:
-    """Prepare, lower, check and plan `graph`.
-
-    The activity is measured on `data`, an archive or inputs in the layout of the model, if the target uses it.
-    """
+    """Prepare, lower, check and plan `graph`; if the target uses the activity of its neurons, it is measured on `data`."""
     activity = None
     if data is not None and chosen.backend.support("calibrate") != "refused":
         activity = activity_on_data(graph, chosen, data)
@@ -48,12 +43,12 @@ def plan_program(
     accepted = chosen.for_backend(calibrate=activity, strategy=strategy, other_targets=synonyms(), common=common)
     backend.check(lowered.program, accepted)
     placed = backend.plan(lowered.ready, lowered.program, accepted)
-    return Compiled(lowered.graph, chosen, placed.program, placed.plan, placed.parts)
+    return Compiled(placed.program, placed.plan, placed.parts, graph=lowered.graph, options=chosen)
 
 
 def emit_project(compiled: Compiled, folder: Path) -> None:
     """Write the emitted files and the model into `folder`, which is empty or does not exist."""
-    compiled.options.backend.emit(compiled.on_target, compiled.options.for_backend(), folder)
+    compiled.options.backend.emit(compiled, compiled.options.for_backend(), folder)
     save_model(compiled, folder)
 
 
@@ -61,5 +56,5 @@ def open_engine(compiled: Compiled, folder: Path | None) -> Engine:
     """Build the project in `folder` and load it; `folder` is None for a target that emits nothing."""
     backend, accepted = compiled.options.backend, compiled.options.for_backend()
     built = None if folder is None else backend.build(folder, accepted)
-    engine = backend.open(compiled.on_target, accepted, built)
+    engine = backend.open(compiled, accepted, built)
     return NormalisingEngine(engine, compiled.program) if backend.trains and trains_normalised(compiled.program) else engine

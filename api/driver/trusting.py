@@ -8,7 +8,7 @@ from typing import Final
 
 from snnc.backends.folders.manifest import FORMAT, MANIFEST, digest_of, newer_format, read_manifest
 from snnc.compiler.files.cache import cache_dir
-from snnc.compiler.files.ownership import fault_above, fault_of
+from snnc.compiler.files.ownership import fault_of, faults_above
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.errors import (
     ChangedSourcesError,
@@ -21,21 +21,18 @@ from snnc.errors import (
 from snnc.project.graph_file import PROGRAM
 from snnc.project.known_projects import is_known, remember
 
-_EXECUTED: Final = frozenset({".cpp", ".hpp", ".h", ".cu", ".cuh", ".py"})
+_SOURCES: Final = frozenset({".cpp", ".hpp", ".h", ".cu", ".cuh", ".py"})
 """Suffixes of files whose contents are compiled or executed."""
-_READ: Final = frozenset({".json", ".bin", ".npz", ".safetensors"})
+_DATA: Final = frozenset({".json", ".bin", ".npz", ".safetensors"})
 """Suffixes of data files."""
 _ADVICE: Final = "--trust, in Python trust=True"
 """How to allow the execution, for messages."""
 
 
 def check_data(folder: Path, only: str | None = None) -> None:
-    """Check that a project's data files, or with `only` this one file, are as compiled.
-
-    Raise ProjectFolderError if the project has no list of its files, DamagedProjectError if a data file has changed or is missing.
-    """
+    """Check that a project's data files, or with `only` this one file, are as compiled."""
     listed = _listed(folder)
-    changed = _changed(folder, listed if only is None else {only: listed.get(only, "")}, _READ)
+    changed = _changed(folder, listed if only is None else {only: listed.get(only, "")}, _DATA)
     if changed:
         raise DamagedProjectError(
             f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; compile the model again. (To use other "
@@ -44,10 +41,7 @@ def check_data(folder: Path, only: str | None = None) -> None:
 
 
 def has_known_program(folder: Path) -> bool:
-    """Return whether a project has a stored step program, and this user compiled or trusted the project.
-
-    Only the project's list of files is read; :func:`check_data` compares the files with the list.
-    """
+    """Return whether a project has a stored step program, and this user compiled or trusted the project."""
     listed = _listed(folder)
     return (
         f"model/{PROGRAM[0]}" in listed
@@ -61,22 +55,15 @@ def check_trusted(folder: Path, trust: bool) -> None:
 
     A project that `trust` allows is remembered and needs no further permission, unless its sources differ from its list of files.
 
-    Raises
-    ------
-    UnsafeProjectError
-        Another user can change the folder.
-    ChangedSourcesError
-        Its sources have changed since the compilation; or somebody else compiled it, and snnc emits different ones for the model.
-    UntrustedProjectError
-        Its sources are as emitted, but somebody else compiled it.
-    CacheFolderError
-        There is no folder for the list of known projects.
+    Raise UnsafeProjectError if another user can change the folder; ChangedSourcesError if its sources have changed since the compilation,
+    or somebody else compiled it and snnc emits different ones for the model; UntrustedProjectError if its sources are as emitted, but
+    somebody else compiled it; CacheFolderError if there is no folder for the list of known projects.
     """
     folder = folder.resolve()
     listed = _listed(folder)
     if not trust:
         _check_rights(folder, listed)
-    changed = _changed(folder, listed, _EXECUTED)
+    changed = _changed(folder, listed, _SOURCES)
     if changed and not trust:
         raise ChangedSourcesError(
             f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; snnc would compile and execute "
@@ -113,7 +100,7 @@ def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
         again = Path(above) / "project"
         emit_project(read_project(folder), again)
         emitted = {p.relative_to(again).as_posix(): digest_of(p) for p in again.rglob("*") if p.is_file() and p.name != MANIFEST}
-    compared = {name for name in {*listed, *emitted} if PurePosixPath(name).suffix in _EXECUTED or name.endswith(".bin")}
+    compared = {name for name in {*listed, *emitted} if PurePosixPath(name).suffix in _SOURCES or name.endswith(".bin")}
     return sorted(name for name in compared if listed.get(name) != emitted.get(name))
 
 
@@ -130,9 +117,9 @@ def _check_rights(folder: Path, listed: Iterable[str]) -> None:
             continue
         if fault is not None:
             raise _unsafe(folder, path, fault)
-    above = fault_above(folder)
-    if above is not None and "written" in above[1]:
-        raise _unsafe(folder, *above)
+    for path, fault in faults_above(folder):
+        if "written" in fault:
+            raise _unsafe(folder, path, fault)
 
 
 def _unsafe(folder: Path, path: Path, fault: str) -> UnsafeProjectError:

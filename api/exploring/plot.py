@@ -66,10 +66,7 @@ _AXES: Final[Mapping[str, Callable[[ExplorationPoint], str]]] = {
 
 
 def draw(points: Sequence[ExplorationPoint], name: str, fmt: str) -> str:
-    """Return a drawing of `points` for the network `name`: ``"svg"`` is the drawing alone, ``"html"`` a page with a table of the points.
-
-    Raise ExploreError if the format `fmt` is unknown.
-    """
+    """Return a drawing of `points` for the network `name`: ``"svg"`` is the drawing alone, ``"html"`` a page with a table of the points."""
     if fmt not in FORMATS:
         raise ExploreError(f"a plot cannot be written as {fmt!r}; the formats are {', '.join(FORMATS)}.")
     along, series = _series(points)

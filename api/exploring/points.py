@@ -28,18 +28,10 @@ from snnc.options.compile_options import CompileOptions, options
 
 @dataclass(frozen=True, eq=False)
 class ExplorationPoint:
-    """One combination of machine, batch size and activity, and its result.
+    """One combination of machine, batch size and activity (None: snnc's default), and its result.
 
-    Attributes
-    ----------
-    target, batch, activity
-        The combination; activity None is snnc's default.
-    estimate
-        The estimate; None if the network does not fit.
-    reason, code
-        Text and code of the error if the network does not fit, else empty.
-    point_s
-        Seconds spent on planning this point.
+    `estimate` is None if the network does not fit; `reason` and `code` are then the text and the code of the error. `point_s` is the number
+    of seconds that the planning took.
     """
 
     target: str
@@ -116,7 +108,9 @@ def explore(
     [1, 2]
     """
     first = targets[0] if targets else "gc200"
-    chosen = options(first, steps, None, loss, optimizer, surrogate, capacity=capacity, mode=mode, loss_output=loss_output)
+    chosen = options(
+        first, steps=steps, loss=loss, optimizer=optimizer, surrogate=surrogate, capacity=capacity, mode=mode, loss_output=loss_output
+    )
     graph = as_graph(model, dt=dt, input_kind=input_kind, steps=steps)
     return tuple(explore_graph(graph, chosen, targets, batches, activities, strategy=strategy))
 

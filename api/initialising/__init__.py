@@ -1,7 +1,4 @@
-"""Draw new initial weights for a network of any frontend.
-
-The methods are fluctuation-driven initialisation, LSUV (layer-sequential unit variance, on data), and the initialisers of the Python DSL.
-"""
+"""Draw new initial weights for a network of any frontend."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from snnc.compiler.ir.graph import Array, Graph, Input, Pool, Population, Scale
-from snnc.initialising.errors import InitialisationError
+from snnc.errors import InitialisationError
 from snnc.initialising.incoming import IncomingWeights, incoming_weights, with_weights
 from snnc.initialising.membrane import membrane_response, threshold_of
 
@@ -66,22 +66,10 @@ class FluctuationDriven:
             raise InitialisationError(f"steps is {self.steps}; it must be 1 or more.")
 
     def apply(self, graph: Graph, inputs: Mapping[str, Array], rng: np.random.Generator) -> Graph:
-        """Return a copy of `graph` with new weights.
+        """Return a copy of `graph` with new weights; `inputs` are data [T, B, *shape] by name. Inputs without data fire with `rate`.
 
-        Parameters
-        ----------
-        graph
-            A network; not changed.
-        inputs
-            Data [T, B, *shape] by input name; inputs without data are assumed to fire with `rate`.
-        rng
-            Random number generator.
-
-        Raises
-        ------
-        InitialisationError
-            `mean` is not below a threshold, the mean of the weights alone causes more than the wanted variance, or the input does not
-            make a membrane fluctuate.
+        Raise InitialisationError if `mean` is not below a threshold, the mean of the weights alone causes more than the wanted variance, or
+        the input does not make a membrane fluctuate.
         """
         changed = graph.copy()
         for name, weights in incoming_weights(graph).items():
@@ -104,14 +92,15 @@ class FluctuationDriven:
 
         `share` is their share of the mean and variance of the membrane potential, `inputs` the moments of the values that they multiply.
         """
-        count, response, threshold = one.fans.fan_in, membrane_response(population, one.port, self.steps), threshold_of(population)
+        count, threshold = one.fans.fan_in, threshold_of(population)
+        total, squares = membrane_response(population, one.port, self.steps)
         if self.mean >= threshold:
             raise InitialisationError(f"mean is {self.mean}, but the threshold of {name!r} is {threshold:g}; the mean must be below it.")
-        if response.squares == 0 or inputs.variance == 0:
-            reason = "its input does not reach the membrane" if response.squares == 0 else f"{one.path[0]!r} is constant in the data"
+        if squares == 0 or inputs.variance == 0:
+            reason = "its input does not reach the membrane" if squares == 0 else f"{one.path[0]!r} is constant in the data"
             raise InitialisationError(f"the weights {one.name!r} into {name!r} cannot make its membrane fluctuate: {reason}.")
-        mean = share * self.mean / (count * inputs.mean * response.total) if self.mean else 0.0
-        variance = share * ((threshold - self.mean) / self.xi) ** 2 / (count * inputs.variance * response.squares) - mean**2
+        mean = share * self.mean / (count * inputs.mean * total) if self.mean else 0.0
+        variance = share * ((threshold - self.mean) / self.xi) ** 2 / (count * inputs.variance * squares) - mean**2
         if variance < 0:
             raise InitialisationError(
                 f"mean is {self.mean}: {count:g} weights {one.name!r} of {mean:.3g} into each neuron of {name!r} alone make its membrane "

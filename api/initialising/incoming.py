@@ -20,18 +20,10 @@ Connection: TypeAlias = Linear | Sparse | Conv
 
 @dataclass(frozen=True)
 class IncomingWeights:
-    """Learnable weights into one population.
+    """Learnable weights into one population, in the node `name` with the operation `operation`.
 
-    Attributes
-    ----------
-    name, operation
-        Name and operation of the node with the weights.
-    port
-        Input port of the population.
-    path
-        Nodes from the source, an Input or Population, to the predecessor of the weights.
-    recurrent
-        Whether the source also depends on the population.
+    `port` is the input port of the population, `path` the nodes from the source, an Input or Population, to the predecessor of the weights,
+    and `recurrent` whether the source also depends on the population.
     """
 
     name: str

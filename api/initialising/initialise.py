@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from snnc.backends.runtime.arrays import checked
 from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.ir.graph import Array, Graph
 from snnc.compiler.lowering.lower import lower
 from snnc.driver.loading import as_graph
-from snnc.driver.measuring import Data, sequences
+from snnc.driver.measuring import Data, checked_sequences
+from snnc.errors import InitialisationError
 from snnc.frontends.dsl.initialisers import Initialiser
-from snnc.initialising.errors import InitialisationError
 from snnc.initialising.fluctuation import FluctuationDriven
 from snnc.initialising.incoming import incoming_weights, with_weights
 from snnc.initialising.lsuv import LSUV
@@ -71,5 +68,5 @@ def initialise(model: Any, method: Method, *, data: Data | Path | str | None = N
 
 def _inputs(graph: Graph, data: Data | Path) -> Mapping[str, Array]:
     program = lower(graph)
-    arrays = sequences(graph, program, data)
-    return {i.label: checked(arrays[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}
+    arrays = checked_sequences(graph, program, data)
+    return {i.label: arrays[i.id] for i in program.inputs}

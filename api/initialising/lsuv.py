@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.ir.graph import Array, Graph, Output, Population, Sparse
+from snnc.compiler.ir.graph import Array, Graph, Population, Sparse
 from snnc.compiler.lowering.lower import lower
-from snnc.compiler.passes.edit import fresh_name
+from snnc.driver.measuring import with_outputs
+from snnc.errors import InitialisationError
 from snnc.frontends.dsl.initialisers import Orthogonal
-from snnc.initialising.errors import InitialisationError
 from snnc.initialising.incoming import IncomingWeights, incoming_weights, scale_weights, with_weights
 from snnc.initialising.membrane import membrane_of, threshold_of
 
@@ -53,21 +53,9 @@ class LSUV:
             raise InitialisationError(f"rounds is {self.rounds}; it must be 1 or more.")
 
     def apply(self, graph: Graph, inputs: Mapping[str, Array], rng: np.random.Generator) -> Graph:
-        """Return a copy of `graph` with new weights.
+        """Return a copy of `graph` with new weights; `inputs` contains a batch [T, B, *shape] for each input, by name.
 
-        Parameters
-        ----------
-        graph
-            A network; not changed.
-        inputs
-            A batch [T, B, *shape] for each input, by name.
-        rng
-            Random number generator.
-
-        Raises
-        ------
-        InitialisationError
-            The batch evokes no response in a layer, or a layer does not converge in `rounds` scalings.
+        Raise InitialisationError if the batch evokes no response in a layer, or a layer does not converge in `rounds` scalings.
         """
         changed, incoming = graph.copy(), incoming_weights(graph)
         for name, weights in incoming.items():
@@ -114,10 +102,9 @@ def _orthogonal(one: IncomingWeights, rng: np.random.Generator) -> Array:
 
 def membranes(graph: Graph, name: str, inputs: Mapping[str, Array]) -> Array:
     """Run the network and return the membrane potentials [T, B, *shape] of a population."""
-    probed = graph.copy()
-    probe = probed.add(fresh_name(probed, "probe"), Output())
-    probed.connect(name, probe, source_port=membrane_of(_population(graph, name)))
+    port = name, membrane_of(_population(graph, name))
+    probed, names = with_outputs(graph, [port])
     program = lower(probed)
     records = ReferenceEngine(program).forward({i.id: inputs[i.label] for i in program.inputs}, {})
-    (output,) = (o.id for o in program.outputs if o.label == probe)
+    (output,) = (o.id for o in program.outputs if o.label == names[port])
     return records[output]

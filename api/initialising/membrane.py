@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from snnc.compiler.ir.graph import Array, Population
 from snnc.compiler.neurons.expression import SPIKES, calls, symbols
 from snnc.compiler.neurons.interpret import evaluate
-from snnc.initialising.errors import InitialisationError
+from snnc.errors import InitialisationError
 
 IMPULSE = 1e-3
 """Size of the test input in thresholds: too small to cause a spike."""
-
-
-@dataclass(frozen=True)
-class MembraneResponse:
-    """Response of the membrane to an input of 1 in one step, summed over that step and the following ones.
-
-    Attributes
-    ----------
-    total, squares
-        Sum of the response, and sum of its squares, both averaged over the neurons.
-    """
-
-    total: float
-    squares: float
 
 
 def threshold_of(population: Population) -> float:
@@ -36,13 +20,7 @@ def threshold_of(population: Population) -> float:
 
 
 def membrane_of(population: Population) -> str:
-    """Return the state that is compared with the threshold; for a neuron without spikes, the first state that it outputs.
-
-    Raises
-    ------
-    InitialisationError
-        The neuron has no such state.
-    """
+    """Return the state that is compared with the threshold; for a neuron without spikes, the first state that it outputs."""
     model = population.model
     spikes = [c for a in model.equations for c in calls(a.value) if c.function in SPIKES]
     compared = [name for spike in spikes for name in symbols(spike)]
@@ -52,8 +30,8 @@ def membrane_of(population: Population) -> str:
     raise InitialisationError(f"neuron {model.name!r} has no membrane: it compares no state with a threshold and outputs none.")
 
 
-def membrane_response(population: Population, port: str, steps: int) -> MembraneResponse:
-    """Return the response to an input at `port`, measured over `steps` steps.
+def membrane_response(population: Population, port: str, steps: int) -> tuple[float, float]:
+    """Return the sums over `steps` steps of the membrane's response to an input of 1 at `port`, and of its squares; means over neurons.
 
     The input is small, so the response is exact for neurons that are linear below the threshold.
     """
@@ -71,4 +49,4 @@ def membrane_response(population: Population, port: str, steps: int) -> Membrane
             trace.append(values[membrane])
         runs.append(trace)
     response: Array = np.asarray([(one - other) / size for one, other in zip(*runs, strict=True)])
-    return MembraneResponse(float(np.mean(response.sum(axis=0))), float(np.mean(np.square(response).sum(axis=0))))
+    return float(np.mean(response.sum(axis=0))), float(np.mean(np.square(response).sum(axis=0)))

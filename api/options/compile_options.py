@@ -22,7 +22,7 @@ from snnc.compiler.lowering.spike_limits import POLICIES, DropPolicy
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError
 from snnc.options import optimizers
-from snnc.options.keywords import MoreKeywords, check_keywords, with_keywords
+from snnc.options.keywords import CompileKeywords, check_keywords, with_keywords
 from snnc.options.kinds import loss_of, optimizer_of, surrogate_of, target_of
 from snnc.options.optimizers import parse_optimizer, with_loss_scale, with_lr
 from snnc.options.table import RULES, check_support, requests_effect, support_of
@@ -30,8 +30,7 @@ from snnc.options.table import RULES, check_support, requests_effect, support_of
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
 """Choices of the option `streaming`: data of a segmented sequence stored outside the tiles."""
 OPTIONS_FILE = "model/options.json"
-"""File of a project with its options."""
-PRECISIONS = get_args(Precision)
+PRECISIONS: Final = get_args(Precision)
 SIZES: Final = ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate")
 """Options that are whole numbers of 1 or more; a capacity may also be a :class:`Capacities`, whose smallest number counts."""
 
@@ -45,30 +44,22 @@ class CompileOptions:
     batch: int | None = None
     loss: Loss | None = None
     loss_output: str | None = None
-    """The output, population or "population.port" that the loss reads; None for the one that fits it."""
     optimizer: Optimizer | None = None
     surrogate: Surrogate | None = None
     seed: int = 0
     capacity: int | Capacities | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
-    """Which spikes to keep if more than `capacity` fire, in mode "drop"."""
     gradient_window: tuple[float, float] | None = None
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     parts: int | None = None
-    memory: int | None = None
-    """Memory limit in bytes of a training step on the CPU or a GPU; None for no limit and no checkpoints."""
+    memory: int | None = None  # bytes
     threads: int | None = None
-    """Number of threads on the CPU; None for ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores."""
     truncate: int | None = None
-    """Number of steps between two cuts of the gradient; None for gradients through all steps."""
     precision: Precision = "float32"
-    """The target determines which values are rounded, see :func:`snnc.compile`. Sums and updated parameters are float32."""
     half: HalfOption | None = None
-    """Values stored as float16, with precision="float16"; None for the default of the target."""
     input_gradients: bool = False
-    """Whether to compute gradients of the inputs, for layers before the network."""
 
     def __post_init__(self) -> None:
         for name in SIZES:
@@ -109,8 +100,7 @@ class CompileOptions:
     def for_backend(self, **internal: Any) -> Any:
         """Return the options that the target's backend accepts, as the dataclass of that backend.
 
-        `internal` are settings that users do not give, such as ``other_targets``, the names of targets that are not machines, which the
-        message about an unknown target lists. Settings that the backend does not have are ignored.
+        `internal` are settings that users do not give; those that the backend does not have are ignored.
         """
         return self.backend.options_from(self, **internal)
 
@@ -136,19 +126,14 @@ class CompileOptions:
         return replace(self, target=target, **(lost | {"loss": None}))
 
 
-@with_keywords(MoreKeywords, CompileOptions)
+@with_keywords(CompileKeywords, CompileOptions)
 def options(
     target: str = DEFAULT,
-    steps: int | None = None,
-    batch: int | None = None,
-    loss: str | Loss | None = None,
-    optimizer: str | Optimizer | None = None,
-    surrogate: str | Surrogate | None = None,
     *,
     lr: float | None = None,
     loss_scale: str | float | None = None,
     trial: bool = False,
-    **more: Unpack[MoreKeywords],
+    **keywords: Unpack[CompileKeywords],
 ) -> CompileOptions:
     """Create compile options from objects or names; raise OptionValueError if one is out of range, or has no effect.
 
@@ -156,26 +141,19 @@ def options(
     the caller runs a batch immediately, on `calibrate` or on random inputs drawn with `seed`; these two options then have an effect on
     every target.
     """
-    check_keywords(more, MoreKeywords)
-    optimizer_or_text = optimizer_of(optimizer)
-    values: dict[str, Any] = {name: _PARSERS[name](value) if name in _PARSERS else value for name, value in more.items()}
+    check_keywords(keywords, CompileKeywords)
+    values: dict[str, Any] = {name: _PARSERS[name](value) if name in _PARSERS else value for name, value in keywords.items()}
     # Options without a field in CompileOptions.
     others = {"lr": lr, "loss_scale": loss_scale} | {name: values.pop(name, None) for name in ("calibrate", "learnable")}
-    if isinstance(optimizer_or_text, str):
-        chosen_optimizer: Optimizer | None = parse_optimizer(optimizer_or_text, lr)
+    optimizer = values.get("optimizer")
+    if isinstance(optimizer, str):
+        optimizer = parse_optimizer(optimizer, lr)
     else:
-        chosen_optimizer = with_lr(optimizer_or_text, lr, loss is not None)
+        optimizer = with_lr(optimizer, lr, values.get("loss") is not None)
+    values["optimizer"] = None if optimizer is None else with_loss_scale(optimizer, loss_scale)
     if values.get("half") is not None and values.get("precision", "float32") == "float32":
         values["precision"] = "float16"
-    chosen = CompileOptions(
-        target=target_of(target),
-        steps=steps,
-        batch=batch,
-        loss=loss_of(loss),
-        optimizer=None if chosen_optimizer is None else with_loss_scale(chosen_optimizer, loss_scale),
-        surrogate=surrogate_of(surrogate),
-        **values,
-    )
+    chosen = CompileOptions(target_of(target), **values)
     requested = chosen.requested() | {name: value for name, value in others.items() if value is not None}
     exempt = {"calibrate", "seed"} if trial else set()
     if chosen.half is not None:
@@ -186,7 +164,6 @@ def options(
 
 
 def _check_dropping(chosen: CompileOptions) -> None:
-    """Raise OptionConflictError if an option about dropped spikes has no effect, or requires another one that is missing."""
     if chosen.mode == "exact" and chosen.drop != "lowest":
         raise OptionConflictError(
             f"drop is {chosen.drop!r}, but mode is 'exact', so no spike is dropped; give mode='drop', or leave drop out."
@@ -217,15 +194,7 @@ def parse_recompute(recompute: str | int) -> str | int:
 
 
 def parse_memory(memory: str | int | None) -> int | None:
-    """Parse a number of bytes: ``"500M"``, ``"2G"``, ``"64k"`` (powers of 1024), or a plain number.
-
-    Raise OptionValueError if the text is not a size.
-
-    Examples
-    --------
-    >>> parse_memory("500M")
-    524288000
-    """
+    """Parse a number of bytes: ``"500M"``, ``"2G"``, ``"64k"`` (powers of 1024), or a plain number."""
     if not isinstance(memory, str):
         return memory
     text = memory.strip().upper().removesuffix("B").removesuffix("I")
@@ -240,15 +209,7 @@ def parse_memory(memory: str | int | None) -> int | None:
 
 
 def parse_window(window: str | float | tuple[float, float] | None) -> tuple[float, float] | None:
-    """Parse a gradient window: its lower end, or both ends; as text ``"-0.1"`` or ``"-0.1,0.5"``.
-
-    Raise OptionValueError if the text is not a window, or the window is empty.
-
-    Examples
-    --------
-    >>> parse_window("-0.1")
-    (-0.1, inf)
-    """
+    """Parse a gradient window: its lower end, or both ends; as text ``"-0.1"`` or ``"-0.1,0.5"``."""
     if window is None:
         return None
     try:
@@ -296,10 +257,12 @@ _PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "capacity": parse_capacity,
     "gradient_window": parse_window,
     "half": parse_half,
+    "loss": loss_of,
     "memory": parse_memory,
+    "optimizer": optimizer_of,
     "recompute": parse_recompute,
+    "surrogate": surrogate_of,
 }
-"""Parsers of option values."""
 _REQUIRED: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "seed", "capacity", "mode")
 """Options that every version of snnc stores in a project."""
 _NOT_IF_DEFAULT: Final = ("drop", "half")

@@ -24,19 +24,14 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class TrainingKeywords(TypedDict, total=False):
-    """Options for the size of a run, and for training."""
+class EstimateKeywords(TypedDict, total=False):
+    """Keywords of :func:`snnc.estimate`."""
 
     steps: int | None
     batch: int | None
     loss: str | Loss | None
     optimizer: str | Optimizer | None
     surrogate: str | Surrogate | None
-
-
-class PlanKeywords(TypedDict, total=False):
-    """Options that affect a plan on tiles."""
-
     capacity: CapacityArgument | None
     mode: Mode
     calibrate: Mapping[str, npt.ArrayLike] | npt.ArrayLike | None
@@ -47,8 +42,8 @@ class PlanKeywords(TypedDict, total=False):
     loss_output: str | None
 
 
-class MoreKeywords(PlanKeywords, total=False):
-    """All options except those of :class:`TrainingKeywords`."""
+class CompileKeywords(EstimateKeywords, total=False):
+    """Keywords of :func:`snnc.compile`."""
 
     seed: int
     drop: DropPolicy
@@ -59,14 +54,6 @@ class MoreKeywords(PlanKeywords, total=False):
     precision: Precision
     half: HalfArgument | None
     learnable: str | Iterable[str] | None
-
-
-class EstimateKeywords(TrainingKeywords, PlanKeywords, total=False):
-    """Keywords of :func:`snnc.estimate`."""
-
-
-class CompileKeywords(TrainingKeywords, MoreKeywords, total=False):
-    """Keywords of :func:`snnc.compile`."""
 
 
 def with_keywords(keywords: Any, defaults: type) -> Callable[[Function], Function]:

@@ -12,7 +12,6 @@ from snnc.compiler.losses.optimizers import SGD, Adam, AdamW, Group, Optimizer, 
 from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
 
 KINDS: Final[Mapping[str, type[Optimizer]]] = {"sgd": SGD, "adam": Adam, "adamw": AdamW, "rmsprop": RMSprop}
-"""Optimisers by name."""
 _ALWAYS: Final = ("lr", "momentum", "beta1", "beta2", "alpha", "epsilon", "name")
 """Fields that every project stores; other fields are stored only if they are not the default."""
 _OF_GROUPS: Final = ("weight_decay", "l1", "bound")
@@ -29,19 +28,8 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
     Numbers without a name are the learning rate and the next fields of the class, in order. Parameter groups follow after semicolons:
     ``"adam:1e-3; *.bias: weight_decay=0; hidden.*: lr=0.1; fc1.*: frozen"``.
 
-    Raises
-    ------
-    UnknownOptimizerError
-        The name is unknown, or a setting or a group is invalid.
-    OptionValueError
-        A number is out of range.
-    OptionConflictError
-        The text has a learning rate, and `lr` is given.
-
-    Examples
-    --------
-    >>> parse_optimizer("sgd:0.01,0.9").momentum
-    0.9
+    Raise UnknownOptimizerError if the name is unknown, or a setting or group is invalid; OptionValueError if a number is out of range;
+    OptionConflictError if the text has a learning rate, and `lr` is given.
     """
     first, *groups = (part.strip() for part in text.strip().split(";"))
     name, _, numbers = first.lower().partition(":")
@@ -99,10 +87,7 @@ def with_lr(optimizer: Optimizer | None, lr: float | None, training: bool) -> Op
 
 
 def with_loss_scale(optimizer: Optimizer, scale: str | float | None) -> Optimizer:
-    """Return `optimizer` with the loss scale `scale`: a factor, ``"dynamic"``, or None for no change.
-
-    Raise OptionConflictError if the optimiser already has a loss scale, OptionValueError if the scale is invalid.
-    """
+    """Return `optimizer` with the loss scale `scale`: a factor, ``"dynamic"``, or None for no change."""
     if scale is None:
         return optimizer
     if optimizer.loss_scale is not None:

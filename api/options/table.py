@@ -14,30 +14,13 @@ from snnc.errors import OptionNeedsLossError, OptionTargetError
 
 @dataclass(frozen=True)
 class Rule:
-    """Description of an option, with advice for targets that do not accept it, and its form on the command line.
+    """An option: its effect in a few words, its form on the command line, and advice for targets that do not accept it.
 
-    Attributes
-    ----------
-    does
-        Its effect, in a few words.
-    help
-        Help text of the command line, empty if the command defines it. :func:`help_of` adds the targets that accept the option.
-    metavar
-        Name of its value in the help.
-    type, default
-        Type and default of the value on the command line.
-    idle
-        Values, besides the default, that request nothing on any target.
-    values
-        Advice for particular values, each of which has its own row in tables.
-    instead
-        Advice for targets that do not accept it.
-    flag
-        Name on the command line, if it differs.
-    everywhere
-        Support by all targets, for an option without a field in the options of backends.
-    targets
-        Names of the backends to which `everywhere` applies; empty for all.
+    `help` is the help text of the command line, empty if the command defines it; :func:`help_of` adds the targets that accept the option.
+    `metavar` is the name of its value there, and `flag` its own name, if it differs. `idle` are values, besides the default, that request
+    nothing on any target. `values` is advice for particular values, each of which has its own row in tables; `instead` is the advice for
+    all others. An option without a field in the options of backends has the support `everywhere` on the backends named in `targets`, or on
+    all if this is empty.
     """
 
     does: str
@@ -51,10 +34,6 @@ class Rule:
     flag: str = ""
     everywhere: Support | None = None
     targets: tuple[str, ...] = ()
-
-    def remedy(self, value: Any) -> str:
-        """Return the advice for a target that does not support `value`."""
-        return self.values.get(value, self.instead) if isinstance(value, str) else self.instead
 
 
 _TILES: Final = "this target sends all spikes"
@@ -193,19 +172,14 @@ def requests_effect(name: str, value: Any, default: Any) -> bool:
 
 
 def check_support(target: str, training: bool, requested: Mapping[str, Any]) -> None:
-    """Refuse options that would have no effect on `target`; `requested` contains the values for which :func:`requests_effect` is true.
-
-    Raise OptionTargetError if the target does not accept an option, OptionNeedsLossError if an option only affects training and no
-    loss is given.
-    """
+    """Refuse options that would have no effect on `target`; `requested` contains the values for which :func:`requests_effect` is true."""
     backend = backend_of(target)
     for name, value in requested.items():
         support = support_of(name, backend, value)
         if support == "refused":
             takers = ", ".join(b.shown_name for b in BACKENDS if support_of(name, b, value) != "refused")
-            raise OptionTargetError(
-                f"{_shown(name, value)} is for the targets {takers}, not for {target!r}: {RULES[name].remedy(value)}; leave it out."
-            )
+            advice = RULES[name].values.get(str(value), RULES[name].instead)
+            raise OptionTargetError(f"{_shown(name, value)} is for the targets {takers}, not for {target!r}: {advice}; leave it out.")
         if support == "with a loss" and not training:
             raise OptionNeedsLossError(
                 f"{_shown(name, value)} only affects training, but no loss is given; give a loss (--loss ce_count), or leave it out."
@@ -219,13 +193,7 @@ def _shown(name: str, value: Any) -> str:
 
 
 def support_of(name: str, backend: AnyBackend, value: Any = None) -> Support:
-    """Return whether a backend accepts an option: ``"yes"``, ``"with a loss"`` or ``"refused"``.
-
-    Examples
-    --------
-    >>> support_of("threads", backend_of("cpu")), support_of("threads", backend_of("cuda")), support_of("truncate", backend_of("cpu"))
-    ('yes', 'refused', 'with a loss')
-    """
+    """Return whether a backend accepts an option: ``"yes"``, ``"with a loss"`` or ``"refused"``."""
     rule = RULES[name]
     if rule.targets and backend.name not in rule.targets:
         return "refused"

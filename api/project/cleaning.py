@@ -14,15 +14,11 @@ from snnc.compiler.files.cache import cache_dir
 from snnc.compiler.files.temporary import TemporaryFolder, abandoned, abandoned_files
 
 _DIGEST: Final = "[0-9a-f]{16,128}"
-"""Pattern of a digest in a name."""
 _BUILT: Final = f"(?:precompiled|object|project|cpu|cuda|cuda-host|emulator|popart)-{_DIGEST}"
-"""Pattern of the names of builds."""
 CACHE_NAMES: Final = {
     "": re.compile(rf"{_BUILT}|\.{_BUILT}-[a-z0-9_]{{8}}|\.{_BUILT}\.lock|\.trimmed"),
-    "codelets": re.compile(rf"{_DIGEST}|\.{_DIGEST}(?:-[a-z0-9_]{{8}}|\.lock)"),
-    "programs": re.compile(rf"{_DIGEST}|\.{_DIGEST}(?:-[a-z0-9_]{{8}}|\.lock)"),
-    "kernels": re.compile(rf"{_DIGEST}\.json|\.{_DIGEST}\.json-[a-z0-9_]{{8}}"),
-    "ways": re.compile(rf"{_DIGEST}\.json|\.{_DIGEST}\.json-[a-z0-9_]{{8}}"),
+    **dict.fromkeys(("codelets", "programs"), re.compile(rf"{_DIGEST}|\.{_DIGEST}(?:-[a-z0-9_]{{8}}|\.lock)")),
+    **dict.fromkeys(("kernels", "ways"), re.compile(rf"{_DIGEST}\.json|\.{_DIGEST}\.json-[a-z0-9_]{{8}}")),
 }
 """Patterns of names that snnc uses in each folder of its cache; other files are not touched."""
 

@@ -37,11 +37,6 @@ def save_graph(graph: Graph, folder: Path) -> dict[str, Array]:
     return arrays
 
 
-def load_graph(folder: Path) -> Graph:
-    """Read a graph written by :func:`save_graph`; raise ProjectFolderError if its files are missing or damaged."""
-    return SavedModel(folder).graph
-
-
 def save_program(program: StepProgram, folder: Path, known: dict[str, Array]) -> None:
     """Write a step program into `folder`; arrays in `known`, the result of :func:`save_graph`, are not written again."""
     more: dict[str, Array] = {}
@@ -63,21 +58,29 @@ def save_program(program: StepProgram, folder: Path, known: dict[str, Array]) ->
 
 
 class SavedModel:
-    """The stored graph and step program of a project, which share their arrays.
-
-    Raise ProjectFolderError if the files of the graph are missing or damaged.
-    """
+    """The stored graph and step program of a project, which share their arrays."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._arrays: dict[str, Array] = {}
-        self.graph = self._graph()
+        try:
+            data = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
+            arrays = read_arrays(folder / "arrays.npz")
+
+            def find(node: str, field: str, name: Any) -> Array:
+                if not isinstance(name, str) or name not in arrays:
+                    raise GraphDataError(f"{field} of {node!r} is not among the arrays.")
+                self._arrays[name] = arrays[name]
+                return self._arrays[name]
+
+            self.graph: Graph = graph_from_data(data, find)
+        except GraphDataError as error:
+            raise ProjectFolderError(f"the model in {str(folder)!r} cannot be read: {error.text} Compile it again.") from None
+        except (OSError, ValueError, RecursionError, SnncError) as error:
+            raise ProjectFolderError(f"the model in {str(folder)!r} is damaged ({error}); compile it again.") from None
 
     def program(self, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
-        """Return the step program, with the given loss and optimiser.
-
-        Raise GraphDataError if it is missing, damaged, or has a different format.
-        """
+        """Return the step program, with the given loss and optimiser."""
         more = self._folder / PROGRAM[1]
         try:
             data = json.loads((self._folder / PROGRAM[0]).read_text(encoding="utf-8"))
@@ -94,31 +97,12 @@ class SavedModel:
         except (OSError, ValueError, RecursionError, SnncError) as error:
             raise GraphDataError(f"the step program in {str(self._folder)!r} cannot be read ({error}).") from None
 
-    def _graph(self) -> Graph:
-        folder = self._folder
-        try:
-            data = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
-            arrays = read_arrays(folder / "arrays.npz")
-
-            def find(node: str, field: str, name: Any) -> Array:
-                if not isinstance(name, str) or name not in arrays:
-                    raise GraphDataError(f"{field} of {node!r} is not among the arrays.")
-                self._arrays[name] = arrays[name]
-                return self._arrays[name]
-
-            return graph_from_data(data, find)
-        except GraphDataError as error:
-            raise ProjectFolderError(f"the model in {str(folder)!r} cannot be read: {error.text} Compile it again.") from None
-        except (OSError, ValueError, RecursionError, SnncError) as error:
-            raise ProjectFolderError(f"the model in {str(folder)!r} is damaged ({error}); compile it again.") from None
-
 
 def _write(file: Path, data: dict[str, Any], indent: int | None = None) -> None:
     file.write_text(json.dumps(data, indent=indent) + "\n", encoding="utf-8")
 
 
 def _same(one: Array, other: Array) -> bool:
-    """Return whether two arrays contain the same bytes."""
     if one.dtype != other.dtype or one.shape != other.shape or one.ravel()[:64].tobytes() != other.ravel()[:64].tobytes():
         return False
     return np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(other).tobytes()

@@ -11,7 +11,7 @@ from typing import Final
 from snnc.backends.folders.manifest import MANIFEST, digest_of
 from snnc.compiler.errors import SnncError
 from snnc.compiler.files.cache import cache_dir, make_private
-from snnc.compiler.files.ownership import fault_above, fault_of
+from snnc.compiler.files.ownership import fault_of, faults_above
 
 _NAME: Final = "known-projects"
 MAX_PROJECTS: Final = 20_000
@@ -49,7 +49,7 @@ def _places() -> list[Path]:
 def _read(place: Path) -> list[bytes]:
     """Return the lines of a file, or none if other users can write it."""
     try:
-        if fault_of(place) is not None or fault_above(place) is not None:
+        if fault_of(place) is not None or any(faults_above(place)):
             return []
         return place.read_bytes().split()
     except OSError:

@@ -41,8 +41,7 @@ def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
 def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder: Path) -> tuple[Plan, Parts | ChannelOrders | None]:
     """Return the plan of the project in `folder`, and the parts or channel orders that it places, if any.
 
-    `graph` is the prepared graph, `program` its step program, and `chosen` the options of the plan. Raise ProjectFolderError or
-    PartsError if a file cannot be read.
+    `graph` is the graph as the target's backend prepared it, `program` its step program, and `chosen` the options of the plan.
     """
     try:
         plan = plan_from_json((folder / "plan.json").read_text(encoding="utf-8"))

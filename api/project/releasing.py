@@ -20,8 +20,7 @@ from snnc.project.compiled import Compiled
 def released(compiled: Compiled, folder: Path) -> Compiled:
     """Return the network with weights that are views of the weight file in `folder`; unchanged unless the target is ``cpu`` or ``cuda``.
 
-    Arrays of the graph that are equal to those of the program become views, too. Raise ProjectFolderError if the file belongs to a
-    different network: the emitted program finds weights by their positions in the file, so it would read wrong values.
+    Raise ProjectFolderError if the file belongs to a different network, for which the emitted program would read wrong values.
     """
     if not compiled.options.backend.native:
         return compiled

@@ -2,64 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import UnfinishedTrainingError, WeightFileError
 from snnc.backends.training.saving.checkpoint import Position, read_position
 from snnc.backends.training.schedules import FUNCTION
-from snnc.backends.training.updates.capacities import ScheduledCapacity
-from snnc.backends.training.updates.run_values import WindowArgument
 
-SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "gradient_window", "capacity", "accumulate", "seed")
-"""Fields of :class:`Settings` that are arguments of ``fit``, in order."""
+_STORED: Final = ("first_epoch", "learning_rate", "gradient_window", "capacity", "accumulate", "seed")
+"""Arguments of ``fit`` that a resumed run takes from the interrupted one, in addition to the number of epochs."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Settings of a training run; None selects the default or, in a resumed run, the setting of the interrupted run.
+def settings_for(folder: Path, settings: Mapping[str, Any], resume: bool | None) -> dict[str, Any]:
+    """Return the arguments of ``fit`` for training the project in `folder`: `settings`, completed in a resumed run by those of that run.
 
-    `resume` is whether to continue the last training run; None if no option says it.
-    """
-
-    epochs: int | None
-    first_epoch: int | None
-    learning_rate: float | str | None
-    gradient_window: WindowArgument
-    capacity: ScheduledCapacity | None
-    accumulate: int | None
-    seed: int | None
-    resume: bool | None
-
-    def filled(self, interrupted: Position | None) -> Settings:
-        """Return the settings, with those of the run that was saved at `interrupted` in place of None."""
-        if interrupted is None:
-            return self
-        old = {name: getattr(interrupted.recipe, name) for name in SETTINGS if name != "epochs"}
-        old |= {"epochs": interrupted.until - interrupted.recipe.first_epoch}
-        old |= {name: _stored_setting(old[name]) for name in ("gradient_window", "capacity")}
-        return replace(self, **{name: value for name, value in old.items() if getattr(self, name) is None})
-
-
-def _stored_setting(text: str) -> str | None:
-    """Return a stored setting; None if it was not given (empty text), or was a Python function, which cannot be stored."""
-    return None if FUNCTION in text else text or None
-
-
-def settings_for(folder: Path, given: Settings) -> Settings:
-    """Return the settings for training the project in `folder`.
-
-    Raise UnfinishedTrainingError if the last training run was interrupted, and no option says whether to continue it.
+    `resume` is whether to continue the last training run; None if no option says it. Raise UnfinishedTrainingError if it is None, and the
+    last training run was interrupted.
     """
     position = position_of(folder)
-    if position is not None and not position.finished and given.resume is None:
+    if position is not None and not position.finished and resume is None:
         raise UnfinishedTrainingError(
             f"the training run in {str(folder)!r} was stopped {position.text}. --resume continues it, with the same resulting weights as "
             "without the interruption; --no-resume starts a new run from its weights."
         )
-    return given.filled(position) if given.resume else given
+    if position is None or not resume:
+        return dict(settings)
+    stored = {name: getattr(position.recipe, name) for name in _STORED}
+    for name in ("gradient_window", "capacity"):  # an empty text stands for no setting; a Python function is not stored
+        stored[name] = None if FUNCTION in stored[name] else stored[name] or None
+    return {**stored, "epochs": position.until - position.recipe.first_epoch, **settings}
 
 
 def position_of(folder: Path) -> Position | None:

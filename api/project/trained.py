@@ -68,7 +68,6 @@ def rename_unusable_weights(folder: Path) -> Path:
 
 
 def _reject(file: Path, error: SnncError, lenient: bool) -> None:
-    """Raise an error, or warn if `lenient`, because the trained weights in `file` cannot be used."""
     reason = f"the trained weights in {file} cannot be used: {error.text}"
     earlier = sorted(str(p) for p in file.parents[1].glob(f"before-*/{TRAINED}"))
     back = "replace the file with earlier ones" + (f" ({', '.join(earlier)})" if earlier else "")

@@ -14,7 +14,6 @@ from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.errors import DataFileError
 
 MAX_BYTES: Final = 1 << 30
-"""Size limit of a profile file in bytes."""
 PARTS: Final = (
     ("compute", "compute_cycles_busiest"),
     ("sync", "sync_cycles"),

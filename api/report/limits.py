@@ -38,7 +38,8 @@ class Limit:
     """A bottleneck in "time", "memory" or "balance".
 
     `share` is the fraction of the time of a training step or forward pass, or of the tile's memory; for "balance", the ratio of the time
-    with all work spread evenly to the predicted time, or, if the plan lacks these times, another measure of the balance from 0 to 1.
+    with all work spread evenly to the predicted time; if the plan lacks these times, that of the mean to the largest compute time of a
+    tile, or the share of tiles in use.
     """
 
     about: str
@@ -52,10 +53,7 @@ def find_limits(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Ma
 
 
 def busiest_vertex(plan: Plan) -> dict[str, Any] | None:
-    """Return the slowest vertex of the superstep that computes longest, and its loops, as JSON types; None without loops in the plan.
-
-    For each loop: expected trips per run, worker cycles per trip, their product, and its share of all loops of the vertex.
-    """
+    """Return the slowest vertex of the superstep that computes longest, and its loops, as JSON types; None without loops in the plan."""
     phase = max(plan.phases, key=lambda p: p.runs * p.compute)
     total = sum(loop.total for loop in phase.loops)
     if not total:
@@ -71,11 +69,6 @@ def holder(plan: Plan, places: LayerPlaces, tile: int) -> str:
     """Return the label of the layer on a tile, ``"relays"`` or ``"free"``."""
     owner = int(places.owner[tile])
     return "free" if owner == FREE else "relays" if owner == RELAYED else plan.populations[owner].label
-
-
-def kibibytes(size: float) -> str:
-    """Format a size in KiB, or in bytes if it is small."""
-    return f"{size:,.0f} bytes" if size < 4096 else f"{size / 1024:,.0f} KiB"
 
 
 def amount(size: float) -> str:
@@ -131,7 +124,8 @@ def _memory(plan: Plan, places: LayerPlaces, names: Mapping[str, str]) -> Limit:
     who = f"{tile:,}" if where == "relays" else f"{tile:,} ({where})"
     share = size / plan.target.tile_bytes
     used = f"{size / 1024:,.0f} of {plan.target.tile_bytes / 1024:,.0f} KiB ({100 * share:.0f} %)"
-    most = f"{name}{whose} ({kibibytes(plan.memory[name][tile])})"
+    largest = plan.memory[name][tile]
+    most = f"{name}{whose} ({f'{largest:,.0f} bytes' if largest < 4096 else f'{largest / 1024:,.0f} KiB'})"
     return Limit("memory", f"The fullest tile, {who}, uses {used}, most of it {most}.", share)
 
 

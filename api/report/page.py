@@ -63,9 +63,6 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
     }
 
 
-# ---- tables and bars ---------------------------------------------------------------------------------------------------------
-
-
 def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the phases with their bars: kind of cycles, width in per cent of the longest bar, and colour."""
     longest = max(max(p["predicted_total"], p["emulated_total"] or 0) for p in phases)
@@ -105,10 +102,7 @@ def _layer_memory(subject: Subject) -> dict[str, Any]:
 
 
 def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the chart of memory over a step, a column of stacked categories per phase, in per cent of the height of the chart.
-
-    The chart ends a little above the limit of a tile or, if all columns are far below it, above the largest column.
-    """
+    """Return the chart of memory over a step, a column of stacked categories per phase, in per cent of the height of the chart."""
     moments = view["memory_over_time"]
     limit = subject.plan.target.tile_bytes
     totals = [max(m["total"], m["emulated"] or 0) for m in moments]
@@ -192,9 +186,6 @@ def microseconds(seconds: float) -> str:
     return f"{1e6 * seconds:.3g} µs" if seconds < 1e-3 else f"{1e3 * seconds:.3g} ms"
 
 
-# ---- data of the scripts -------------------------------------------------------------------------------------------------------
-
-
 def tile_data(subject: Subject) -> dict[str, Any]:
     """Return the values of every tile for the map, encoded by :func:`pack`."""
     plan, places = subject.plan, subject.places
@@ -233,17 +224,8 @@ def raster_data(
         return []
     data = []
     for raster, fired in zip(rasters(recording), activity, strict=True):
-        layer = layers.get(raster["label" if by_label else "owner"], -1)
-        data.append(
-            {name: raster[name] for name in ("label", "width", "rows", "columns", "full")}
-            | {
-                "layer": layer,
-                "colour": RELAY if layer < 0 else layer_colour(layer),
-                "steps": recording.steps,
-                "places": pack_places(raster["places"]),
-                "counts": pack_bytes(np.minimum(raster["counts"], 255)),
-                "over_time": fired["over_time"],
-                "assumed": fired["assumed"],
-            }
-        )
+        layer = layers.get(fired["label" if by_label else "owner"], -1)
+        encoded = {"places": pack_places(raster["places"]), "counts": pack_bytes(np.minimum(raster["counts"], 255))}
+        curve = {name: fired[name] for name in ("over_time", "assumed")}
+        data.append({**raster, **encoded, **curve, "layer": layer, "colour": RELAY if layer < 0 else layer_colour(layer)})
     return data

@@ -85,18 +85,11 @@ TILES: Final = "tiles_in_all"
 
 @dataclass(frozen=True)
 class Emulation:
-    """Cycles and memory counted by the emulator.
+    """Cycles and memory counted by the emulator, for one training step or forward pass.
 
-    Attributes
-    ----------
-    phases
-        Cycles of all runs in one training step or forward pass, by phase and by kind ("compute", "sync", "exchange").
-    complete
-        Whether every phase of the plan with an entry in :data:`CODES` is included.
-    compute, memory
-        Compute cycles of each tile per training step or forward pass, and its peak bytes; None if the profile does not contain them.
-    fullest
-        Bytes of the fullest tile in each phase; empty if the profile does not contain them.
+    `phases` contains the cycles of all runs, by phase and by kind ("compute", "sync", "exchange"); `complete` is whether it includes every
+    phase of the plan with an entry in :data:`CODES`. `compute` and `memory` are the compute cycles and the peak bytes of each tile (None if
+    the profile does not contain them), and `fullest` the bytes of the fullest tile in each phase.
     """
 
     phases: Mapping[str, Mapping[str, float]]
@@ -112,10 +105,7 @@ class Emulation:
 
 
 def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | None:
-    """Return the emulator's counts for one step of `plan`; a profile may cover several steps.
-
-    Raise ReportOptionError if the profile has no list of steps, or has more tiles than the plan.
-    """
+    """Return the emulator's counts for one step of `plan`; a profile may cover several steps."""
     if profile is None:
         return None
     steps = profile.get("steps")
@@ -169,9 +159,8 @@ def _cycles(plan: Plan, phase: Phase, ran: Sequence[Mapping[str, Any]], repeats:
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
     """Return the bytes of the fullest tile in each phase.
 
-    The engine's programs are numbered. A step runs the last one, in plans with the phase "update: gradients" also the two before it, and in
-    plans with the phase "forward: moments" one more. A recomputed phase is the last run of its compute sets in the step, the forward pass
-    the first.
+    A step runs the last of the engine's numbered programs, in plans with the phase "update: gradients" also the two before it, and in plans
+    with the phase "forward: moments" one more. Of the runs of a compute set, the first is the forward pass, the last the recomputation.
     """
     if not isinstance(points, list) or not points:
         return {}

@@ -11,6 +11,7 @@ from snnc.backends.native.memory import predicted_bytes, segment_for
 from snnc.backends.runtime.history import History
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.window_values import is_run_value
 from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.errors import NoTilesError
 from snnc.options.compile_options import CompileOptions
@@ -23,7 +24,6 @@ from snnc.understanding.describe import describe
 
 PROGRAM_FORMATS: Final = ("html", "text", "json")
 NEED_TILES: Final = ("svg", "png", "graphml", "dot", "trace")
-"""Formats that require tiles."""
 _AT_ONCE: Final = "all steps at once"
 _RUNS: Final = {
     "walk": "neurons walk through time",
@@ -37,31 +37,31 @@ _RUNS: Final = {
 }
 """How each kind of kernel launch processes the time steps; other kinds process all of them at once."""
 _COLOURS: Final = dict(zip((_AT_ONCE, *dict.fromkeys(_RUNS.values())), (LAYERS[0], LAYERS[2], LAYERS[1], LAYERS[5], RELAY), strict=True))
-"""Colour of each way of processing the time steps."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramReport:
     """Data of a report without tiles.
 
-    `parameters` is the number of stored parameters, `project` the contents of the emitted ``project.json`` (None if there is none),
-    `recording` the spikes of a run, and `timing` the result of :func:`timing_of` for the last training run.
+    `project` is the contents of the emitted ``project.json`` (None if there is none), `recording` the spikes of a run, and `timing` the
+    result of :func:`timing_of` for the last training run.
     """
 
     graph: Graph
     options: CompileOptions
     program: StepProgram
-    parameters: int
     project: Mapping[str, Any] | None = None
     recording: Recording | None = None
     timing: Mapping[str, Any] | None = None
 
+    @property
+    def parameters(self) -> int:
+        """Number of stored parameters."""
+        return sum(int(p.value.size) for name, p in self.program.parameters.items() if not is_run_value(name))
+
 
 def write_program(program: ProgramReport, fmt: str) -> bytes:
-    """Return the report of `program` as file contents.
-
-    Raise NoTilesError if the format requires tiles, ReportOptionError if it is unknown.
-    """
+    """Return the report of `program` as file contents."""
     if fmt in NEED_TILES:
         raise NoTilesError(
             f"{fmt!r} draws the tiles of a machine, but {program.options.target!r} has none; use {', '.join(PROGRAM_FORMATS)}, or compile "

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.reference.forward import run_step
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.compiler.ir.step_program import StepProgram
@@ -22,12 +21,10 @@ from snnc.data.arrays import read_arrays, write_arrays
 from snnc.errors import RecordingError
 
 MAX_SPIKES: Final = 20_000_000
-"""Maximum number of spikes in a recording."""
 MAX_BYTES: Final = 1 << 30
 """Maximum size of a recording's arrays in bytes."""
 SOURCE: Final = "computed by the NumPy reference"
 _VERSION: Final = 1
-"""Version of the file format."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,20 +63,14 @@ def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mappin
 
     Raise RecordingError if there are too many spikes, MemoryNeededError if the samples do not fit in this machine's memory.
     """
-    steps, batch = next(iter(inputs.values())).shape[:2]
     engine = ReferenceEngine(program)
     engine.set_parameters({name: value for name, value in parameters.items() if name in program.parameters})
-    memory = SequenceArrays(program, steps, batch, engine.get_parameters(), engine.dtype)
-    memory.set_initial(initial)
-    for info in program.inputs:
-        memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
-    for t in range(steps):
-        run_step(memory, t)
+    memory = engine.run_sequence(inputs, initial)
     trains = tuple(_train(memory, *where) for where in _spiking(program))
-    total = sum(len(train.ids) for train in trains)
+    samples, total = memory.batch, sum(len(train.ids) for train in trains)
     if total > MAX_SPIKES:
-        raise RecordingError(f"{batch} samples have {total:,} spikes, more than the maximum of {MAX_SPIKES:,}; record fewer samples.")
-    return Recording(steps, batch, SOURCE, trains)
+        raise RecordingError(f"{samples} samples have {total:,} spikes, more than the maximum of {MAX_SPIKES:,}; record fewer samples.")
+    return Recording(memory.steps, samples, SOURCE, trains)
 
 
 def _spiking(program: StepProgram) -> list[tuple[str, str, str]]:

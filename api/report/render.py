@@ -65,10 +65,7 @@ def render(
 
 
 def write(subject: Subject, fmt: str, other: Subject | None = None) -> bytes:
-    """Render `subject`, compared with `other` if given, as file contents; errors as for :func:`render`.
-
-    Raise ReportOptionError also if the format cannot show two plans, PictureToolError if it requires a library that is not installed.
-    """
+    """Render `subject`, compared with `other` if given, as file contents; errors as for :func:`render`."""
     if fmt not in FORMATS:
         raise ReportOptionError(f"a report cannot be written as {fmt!r}; the formats are {', '.join(FORMATS)}.")
     if other is not None and fmt not in COMPARING:

@@ -10,8 +10,9 @@ import numpy as np
 
 from snnc.compiler.ir.dataflow_order import in_dataflow_order
 from snnc.compiler.ir.graph import WEIGHTED, Array, Conv, Graph, Input, Linear, OneToOne, Operation, Output, Pool, Population, Scale, Sparse
+from snnc.compiler.ir.operation_text import parameter_counts
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
-from snnc.understanding.equations import parameter_values, readable
+from snnc.understanding.equations import parameter_values, range_text, readable
 from snnc.understanding.layers import rows
 from snnc.understanding.neurobench import neurobench
 from snnc.understanding.resets import FiringDescription, firing
@@ -83,14 +84,8 @@ def recurrences(graph: Graph) -> list[dict[str, Any]]:
 
 def count_parameters(graph: Graph) -> int:
     """Return the number of weights, biases and learnable neuron parameters."""
-    total = 0
-    for _, operation in graph.of_type(*WEIGHTED, Population):
-        if isinstance(operation, Population):
-            total += sum(int(np.size(operation.parameters.get(name, 0.0))) for name in operation.learnable)
-        elif operation.weight is not None:
-            bias = getattr(operation, "bias", None)
-            total += operation.weight.size + (0 if bias is None else bias.size)
-    return total
+    counts = [(*parameter_counts(operation), isinstance(operation, Population)) for _, operation in graph.of_type(*WEIGHTED, Population)]
+    return sum(learnable if of_neurons else stored for stored, learnable, of_neurons in counts)
 
 
 def _synops(graph: Graph, table: list[dict[str, Any]], measured: MeasuredSynops | None) -> dict[str, Any]:
@@ -178,8 +173,5 @@ def _parameter_texts(population: Population) -> list[str]:
     texts = []
     for name, value in parameter_values(population).items():
         learned = " (learned)" if name in population.learnable else ""
-        if isinstance(value, float):
-            texts.append(f"{name} = {value:g}{learned}")
-        else:
-            texts.append(f"{name} = {float(np.min(value)):g} … {float(np.max(value)):g}, one per neuron{learned}")
+        texts.append(f"{name} = {range_text(value)}{'' if isinstance(value, float) else ', one per neuron'}{learned}")
     return texts

@@ -21,9 +21,8 @@ def readable(population: Population) -> list[str]:
     """Return the equations of a population, one line each.
 
     ``[t-1]`` marks a value of the previous step, ``[t]`` one of this step. If ``v`` is assigned twice in a step, the first value is called
-    ``v_pre[t]``; with more assignments, ``v_1[t]``, ``v_2[t]`` … ``H(x > y)`` is 1 if the comparison is true, else 0. A parameter with the
-    same value for all neurons is replaced by the value; other parameters keep their names. An auxiliary variable that only copies another
-    value is replaced by that value.
+    ``v_pre[t]``; with more assignments, ``v_1[t]``, ``v_2[t]`` … ``H(x > y)`` is 1 if the comparison is true, else 0. Parameters with the
+    same value for all neurons, and variables that only copy a value, are replaced by the value.
     """
     model = population.model
     numbers = {name: value for name, value in parameter_values(population).items() if isinstance(value, float)}
@@ -40,8 +39,8 @@ def parameter_values(population: Population) -> dict[str, float | Array]:
     return values
 
 
-def range_text(value: Array) -> str:
-    """Return the values of an array as text: ``0.5`` if all are equal, else the smallest and the largest, ``0.1 … 0.9``."""
+def range_text(value: float | Array) -> str:
+    """Return a value, or those of an array, as text: ``0.5`` if all are equal, else the smallest and the largest, ``0.1 … 0.9``."""
     least, most = float(np.min(value)), float(np.max(value))
     return f"{least:g}" if least == most else f"{least:g} … {most:g}"
 
@@ -73,9 +72,6 @@ def _version(name: str, number: int, times: int, model: NeuronModel) -> str:
     while version in used:
         version += "_"
     return f"{version}[t]"
-
-
-# ---- simplification --------------------------------------------------------------------------------------------------
 
 
 def simplified(expression: Expression) -> Expression:
@@ -116,9 +112,6 @@ def _rule(e: Expression) -> Expression:
         case Call("max", (Number(a), Number(b))):
             return Number(max(a, b))
     return e
-
-
-# ---- printing --------------------------------------------------------------------------------------------------------
 
 
 def text(expression: Expression) -> str:

@@ -1,8 +1,7 @@
 """Compute NeuroBench's metrics of a network.
 
 Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems", Nature Communications 16,
-1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same sparsities and operations from a
-PyTorch module.
+1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same sparsities and operations.
 """
 
 from __future__ import annotations
@@ -23,24 +22,14 @@ DIGITS: Final = 6
 
 
 def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str, Any]:
-    """Return the static metrics and, with `measured`, the workload metrics, as JSON types under NeuroBench's names.
+    """Return the static metrics and, with `measured`, the workload metrics (else None), as JSON types under NeuroBench's names.
 
-    `measured` is the result of :func:`~snnc.checks.measure.measure`; without it, the workload metrics are None.
-
-    Returns
-    -------
-    dict
-        ``footprint``
-            Size in bytes of all stored values, 4 each: weights, biases, neuron parameters. NeuroBench also counts other buffers of the
-            framework, such as states.
-        ``parameter_count``
-            The number of these values.
-        ``connection_sparsity``
-            Share of zeros among the weights of all synapses; connections that a sparse layer does not store count as zeros.
-        ``activation_sparsity``
-            Share of zeros among all values sent by the first output ports of populations.
-        ``synaptic_operations``
-            Per sample, over all its steps: ``Effective_ACs`` and ``Effective_MACs`` (neither value nor weight is 0) and ``Dense`` (all).
+    - ``footprint``: bytes of all stored values, 4 each: weights, biases, neuron parameters; ``parameter_count`` is their number. NeuroBench
+      also counts other buffers of the framework, such as states.
+    - ``connection_sparsity``: share of zeros among the weights of all synapses. Connections that a sparse layer does not store are zeros.
+    - ``activation_sparsity``: share of zeros among all values sent by the first output ports of populations.
+    - ``synaptic_operations`` per sample, over all its steps: ``Effective_ACs`` and ``Effective_MACs`` (neither value nor weight is 0), and
+      ``Dense`` (all).
     """
     stored = sum(parameter_counts(graph.operation(name))[0] for name in graph.names)
     zeros, weights = _weights(graph)
@@ -54,7 +43,6 @@ def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str
 
 
 def _weights(graph: Graph) -> tuple[int, int]:
-    """Return the number of zeros among the weights of all synapses, and the number of weights."""
     zeros = weights = 0
     for name in graph.names:
         operation = graph.operation(name)
@@ -74,11 +62,11 @@ def _activation_sparsity(measured: MeasuredSynops) -> float:
 
 def _synaptic_operations(graph: Graph, measured: MeasuredSynops) -> dict[str, float]:
     ports = port_map(graph)
-    found = {"Effective_MACs": 0.0, "Effective_ACs": 0.0, "Dense": 0.0}
+    operations = {"Effective_MACs": 0.0, "Effective_ACs": 0.0, "Dense": 0.0}
     for name, (_, counted) in measured.operations.items():
         edge, operation = source_of(graph, name), graph.operation(name)
         shape = ports[edge.source, edge.source_port].shape
         pairs = math.prod(operation.shape) if isinstance(operation, Sparse) else connections(name, operation, shape)
-        found[f"Effective_{counted}s"] += measured.effective[name] * measured.steps
-        found["Dense"] += pairs * measured.steps
-    return found
+        operations[f"Effective_{counted}s"] += measured.effective[name] * measured.steps
+        operations["Dense"] += pairs * measured.steps
+    return operations

@@ -9,7 +9,7 @@ import numpy as np
 from snnc.compiler.ir.graph import Array, Population
 from snnc.compiler.neurons.expression import SPIKES, calls, symbols
 from snnc.compiler.neurons.neuron import NeuronModel
-from snnc.frontends.common.recognise import Facts, recognise
+from snnc.frontends.common.recognise import recognise
 from snnc.understanding.equations import range_text
 
 
@@ -45,20 +45,10 @@ def firing(population: Population) -> FiringDescription:
     when = "at once" if any(immediate) else "in the step after the spike"
     reset = f"as the equations say, {when}"
     if facts is not None and facts.threshold is not None:
-        reset = _describe_reset(facts, when)
+        words = {"subtract": "the threshold is subtracted", "zero": "to 0", "value": f"to {_format_values(facts.v_reset)}"}
+        reset = f"{words[facts.reset]}, {when}" if facts.reset in words else "none"
     detached = any(c.function == "detach" for a in population.model.equations for c in calls(a.value))
     return FiringDescription(fires, reset, "gradients do not flow through it" if detached else "gradients flow through it")
-
-
-def _describe_reset(facts: Facts, when: str) -> str:
-    match facts.reset:
-        case "subtract":
-            return f"the threshold is subtracted, {when}"
-        case "zero":
-            return f"to 0, {when}"
-        case "value":
-            return f"to {_format_values(facts.v_reset)}, {when}"
-    return "none"
 
 
 def _format_values(value: Array | None) -> str:

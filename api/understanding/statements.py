@@ -15,10 +15,7 @@ from snnc.understanding.resets import FiringDescription
 
 
 def statements(graph: Graph, firings: Mapping[str, FiringDescription], surrogate: Surrogate | None = None) -> list[dict[str, Any]]:
-    """Return texts about the subjects time step, reset, surrogate, initial states and input axes, as JSON types.
-
-    `firings` contains the result of :func:`~snnc.understanding.resets.firing` for each population.
-    """
+    """Return texts about the subjects time step, reset, surrogate, initial states and input axes, as JSON types."""
     texts = [
         ("time step", _time(graph)),
         ("reset", _resets(firings)),

@@ -1,10 +1,9 @@
 """Count synaptic operations: a synaptic operation is one weight applied because one source neuron sent a value.
 
 A spike costs one addition per weight (an accumulate, AC), a graded value also a multiplication (MAC). NeuroBench counts in this way
-(Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems"), as do the makers of
-neuromorphic chips (Merolla et al. 2014, "A million spiking-neuron integrated circuit"; Davies et al. 2018, "Loihi"). Biases, neuron
-updates, and weights of a convolution that fall on the padding are not counted. Operations with a stored weight of 0 are counted here,
-but not among the effective operations of :mod:`snnc.understanding.neurobench`.
+(:mod:`snnc.understanding.neurobench`), as do the makers of neuromorphic chips (Merolla et al. 2014, "A million spiking-neuron integrated
+circuit"; Davies et al. 2018, "Loihi"). Biases, neuron updates, and weights of a convolution that fall on the padding are not counted.
+Effective operations are those whose stored weight is not 0.
 """
 
 from __future__ import annotations
@@ -32,20 +31,16 @@ APART: Final = (Pool, Reduce, Scale)
 
 @dataclass(frozen=True)
 class MeasuredSynops:
-    """Synaptic operations per step and sample, and firing rates.
+    """Synaptic operations per step and sample, and firing rates, on the data `source`.
 
     Attributes
     ----------
-    source, samples, steps
-        Name and size of the data.
-    operations
-        Number of synaptic operations per step and sample, and their kind ("AC" or "MAC"), by node name.
+    operations, effective
+        Number of synaptic operations, with their kind ("AC" or "MAC"), and number of those with a nonzero weight, by node name.
     rates
         Mean number of spikes per neuron and step, by name of the spiking population or input.
     silent, saturated
         Share of the neurons of each population that never fired, and that fired in at least 95 % of the steps.
-    effective
-        Synaptic operations per step and sample with a nonzero weight, by node name.
     activations
         Number of nonzero values, and of all values, sent by the first output port over all samples and steps, by population.
     """

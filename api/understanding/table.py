@@ -50,9 +50,6 @@ def _head(description: dict[str, Any]) -> str:
     return f"{description['name']}: {where}, {steps}, {description['parameters']:,} parameters"
 
 
-# ---- the table -------------------------------------------------------------------------------------------------------
-
-
 def _table(description: dict[str, Any], columns: int) -> list[str]:
     from rich.console import Console
     from rich.table import Table
@@ -124,9 +121,6 @@ def _totals(description: dict[str, Any], columns: int) -> list[str]:
 def _sum(counts: dict[str, Any]) -> str:
     known = [(kind, counts[kind]) for kind in ("AC", "MAC") if counts[kind]]
     return " + ".join(f"{_number(n) if isinstance(n, float) else format(n, ',')} {kind}" for kind, n in known) or "0"
-
-
-# ---- below the table -------------------------------------------------------------------------------------------------
 
 
 def _neuron(neuron: dict[str, Any], columns: int) -> list[str]:

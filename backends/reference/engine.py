@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ class ReferenceEngine:
         """``d_<id>`` -> adjoints of the current at all steps of the last backward pass, for populations of :func:`watched`."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        memory = self._run(inputs, initial)
+        memory = self.run_sequence(inputs, initial)
         return {o.id: memory[o.record].reshape(memory.steps, memory.batch, *o.shape) for o in self.program.outputs}
 
     def loss_and_gradients(
@@ -62,7 +62,7 @@ class ReferenceEngine:
         program = self.program
         if program.loss is None:
             raise NotTrainableError(f"{program.name!r} was compiled without a loss; give one to train it.")
-        memory = self._run(inputs, initial or {})
+        memory = self.run_sequence(inputs, initial or {})
         record = next(o.record for o in program.outputs if o.id == program.loss_output)
         loss, memory[f"d_{record}"][:] = program.loss.value_and_gradient(memory[record], target)
         memory[f"d_{record}"][:] *= self.dtype.type(scale)
@@ -188,7 +188,10 @@ class ReferenceEngine:
         """Delete the memory of single steps and the last gradients."""
         self._step_memory, self._gradients = None, {}
 
-    def _run(self, inputs: Mapping[str, Array], initial: Initial) -> SequenceArrays:
+    def run_sequence(
+        self, inputs: Mapping[str, Array], initial: Initial, after_step: Callable[[SequenceArrays, int], None] | None = None
+    ) -> SequenceArrays:
+        """Run a sequence forward and return all its arrays; call `after_step` with the arrays and the number of each step."""
         steps, batch = next(iter(inputs.values())).shape[:2]
         memory = SequenceArrays(self.program, steps, batch, self._parameters, self.dtype)
         memory.set_initial(initial)
@@ -196,6 +199,8 @@ class ReferenceEngine:
             memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
         for t in range(steps):
             run_step(memory, t)
+            if after_step is not None:
+                after_step(memory, t)
         self._dropped += memory.dropped
         return memory
 

@@ -101,7 +101,7 @@ def predict_neuron_model(model: str, batch: int, target: str = "gc200", precisio
         half_options: dict[str, Any] = {} if half is None else {"precision": precision, "half": half}
         optimizer = "adam:loss_scale=1024" if half is not None and "deltas" in half else "adam"
         try:
-            chosen = options(target, STEPS, batch, "ce_count", optimizer, **half_options)
+            chosen = options(target, steps=STEPS, batch=batch, loss="ce_count", optimizer=optimizer, **half_options)
             data = estimate_graph(network(model).graph(), chosen).to_data()
         except SnncError as error:
             refused = error.text

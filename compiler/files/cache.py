@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from snnc.compiler.files.ownership import fault_above, fault_of
+from snnc.compiler.files.ownership import fault_of, faults_above
 
 _OWN_ENTRIES: Final = (
     "precompiled-", "object-", "project-", "cpu-", "cuda-", "emulator-", "popart-", "codelets", "programs", "kernels", "known-projects",
@@ -83,7 +83,7 @@ def _check(folder: Path) -> None:
     shared = status.st_mode & stat.S_ISVTX  # such as /tmp
     if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) & 0o077 and not shared and _is_cache(real):
         real.chmod(0o700)
-    fault, above = fault_of(real), fault_above(real)
+    fault, above = fault_of(real), next(faults_above(real), None)
     if fault is None and above is None:
         return
     from snnc.compiler.errors import UnsafeCacheError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -39,8 +40,8 @@ def fault_of(path: Path) -> str | None:
     return None if writer is None else f"can be written by {writer}"
 
 
-def fault_above(path: Path) -> tuple[Path, str] | None:
-    """Return the first folder above `path` that another user could change, to replace `path`, and the reason; None if there is none.
+def faults_above(path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the folders above `path` that another user could change, to replace `path`, each with a reason; nearest first.
 
     In a folder with the sticky bit, such as ``/tmp``, only the owners of an entry and of the folder can rename the entry.
     """
@@ -48,10 +49,9 @@ def fault_above(path: Path) -> tuple[Path, str] | None:
         status = folder.stat()
         owner, writer = foreign_owner(status), foreign_writers(status)
         if owner is not None:
-            return folder, f"belongs to the user {owner}"
+            yield folder, f"belongs to the user {owner}"
         if writer is not None and not status.st_mode & stat.S_ISVTX:
-            return folder, f"can be written by {writer}"
-    return None
+            yield folder, f"can be written by {writer}"
 
 
 def _is_own_group(group: int) -> bool:

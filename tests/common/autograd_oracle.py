@@ -38,7 +38,7 @@ def of_snnc(graph, x, weights, surrogate):
     program = lower(relayed, loss=ExternalLoss(tuple(relays.values())), loss_output=output, optimizer=SGD(0.0), surrogate=surrogate)
     engine = ReferenceEngine(program, np.float64)
     given = {program.inputs[0].id: x}
-    memory = engine._run(given, {})
+    memory = engine.run_sequence(given, {})
     record = program.outputs[0].record
     found = memory[record].reshape(weights.shape)
     memory[f"d_{record}"][:] = weights.reshape(memory[record].shape)

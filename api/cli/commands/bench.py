@@ -191,7 +191,6 @@ def _short(row: dict[str, Any]) -> str:
 
 
 def _check(args: BenchArguments) -> None:
-    """Refuse options of other suites, and drawings that are not .svg."""
     from snnc.errors import BenchError
 
     if args.suite not in ("cpu", "cuda") and (args.engines or args.rounds is not None or args.threads is not None):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +94,7 @@ def _estimate(graph: Graph, chosen: CompileOptions, args: CompileArguments, star
     if chosen.backend.native and args.strategy == "snnc" and args.activity is None:
         with working("estimating"):
             needed = estimate_memory(graph, chosen)
-        show(args.as_json, needed.to_data, needed.lines)
+        show(args.as_json, lambda: asdict(needed), needed.lines)
         return
     with working("planning"):
         estimate = estimate_graph(graph, chosen, args.options["calibrate"], activity=args.activity, strategy=args.strategy, start=start)
@@ -118,7 +118,6 @@ def _compile(graph: Graph, chosen: CompileOptions, args: CompileArguments, outpu
 
 
 def _check_estimate(args: CompileArguments) -> None:
-    """Refuse options that only an estimate uses if there is none, and options that an estimate does not use."""
     from snnc.errors import EstimateError, OptionConflictError
 
     if args.overwrite and (args.output is None or args.estimate_only):
@@ -130,7 +129,6 @@ def _check_estimate(args: CompileArguments) -> None:
 
 
 def _check_output(args: CompileArguments) -> None:
-    """Refuse an output folder that is missing, not written or not replaceable, and options that have no effect with ``--dump-after``."""
     from snnc.backends.folders.project import check_replaceable
     from snnc.errors import CommandLineError, OptionConflictError
 

@@ -18,7 +18,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] 
 
     findings = examine()
     if as_json:
-        result_json([{"name": f.name, "found": f.found, "detail": f.detail, "hint": f.hint} for f in findings])
+        result_json([vars(finding) for finding in findings])
         return
     for finding in findings:
         result(f"{'ok     ' if finding.found else 'missing'}  {finding.name}: {finding.detail}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import typer
 
 from snnc.cli.common import DetachOption, DialectOption, DtOption, InputKindOption, ModelArgument
-from snnc.cli.console import note, result, working
+from snnc.cli.console import note, result, working, write_json
 from snnc.cli.parameters import command, option, table_options
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ HEAD: Final = (
     f"{'target':10} {'batch':>6} {'activity':>8} {'samples/s':>12} {'step ms':>10} {'of bound':>8} {'peak tile':>10} "
     f"{'tiles':>7} {'IPUs':>4} {'parts':>5} {'took':>7}"
 )
-"""Headings of the table."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,11 @@ def explore(context: typer.Context, args: ExploreArguments) -> None:
 
     Example: snnc explore model.onnx --targets gc200,bow,pod4 --batch 1,16,64 --activity 0.01,0.1 --plot explore.html
     """
-    from snnc.data.whole_files import check_output
-    from snnc.driver.converting import ConversionRequest, graph_for
+    from snnc.data.whole_files import check_output, write_text
+    from snnc.driver.loading import as_graph
     from snnc.errors import ExploreError
     from snnc.exploring import explore_graph
-    from snnc.exploring.plot import FORMATS
+    from snnc.exploring.plot import FORMATS, draw
     from snnc.options.compile_options import options
 
     machines = [name.strip() for name in args.targets.split(",") if name.strip()]
@@ -77,11 +76,9 @@ def explore(context: typer.Context, args: ExploreArguments) -> None:
     for output in (args.json_file, args.plot):
         check_output(output, args.model)
     chosen = options(machines[0] if machines else "gc200", **args.options)
-    request, steps = ConversionRequest(False, None, None, None), args.options["steps"]
+    steps = args.options["steps"]
     with working("reading"):
-        graph = graph_for(
-            args.model, request, dt=args.dt, dialect=args.dialect, detach=args.detach, input_kind=args.input_kind, steps=steps
-        )
+        graph = as_graph(args.model, dt=args.dt, dialect=args.dialect, detach=args.detach, input_kind=args.input_kind, steps=steps)
     show: Callable[[str], None] = note if str(args.json_file) == "-" else result
     points: list[ExplorationPoint] = []
     for point in explore_graph(graph, chosen, machines, batches, activities, strategy=args.strategy):
@@ -89,7 +86,9 @@ def explore(context: typer.Context, args: ExploreArguments) -> None:
             show(HEAD)
         points.append(point)
         show(_line(point))
-    _write(args.json_file, args.plot, graph.name, points)
+    write_json(args.json_file, {"model": graph.name, "points": [point.to_data() for point in points]})
+    if args.plot is not None:
+        write_text(args.plot, draw(points, graph.name, args.plot.suffix.lower().removeprefix(".")))
 
 
 def _line(point: ExplorationPoint) -> str:
@@ -113,13 +112,3 @@ def _numbers(option: str, text: str, kind: type[Number]) -> list[Number]:
         return [kind(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise ExploreError(f"{option} {text!r} is not a list of numbers; separate them by commas, as in {option} 1,16,64.") from None
-
-
-def _write(json_file: Path | None, plot: Path | None, name: str, points: list[ExplorationPoint]) -> None:
-    from snnc.cli.console import write_json
-    from snnc.data.whole_files import write_text
-    from snnc.exploring.plot import draw
-
-    write_json(json_file, {"model": name, "points": [point.to_data() for point in points]})
-    if plot is not None:
-        write_text(plot, draw(points, name, plot.suffix.lower().removeprefix(".")))

@@ -17,7 +17,6 @@ from snnc.cli.parameters import command, option
 if TYPE_CHECKING:
     from snnc.backends.runtime.history import Epoch, History
     from snnc.backends.runtime.history import TrainingProgress as Stage
-    from snnc.project.resuming import Settings
     from snnc.session import Session
 
 
@@ -92,33 +91,36 @@ def train(context: typer.Context, args: TrainArguments) -> None:
     Example: snnc train build/ --data digits.npz --epochs 5
     """
     from snnc.backends.folders.folder_lock import locked
-    from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
+    from snnc.backends.folders.manifest import TRAINED
+    from snnc.backends.training.saving.checkpoint import EVERY, Checkpoints, seconds_of
     from snnc.backends.training.updates.ranks import leads
-    from snnc.cli.train_data import DataNames, open_data
+    from snnc.cli.train_data import data_names, open_data
     from snnc.data.named import Reading
     from snnc.driver.loading import is_project, load_project
-    from snnc.project.resuming import SETTINGS, Settings, settings_for
+    from snnc.project.resuming import settings_for
 
-    folder, fit_arguments = args.folder, _settings(args)
-    every = fit_arguments.pop("checkpoint_every", EVERY)
+    folder, settings = args.folder, _settings(args)
+    every = settings.pop("checkpoint_every", EVERY)
     seconds_of(every)  # an error before data and project are opened
     reading = Reading(args.bin_steps, args.bin_time, args.bin_duration, args.downsample, args.polarity, args.encoder)
-    data_names = DataNames.of(fit_arguments.pop("data", {}), args.data, args.validation or fit_arguments.pop("validation", None), reading)
-    samples, validation = open_data(data_names.train), None if data_names.validation is None else open_data(data_names.validation)
+    table, named_validation = settings.pop("data", {}), args.validation or settings.pop("validation", None)
+    train_name, validation_name, reading = data_names(table, args.data, named_validation, reading)
+    samples, validation = open_data(train_name), None if validation_name is None else open_data(validation_name)
     if not is_project(folder):
         load_project(folder)  # raises the error
     trust = permitted(folder, args.trust)
     with locked(folder, "trains") if leads() else nullcontext():
-        settings = settings_for(folder, Settings(**{name: fit_arguments.pop(name, None) for name in SETTINGS}, resume=args.resume))
+        settings = settings_for(folder, settings, args.resume)
         with working("building"):
-            session = _opened(folder, settings, trust)
-        with session, _hint_to_continue(folder, data_names.train if args.recipe is None else f"{data_names.train} --recipe {args.recipe}"):
+            session = _opened(folder, bool(args.resume), trust)
+        with session, _hint_to_continue(folder, train_name if args.recipe is None else f"{train_name} --recipe {args.recipe}"):
             if args.time_kernels:
                 session.time_kernels()
-            x, y = samples.for_fit(session, data_names.reading)
+            x, y = samples.for_fit(session, reading)
             if validation is not None:
-                fit_arguments["validation"] = validation.for_validation(session, data_names.reading)
-            history = _fit(session, folder, (x, y), settings, fit_arguments, every, args.as_json)
+                settings["validation"] = validation.for_validation(session, reading)
+            settings["checkpoints"] = Checkpoints(folder / TRAINED, every, bool(args.resume))
+            history = _fit(session, (x, y), settings, args.as_json)
             if not leads():
                 return
             session.keep()
@@ -129,12 +131,10 @@ def train(context: typer.Context, args: TrainArguments) -> None:
 
 
 _SETTINGS: Final = (
-    "epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience", "min_delta",
+    "epochs", "first_epoch", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience", "min_delta",
     "best", "restore_best", "log", "tensorboard", "checkpoint_every",
 )  # fmt: skip
-"""Options that become arguments of ``fit``, and ``checkpoint_every``."""
-_FIT_NAMES: Final = {"lr": "learning_rate"}
-"""Arguments of ``fit`` by option, where their names differ."""
+"""Options that become arguments of ``fit`` of the same name, and ``checkpoint_every``."""
 
 
 def _settings(args: TrainArguments) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _settings(args: TrainArguments) -> dict[str, Any]:
     from snnc.backends.folders.manifest import BEST
     from snnc.recipe import number_or_text, read_recipe
 
-    values = {_FIT_NAMES.get(name, name): getattr(args, name) for name in _SETTINGS}
+    values = {name: getattr(args, name) for name in _SETTINGS}
     settings = {} if args.recipe is None else read_recipe(args.recipe)
     settings |= {name: value for name, value in values.items() if not (value is None or value is False or value == [])}
     if args.lr is not None:
@@ -152,31 +152,26 @@ def _settings(args: TrainArguments) -> dict[str, Any]:
     return settings
 
 
-def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
+def _opened(folder: Path, resume: bool, trust: bool) -> Session:
     """Open the project; unless it is resumed, warn of unusable trained weights, rename their file and use the compiled weights."""
     from snnc.backends.training.updates.ranks import leads
-    from snnc.driver.compiling import open as open_project
-    from snnc.driver.compiling import open_strictly
+    from snnc.driver.compiling import open_project
     from snnc.errors import TrainedWeightsError
     from snnc.project.trained import rename_unusable_weights
 
     try:
-        return open_strictly(folder, trust=trust)
+        return open_project(folder, trust)
     except TrainedWeightsError as error:
-        if settings.resume:
+        if resume:
             raise
         if leads():
             warn(f"{error.text} Training starts from the compiled weights; the file is renamed to {rename_unusable_weights(folder)}.")
-    return open_project(folder, trust=trust)
+    return open_project(folder, trust, lenient=True)
 
 
-def _fit(
-    session: Session, folder: Path, samples: tuple[Any, Any], settings: Settings, others: dict[str, Any], every: str, as_json: bool
-) -> History:
-    """Train, showing progress; `others` are arguments of ``fit`` not in `settings`, `every` the time between checkpoints."""
-    from snnc.backends.folders.manifest import TRAINED
+def _fit(session: Session, samples: tuple[Any, Any], settings: dict[str, Any], as_json: bool) -> History:
+    """Train, showing progress; `settings` are arguments of ``fit``."""
     from snnc.backends.training.notices import reported_differences
-    from snnc.backends.training.saving.checkpoint import Checkpoints
     from snnc.backends.training.updates.ranks import leads
 
     print_epoch = note if as_json else result_now
@@ -187,26 +182,12 @@ def _fit(
             accuracy[:] = [] if epoch.validation is None else [f", accuracy {100 * epoch.validation.accuracy:.1f} %"]
 
     accuracy: list[str] = []
-    epochs = 1 if settings.epochs is None else settings.epochs
-    with reported_differences(session.program, note), progress("training", epochs) as show_progress:
+    with reported_differences(session.program, note), progress("training", settings.get("epochs", 1)) as show_progress:
 
         def show(stage: Stage) -> None:
             show_progress(stage.epoch + stage.batch / stage.batches, f"loss {stage.loss:.4f}{''.join(accuracy)}")
 
-        return session.fit(
-            *samples,
-            **others,
-            epochs=epochs,
-            first_epoch=settings.first_epoch or 0,
-            learning_rate=settings.learning_rate,
-            gradient_window=settings.gradient_window,
-            capacity=settings.capacity,
-            seed=settings.seed,
-            accumulate=1 if settings.accumulate is None else settings.accumulate,
-            callback=show if leads() else None,
-            on_epoch=show_epoch,
-            checkpoints=Checkpoints(folder / TRAINED, every, bool(settings.resume)),
-        )
+        return session.fit(*samples, **settings, callback=show if leads() else None, on_epoch=show_epoch)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ microseconds. The events of a file are sorted by time. Source: iniVation, "AEDAT
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -31,25 +30,12 @@ _POLARITY: Final = 1
 """Type of packets with polarity events."""
 _LINE: Final = 4_096
 """Maximum bytes of a line of text."""
+_PACKET: Final = np.dtype([(name, np.int64) for name in ("offset", "count", "overflow", "first", "last")])
+"""A packet of events: byte offset of its first event, number of events, clock overflow count, microseconds of its first and last event."""
 
 
-@dataclass(frozen=True, eq=False)
-class AedatIndex:
-    """The polarity packets of a file, each array [packets].
-
-    `offsets` are the byte offsets of the first events, `counts` the numbers of events, `overflows` the clock overflow counts; `first` and
-    `last` are the times of the first and last events in microseconds.
-    """
-
-    offsets: Array
-    counts: Array
-    overflows: Array
-    first: Array
-    last: Array
-
-
-def index_of(path: Path) -> AedatIndex:
-    """Read the headers of all packets; raise DataFormatError for a file of a different format, and for damaged packets."""
+def index_of(path: Path) -> Array:
+    """Return the packets of polarity events; raise DataFormatError for a file of a different format, and for damaged packets."""
     rows: list[tuple[int, int, int, int, int]] = []
     with opened_file(path) as stream:
         end = os.fstat(stream.fileno()).st_size
@@ -66,28 +52,23 @@ def index_of(path: Path) -> AedatIndex:
                     raise damaged(path, at, f"a polarity event has {size} bytes, not {_EVENT.itemsize}")
                 rows.append((stream.tell(), number, int(head["overflow"]), *_ends(stream, path, number, int(head["overflow"]))))
             stream.seek(at + _HEADER.itemsize + size * capacity)
-    columns = np.array(rows, np.int64).reshape(-1, 5).T
-    return AedatIndex(*columns)
+    return np.array(rows, _PACKET)
 
 
-def read_between(path: Path, index: AedatIndex, start: int, end: int, height: int, width: int) -> Aer:
-    """Return the valid events with ``start <= time < end``, with times relative to `start`.
-
-    Raise DataFormatError if an event lies outside the sensor.
-    """
+def read_between(path: Path, packets: Array, start: int, end: int, height: int, width: int) -> Aer:
+    """Return the valid events of `packets` with ``start <= time < end``, with times relative to `start`."""
     parts: list[Any] = []
     with opened_file(path) as stream:
-        for number in np.flatnonzero((index.first < end) & (index.last >= start)):
-            stream.seek(int(index.offsets[number]))
-            raw = exactly(stream, int(index.counts[number]) * _EVENT.itemsize, path, "a packet")
-            events = np.frombuffer(raw, _EVENT)
-            data, times = events["data"].astype(np.int64), events["time"].astype(np.int64) + (int(index.overflows[number]) << 31)
+        for offset, count, overflow, _, _ in packets[(packets["first"] < end) & (packets["last"] >= start)].tolist():
+            stream.seek(offset)
+            events = np.frombuffer(exactly(stream, count * _EVENT.itemsize, path, "a packet"), _EVENT)
+            data, times = events["data"].astype(np.int64), events["time"].astype(np.int64) + (overflow << 31)
             inside = (times >= start) & (times < end) & (data & 1 == 1)
             x, y, polarity = data >> 17, data >> 2 & 0x7FFF, data >> 1 & 1
             wrong = inside & ((x >= width) | (y >= height))
             if wrong.any():
                 first = int(np.argmax(wrong))
-                at = int(index.offsets[number]) + first * _EVENT.itemsize
+                at = offset + first * _EVENT.itemsize
                 raise damaged(path, at, f"an event is at x {x[first]}, y {y[first]}, but the sensor has {width} x {height}")
             parts.append(np.stack([times - start, (polarity * height + y) * width + x])[:, inside])
     columns = np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1)

@@ -1,16 +1,45 @@
-"""Read parts of files, after checking their sizes against the file and the machine's memory."""
+"""Sources of one or more samples per file, and reading of files whose sizes are checked against the file and the machine's memory."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from snnc.compiler.ir.arrays.sizes import machine_memory
+from snnc.data.data_set import Reader
+from snnc.data.sample import Aer
 from snnc.errors import DataFileError, DataFormatError, MemoryShortError
+
+
+@dataclass(frozen=True)
+class SampleFiles:
+    """Samples in files of the folder `path`; see :class:`snnc.data.data_set.SampleSource`."""
+
+    path: Path
+    samples: tuple[tuple[Any, ...], ...] = field(repr=False)
+    """Per sample: file name, class, and any further arguments of `read`."""
+    read: Callable[..., Aer] = field(repr=False)
+    """Reads a sample from a file."""
+    classes: int
+    timed: bool = True
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    @contextmanager
+    def opened(self) -> Iterator[Reader]:
+        """See :class:`snnc.data.data_set.SampleSource`."""
+
+        def read(number: int) -> tuple[Aer, int]:
+            name, label, *arguments = self.samples[number]
+            return self.read(self.path / name, *arguments), label
+
+        yield read
 
 
 @contextmanager

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,11 +14,11 @@ import numpy as np
 
 from snnc.data.archive import Archive
 from snnc.data.checks import check_exists
-from snnc.data.data_set import DataSet, Reader
-from snnc.data.readers.aedat import AedatIndex, index_of, read_between
-from snnc.data.readers.files import opened_file
+from snnc.data.data_set import DataSet
+from snnc.data.readers.aedat import index_of, read_between
+from snnc.data.readers.files import SampleFiles, opened_file
 from snnc.data.readers.plain import NpyRows
-from snnc.data.sample import Aer, Sample
+from snnc.data.sample import Aer, Array
 from snnc.errors import DataFileError, DataFormatError
 
 SIDE: Final = 128
@@ -29,56 +27,12 @@ CLASSES: Final = 11
 """Number of gestures; the files of labels count them from 1."""
 
 
-@dataclass(frozen=True)
-class Recordings:
-    """Samples cut from recordings ``*.aedat``; see :class:`snnc.data.data_set.SampleSource`."""
-
-    path: Path
-    pieces: tuple[tuple[str, int, int, int], ...] = field(repr=False)
-    """Per sample: file name, class, start time and end time in microseconds; the end is excluded."""
-    classes: int = CLASSES
-    timed: bool = True
-    _indices: dict[str, AedatIndex] = field(default_factory=dict, repr=False, compare=False)
-
-    def __len__(self) -> int:
-        return len(self.pieces)
-
-    @contextmanager
-    def opened(self) -> Iterator[Reader]:
-        """See :class:`snnc.data.data_set.SampleSource`."""
-
-        def read(number: int) -> tuple[Sample, Any]:
-            name, label, start, end = self.pieces[number]
-            if name not in self._indices:
-                self._indices[name] = index_of(self.path / name)
-            return read_between(self.path / name, self._indices[name], start, end, SIDE, SIDE), label
-
-        yield read
+class Recordings(SampleFiles):
+    """Samples cut from recordings ``*.aedat`` by the start and end times of their gestures."""
 
 
-@dataclass(frozen=True)
-class CutFiles:
-    """Files ``*.npy`` or ``*.npz`` with one sample each; see :class:`snnc.data.data_set.SampleSource`."""
-
-    path: Path
-    files: tuple[tuple[str, int], ...] = field(repr=False)
-    """Per sample: file name and class."""
-    classes: int = CLASSES
-    timed: bool = True
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    @contextmanager
-    def opened(self) -> Iterator[Reader]:
-        """See :class:`snnc.data.data_set.SampleSource`."""
-
-        def read(number: int) -> tuple[Sample, Any]:
-            name, label = self.files[number]
-            file = self.path / name
-            return _events(file, *(_npy_columns(file) if file.suffix == ".npy" else _npz_columns(file))), label
-
-        yield read
+class CutFiles(SampleFiles):
+    """Files ``*.npy`` or ``*.npz`` with one sample each."""
 
 
 def dvs_gesture(path: str | Path, trials: str | Path | None = None) -> DataSet:
@@ -110,13 +64,13 @@ def dvs_gesture(path: str | Path, trials: str | Path | None = None) -> DataSet:
     if trials is not None:
         names = [line.strip() for line in _text(Path(trials)).splitlines() if line.strip()]
     if names:
-        return DataSet(Recordings(folder, tuple(piece for name in names for piece in _pieces(folder, name))))
+        return DataSet(Recordings(folder, tuple(piece for name in names for piece in _pieces(folder, name)), _PieceReader(), CLASSES))
     candidates = [(f"{f.parent.name}/{f.name}", f.stem) for f in sorted(folder.glob("*/*.npy"))]
     candidates += [(f"{f.parent.name}/{f.name}", f.parent.name) for f in sorted(folder.glob("*/*.npz"))]
     files = tuple((name, int(label)) for name, label in candidates if label.isdecimal() and int(label) < CLASSES)
     if not files or len(files) != len(candidates):
         raise DataFileError(f"{str(folder)!r} has no *.aedat, and no files */CLASS.npy or CLASS/*.npz of classes 0 … {CLASSES - 1}.")
-    return DataSet(CutFiles(folder, files))
+    return DataSet(CutFiles(folder, files, _read_cut, CLASSES))
 
 
 def _text(path: Path) -> str:
@@ -125,7 +79,7 @@ def _text(path: Path) -> str:
 
 
 def _pieces(folder: Path, name: str) -> Iterator[tuple[str, int, int, int]]:
-    """Yield the samples of a recording from its labels file: name, class, start and end."""
+    """Yield the samples of a recording from its labels file: name, class, start and end in microseconds; the end is excluded."""
     labels = folder / f"{name.removesuffix('.aedat')}_labels.csv"
     for number, row in enumerate(csv.reader(_text(labels).splitlines())):
         if number == 0 or not row:
@@ -138,6 +92,22 @@ def _pieces(folder: Path, name: str) -> Iterator[tuple[str, int, int, int]]:
         ):
             raise DataFormatError(f"{str(labels)!r} is damaged in line {number + 1}: {row}; a line is class (1 … {CLASSES}), start, end.")
         yield name, int(row[0]) - 1, int(row[1]), int(row[2])
+
+
+class _PieceReader:
+    """Reads samples of recordings between two times; each recording is indexed once."""
+
+    def __init__(self) -> None:
+        self._packets: dict[Path, Array] = {}
+
+    def __call__(self, file: Path, start: int, end: int) -> Aer:
+        if file not in self._packets:
+            self._packets[file] = index_of(file)
+        return read_between(file, self._packets[file], start, end, SIDE, SIDE)
+
+
+def _read_cut(file: Path) -> Aer:
+    return _events(file, *(_npy_columns(file) if file.suffix == ".npy" else _npz_columns(file)))
 
 
 def _npy_columns(file: Path) -> tuple[Any, Any, Any, Any]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,9 +26,7 @@ from snnc.data.sample import Aer, Array, Sample
 from snnc.errors import DataFormatError
 
 CHANNELS: Final = 700
-"""Number of channels of the artificial cochlea."""
 _NAMES: Final = ("spikes/times", "spikes/units", "labels")
-"""Arrays of a file that are read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +37,6 @@ class HeidelbergFile:
     classes: int
     count: int
     timed: bool = True
-    _cached_rows: list[tuple[VlenRows, VlenRows] | None] = field(default_factory=list, init=False, repr=False)
-    """Empty, or the result of :meth:`_rows`."""
 
     def __len__(self) -> int:
         return self.count
@@ -50,8 +47,7 @@ class HeidelbergFile:
         with _opened(self.path) as file, _descriptor(self.path) as descriptor:
             with _hdf5_errors(self.path, None):
                 labels = np.asarray(file["labels"])
-            rows = self._rows(file)
-            microseconds = _microseconds_of_float16()
+            rows = self._rows
 
             def read(number: int) -> tuple[Sample, Any]:
                 with _hdf5_errors(self.path, number):
@@ -60,19 +56,18 @@ class HeidelbergFile:
                     else:
                         when, where = (part.read(descriptor, number) for part in rows)
                     label = int(labels[number])
-                return _sample(self, number, when, where, label, microseconds), label
+                return _sample(self, number, when, where, label), label
 
             yield read
 
-    def _rows(self, file: Any) -> tuple[VlenRows, VlenRows] | None:
-        """Return the file positions of times and units; None if only the HDF5 library can read them."""
-        if not self._cached_rows:
-            with _descriptor(self.path) as descriptor:
-                try:
-                    self._cached_rows.append((rows_of(descriptor, file["spikes/times"]), rows_of(descriptor, file["spikes/units"])))
-                except UnplacedError:
-                    self._cached_rows.append(None)
-        return self._cached_rows[0]
+    @cached_property
+    def _rows(self) -> tuple[VlenRows, VlenRows] | None:
+        """File positions of times and units; None if only the HDF5 library can read them."""
+        with _opened(self.path) as file, _descriptor(self.path) as descriptor:
+            try:
+                return rows_of(descriptor, file["spikes/times"]), rows_of(descriptor, file["spikes/units"])
+            except UnplacedError:
+                return None
 
 
 def shd(path: str | Path) -> DataSet:
@@ -96,7 +91,6 @@ def ssc(path: str | Path) -> DataSet:
 
 
 def _file(path: Path, classes: int) -> HeidelbergFile:
-    """Return the samples of a file after checking the names, sizes and types of its arrays."""
     with _opened(path) as file:
         for name in _NAMES:
             if name not in file or not hasattr(file[name], "shape") or len(file[name].shape) != 1:
@@ -153,6 +147,7 @@ def _descriptor(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
+@cache
 def _microseconds_of_float16() -> Array:
     """Return [65536]: for each bit pattern of a float16 in seconds, the time in microseconds, or -1 if it is not a valid time."""
     seconds = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
@@ -160,11 +155,8 @@ def _microseconds_of_float16() -> Array:
     return np.where(good, np.rint(np.where(good, seconds, 0) * 1e6), -1).astype(np.int64)
 
 
-def _sample(source: HeidelbergFile, number: int, when: Any, where: Any, label: int, microseconds: Array) -> Aer:
-    """Check a sample, and convert its times `when` (seconds) and channels `where` to events.
-
-    `microseconds` is the table for float16 times.
-    """
+def _sample(source: HeidelbergFile, number: int, when: Any, where: Any, label: int) -> Aer:
+    """Check a sample, and convert its times `when` (seconds) and channels `where` to events."""
 
     def bad(reason: str) -> DataFormatError:
         return DataFormatError(f"{str(source.path)!r} is damaged in sample {number}: {reason}; get the file again.")
@@ -173,7 +165,7 @@ def _sample(source: HeidelbergFile, number: int, when: Any, where: Any, label: i
         raise bad(f"it has {when.size} times and {where.size} units")
     check_memory(when.nbytes * 8, source.path, f"sample {number}")  # 2 bytes per float16 time become 16: a 64-bit time and channel
     if when.dtype == np.float16:
-        times = microseconds[when.view(np.uint16)]
+        times = _microseconds_of_float16()[when.view(np.uint16)]
         good = not len(times) or times.min() >= 0
     else:
         seconds = when.astype(np.float64)

@@ -16,7 +16,7 @@ import numpy as np
 
 from snnc.data.data_set import DataSet
 from snnc.data.readers.files import check_memory, damaged, exactly, opened_file
-from snnc.data.readers.plain import ArrayRows, row_set
+from snnc.data.readers.plain import row_set
 from snnc.data.sample import Array
 from snnc.errors import DataFormatError
 
@@ -41,16 +41,12 @@ def mnist(images: str | Path, labels: str | Path | None = None) -> DataSet:
     """
     image_file = Path(images)
     label_file = Path(labels) if labels is not None else image_file.with_name(image_file.name.replace("images-idx3", "labels-idx1"))
-    x, y = ArrayRows(read_idx(image_file, 3)), ArrayRows(read_idx(label_file, 1))
+    x, y = read_idx(image_file, 3), read_idx(label_file, 1)
     return row_set(str(image_file), x, y, timed=False, classes=10, scale=1 / 255)
 
 
 def read_idx(path: Path, axes: int) -> Array:
-    """Read an idx file of bytes with `axes` axes.
-
-    Raise DataFileError if it cannot be read, DataFormatError if it is damaged or has a different format, MemoryShortError if its values
-    exceed the memory.
-    """
+    """Read an idx file of bytes with `axes` axes."""
     head = 4 + 4 * axes
     with opened_file(path) as stream:
         gzipped = stream.read(2) == b"\x1f\x8b"

@@ -7,18 +7,15 @@ image datasets to spiking neuromorphic datasets using saccades", Frontiers in Ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from snnc.data.checks import check_exists
-from snnc.data.data_set import DataSet, Reader
-from snnc.data.readers.files import damaged, exactly, opened_file
-from snnc.data.sample import Aer, Sample
+from snnc.data.data_set import DataSet
+from snnc.data.readers.files import SampleFiles, damaged, exactly, opened_file
+from snnc.data.sample import Aer
 from snnc.errors import DataFileError
 
 SIDE: Final = 34
@@ -31,28 +28,8 @@ _OVERFLOW: Final = 2**13
 """Microseconds per clock overflow."""
 
 
-@dataclass(frozen=True)
-class BinFolder:
-    """Folders ``0`` to ``9`` of files ``*.bin``; see :class:`snnc.data.data_set.SampleSource`."""
-
-    path: Path
-    files: tuple[tuple[str, int], ...] = field(repr=False)
-    """Per sample: file name and class."""
-    classes: int = 10
-    timed: bool = True
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    @contextmanager
-    def opened(self) -> Iterator[Reader]:
-        """See :class:`snnc.data.data_set.SampleSource`."""
-
-        def read(number: int) -> tuple[Sample, Any]:
-            name, label = self.files[number]
-            return read_events(self.path / name), label
-
-        yield read
+class BinFolder(SampleFiles):
+    """Folders ``0`` to ``9`` of files ``*.bin``."""
 
 
 def nmnist(path: str | Path) -> DataSet:
@@ -68,7 +45,7 @@ def nmnist(path: str | Path) -> DataSet:
     files = [(f"{digit}/{file.name}", digit) for digit in range(10) for file in sorted((folder / str(digit)).glob("*.bin"))]
     if not files:
         raise DataFileError(f"{str(folder)!r} has no files 0/*.bin … 9/*.bin; give the folder Train or Test of N-MNIST.")
-    return DataSet(BinFolder(folder, tuple(files)))
+    return DataSet(BinFolder(folder, tuple(files), read_events, 10))
 
 
 def read_events(path: Path) -> Aer:

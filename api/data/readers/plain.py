@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,35 +22,6 @@ from snnc.data.sample import Array, Sample
 from snnc.errors import DataFormatError, SampleError
 
 
-class OpenableRows(Protocol):
-    """An array that is read row by row, along its first axis."""
-
-    @property
-    def shape(self) -> Shape: ...  # noqa: D102
-
-    @contextmanager
-    def opened(self) -> Iterator[Callable[[int], Array]]:
-        """Open the array for one pass, and yield a function that returns row `number`."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class ArrayRows:
-    """An array in memory."""
-
-    array: Array
-
-    @property
-    def shape(self) -> Shape:
-        """Shape of the array."""
-        return self.array.shape
-
-    @contextmanager
-    def opened(self) -> Iterator[Callable[[int], Array]]:
-        """See :class:`OpenableRows`."""
-        yield self.array.__getitem__
-
-
 @dataclass(frozen=True)
 class NpyRows:
     """An array in an npy file, read row by row on request; its data start at byte `at`."""
@@ -62,11 +33,7 @@ class NpyRows:
 
     @classmethod
     def of(cls, path: Path) -> NpyRows:
-        """Read the header of a file.
-
-        Raise DataFileError if the file cannot be read, PickledArrayError if it contains Python objects, DataFormatError unless it is an
-        npy file in row order whose size is the declared size.
-        """
+        """Read the header of a file; raise DataFormatError unless it is an npy file in row order whose size is the declared size."""
         with opened_file(path) as stream:
             try:
                 version = np.lib.format.read_magic(stream)
@@ -89,7 +56,7 @@ class NpyRows:
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[int], Array]]:
-        """See :class:`OpenableRows`."""
+        """Open the file for one pass, and yield a function that returns row `number`."""
         inner = self.shape[1:]
         size = math.prod(inner) * self.dtype.itemsize
         with opened_file(self.path) as stream:
@@ -108,13 +75,17 @@ class NpyRows:
         return np.frombuffer(raw, self.dtype).reshape(self.shape)
 
 
+Rows: TypeAlias = Array | NpyRows
+"""Samples or targets along the first axis of an array in memory or in an npy file."""
+
+
 @dataclass(frozen=True, eq=False)
 class RowSource:
     """Samples `x` and targets `y`, one row each; see :class:`snnc.data.data_set.SampleSource`."""
 
     name: str
-    x: OpenableRows
-    y: OpenableRows
+    x: Rows
+    y: Rows
     classes: int | None
     timed: bool
     scale: float | None = None
@@ -127,7 +98,7 @@ class RowSource:
     def opened(self) -> Iterator[Reader]:
         """See :class:`snnc.data.data_set.SampleSource`."""
         with ExitStack() as stack:
-            x, y = stack.enter_context(self.x.opened()), stack.enter_context(self.y.opened())
+            x, y = (stack.enter_context(rows.opened()) if isinstance(rows, NpyRows) else rows.__getitem__ for rows in (self.x, self.y))
 
             def read(number: int) -> tuple[Sample, Any]:
                 row = x(number)
@@ -156,7 +127,7 @@ def in_memory(x: npt.ArrayLike, y: npt.ArrayLike, *, timed: bool = True) -> Data
     SampleError
         The arrays differ in length.
     """
-    return row_set("arrays", ArrayRows(array_of(x, "x")), ArrayRows(array_of(y, "y")), timed)
+    return row_set("arrays", array_of(x, "x"), array_of(y, "y"), timed)
 
 
 def npy(x: str | Path, y: str | Path, *, timed: bool = True) -> DataSet:
@@ -175,10 +146,10 @@ def npz(path: str | Path, x: str = "x", y: str = "y", *, timed: bool = True) -> 
     file = Path(path)
     with opened_file(file):
         archive = Archive(file)
-    return row_set(str(file), ArrayRows(pick(archive, x, file)), ArrayRows(pick(archive, y, file)), timed)
+    return row_set(str(file), pick(archive, x, file), pick(archive, y, file), timed)
 
 
-def row_set(name: str, x: OpenableRows, y: OpenableRows, timed: bool, classes: int | None = None, scale: float | None = None) -> DataSet:
+def row_set(name: str, x: Rows, y: Rows, timed: bool, classes: int | None = None, scale: float | None = None) -> DataSet:
     """Return a data set of rows of samples and targets, see :class:`RowSource`; raise SampleError if their numbers differ."""
     if not x.shape or not y.shape or x.shape[0] != y.shape[0]:
         raise SampleError(f"{name}: the samples are {list(x.shape)} and the targets {list(y.shape)}; the first axes must be equal.")

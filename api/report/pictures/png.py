@@ -11,8 +11,8 @@ import numpy.typing as npt
 from snnc.compiler.tiles.errors import PictureToolError
 from snnc.compiler.tiles.exchange.places import FREE, RELAYED
 from snnc.report.pictures.graphs import printable
-from snnc.report.pictures.machine_grid import grid_of
 from snnc.report.pictures.palette import EMPTY, RAMP, RELAY, layer_colour, rgb
+from snnc.report.pictures.tiles import grid_of
 from snnc.report.subject import Subject
 
 if TYPE_CHECKING:
@@ -128,6 +128,5 @@ def _legend(pen: ImageDraw, font: Any, entries: list[tuple[str, str]], left: flo
 
 
 def _short(text: str, length: int) -> str:
-    """Shorten a text and replace characters that the built-in font lacks."""
     plain = "".join(c if ord(c) < 0x250 else "?" for c in printable(text).translate({0x201C: '"', 0x201D: '"', 0x2026: "."}))
     return plain if len(plain) <= length else plain[: length - 3] + "..."

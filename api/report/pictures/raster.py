@@ -18,11 +18,7 @@ MARGIN: Final = 0.1
 
 
 def activity(plan: Plan | None, recording: Recording) -> list[dict[str, Any]]:
-    """Return the activity of each layer as JSON types; docs/reference/inspect.md explains the keys.
-
-    Activity is the mean number of spikes per neuron (or element of an input) and step. Without a plan, ``assumed`` is None; without
-    windows, ``capacity``.
-    """
+    """Return the activity of each layer as JSON types; docs/reference/inspect.md explains the keys."""
     return [_layer_activity(plan, recording, train) for train in recording.trains]
 
 
@@ -74,8 +70,8 @@ def _warning(measured: float, assumed: float | None, peak: int, bus: BusPlan | N
     return "; ".join(texts)
 
 
-def rasters(recording: Recording, sample: int = 0) -> list[dict[str, Any]]:
-    """Bin the spikes of one sample; each raster has ``rows`` bins of neurons and ``columns`` bins of steps.
+def rasters(recording: Recording) -> list[dict[str, Any]]:
+    """Bin the spikes of the first sample; each raster has ``rows`` bins of neurons and ``columns`` bins of steps.
 
     ``places`` are the flat indices of bins with spikes, ``counts`` their spikes; ``full`` is the number of spikes that a bin can contain.
     """
@@ -83,21 +79,11 @@ def rasters(recording: Recording, sample: int = 0) -> list[dict[str, Any]]:
     rows = max(MIN_ROWS, min(MAX_ROWS, MAX_BINS // max(1, columns * len(recording.trains))))
     binned = []
     for train in recording.trains:
-        in_sample = train.samples == sample
+        in_sample = train.samples == 0
         high = min(rows, train.width)
         places = (train.ids[in_sample] * high // train.width) * columns + train.steps[in_sample] * columns // recording.steps
         filled, counts = np.unique(places, return_counts=True)
         full = -(-train.width // high) * -(-recording.steps // columns)
-        binned.append(
-            {
-                "label": train.label,
-                "owner": train.owner,
-                "width": train.width,
-                "rows": high,
-                "columns": columns,
-                "places": filled,
-                "counts": counts,
-                "full": full,
-            }
-        )
+        size = {"label": train.label, "width": train.width, "rows": high, "columns": columns, "full": full, "steps": recording.steps}
+        binned.append(size | {"places": filled, "counts": counts})
     return binned

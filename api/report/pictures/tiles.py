@@ -1,19 +1,38 @@
-"""Draw the tile map as rectangles, for SVG."""
+"""Positions of tiles in drawings, each chip's tiles in rows and the chips side by side; and the tile map as rectangles, for SVG."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
 from snnc.compiler.ir.plan import Plan
+from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.exchange.places import FREE, RELAYED, LayerPlaces
 from snnc.report.limits import holder
-from snnc.report.pictures.machine_grid import Grid, grid_of
 from snnc.report.pictures.palette import EMPTY, RELAY, layer_colour, mixed
 
 JOINED: Final = 6000
 """Number of tiles above which equal neighbours are drawn as one rectangle."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Layout of a drawing: tiles of a chip in `rows` of `columns`, chips in rows of `chips_across`."""
+
+    columns: int
+    rows: int
+    chips_across: int
+    chips_down: int
+
+
+def grid_of(target: Target) -> Grid:
+    """Return a grid: 32 rows for the tiles of an IPU (46 x 32 for 1472 tiles); other chips are about 1.4 times as wide as high."""
+    tiles = target.tiles_per_chip
+    rows = 32 if tiles % 32 == 0 and tiles >= 1024 else max(1, round(math.sqrt(tiles / 1.4)))
+    across = math.ceil(math.sqrt(target.chips))
+    return Grid(math.ceil(tiles / rows), rows, across, math.ceil(target.chips / across))
 
 
 @dataclass(frozen=True)

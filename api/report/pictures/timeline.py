@@ -20,8 +20,7 @@ class Span:
     """An interval of a row.
 
     `phase` is the name of a phase or part, `kind` one of :data:`KINDS`, or empty for a whole phase or part. `start` is in cycles from the
-    start of the row. `runs` is 1 in a part of a single run, otherwise the number of runs of the phase in a step (of a part: of its most
-    frequent phase).
+    start of the row. `runs` is how often the interval runs in a step (of a part: its most frequent phase), or 1 if the row shows one run.
     """
 
     phase: str

@@ -36,7 +36,7 @@ def main() -> None:
     arguments = parser.parse_args()
     numbers = [int(n) for n in arguments.parts.split(",")]
     case = replace(benchmark(arguments.net), steps=arguments.steps)
-    chosen = options("gc200", case.steps, case.batch, case.loss, case.optimizer, case.surrogate)
+    chosen = options("gc200", steps=case.steps, batch=case.batch, loss=case.loss, optimizer=case.optimizer, surrogate=case.surrogate)
     lowered = lower_graph(case.build().graph(), chosen)
     activity = Activity(case.buffer_activity(lowered.program), {}, case.activity_source)
     parter = parter_of(lowered.ready, lowered.program, chosen.for_backend().for_plan(), activity)

@@ -2,7 +2,7 @@
 
 import importlib
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -122,15 +122,13 @@ PASSED: dict[str, dict[str, To]] = {
     },
     "explore": {
         **{name: to for name, to in SAME.items() if name != "batch"},
-        **FILE,
-        **DETACH,
-        **KIND,
+        **{name: replace(to, place="snnc.driver.loading:as_graph") for name, to in (FILE | DETACH | KIND).items()},
         "batch": To("7,8", EXPLORE, "batches", [7, 8]),
         "targets": To("bow,gc2", EXPLORE, "targets", ["bow", "gc2"]),
         "activity": To("0.5", EXPLORE, "activities", [0.5]),
         "strategy": To("linear", EXPLORE, "strategy", "linear"),
         "plot": To("f.svg", "snnc.data.whole_files:write_text", "path", "f.svg", ("--targets", "gc200", "--steps", "5")),
-        "json_file": To("f.json", "snnc.cli.console:write_json", "file", "f.json", ("--targets", "gc200", "--steps", "5")),
+        "json_file": To("f.json", "snnc.cli.commands.explore:write_json", "file", "f.json", ("--targets", "gc200", "--steps", "5")),
     },
     "check": {
         **CONVERTED,
@@ -167,13 +165,13 @@ PASSED: dict[str, dict[str, To]] = {
         "gradient_window": To("-0.5 to 0.5", FIT, "gradient_window", "-0.5 to 0.5"),
         "accumulate": To("2", FIT, "accumulate", 2),
         "recipe": To("r.toml", "snnc.recipe:read_recipe", "path", "r.toml"),
-        "validation": To("v.npz", "snnc.cli.train_data:DataNames.of", "validation", "v.npz"),
-        "bin_steps": To("7", "snnc.cli.train_data:DataNames.of", "reading", ("steps", 7)),
-        "bin_time": To("0.5", "snnc.cli.train_data:DataNames.of", "reading", ("dt", 0.5)),
-        "bin_duration": To("0.5", "snnc.cli.train_data:DataNames.of", "reading", ("duration", 0.5)),
-        "downsample": To("7", "snnc.cli.train_data:DataNames.of", "reading", ("downsample", 7)),
-        "polarity": To("merged", "snnc.cli.train_data:DataNames.of", "reading", ("polarity", "merged")),
-        "encoder": To("latency", "snnc.cli.train_data:DataNames.of", "reading", ("encoder", "latency")),
+        "validation": To("v.npz", "snnc.cli.train_data:data_names", "validation", "v.npz"),
+        "bin_steps": To("7", "snnc.cli.train_data:data_names", "reading", ("steps", 7)),
+        "bin_time": To("0.5", "snnc.cli.train_data:data_names", "reading", ("dt", 0.5)),
+        "bin_duration": To("0.5", "snnc.cli.train_data:data_names", "reading", ("duration", 0.5)),
+        "downsample": To("7", "snnc.cli.train_data:data_names", "reading", ("downsample", 7)),
+        "polarity": To("merged", "snnc.cli.train_data:data_names", "reading", ("polarity", "merged")),
+        "encoder": To("latency", "snnc.cli.train_data:data_names", "reading", ("encoder", "latency")),
         "metrics": To("top_2", FIT, "metrics", ["top_2"]),
         "monitor": To("accuracy", FIT, "monitor", "accuracy"),
         "patience": To("3", FIT, "patience", 3),
@@ -183,7 +181,7 @@ PASSED: dict[str, dict[str, To]] = {
         "log": To("l.csv", FIT, "log", "l.csv"),
         "tensorboard": To("tb", FIT, "tensorboard", "tb"),
         "checkpoint_every": To("30s", "snnc.backends.training.saving.checkpoint:seconds_of", "duration", "30s"),
-        "resume": To("", "snnc.project.resuming:settings_for", "given", ("resume", True)),
+        "resume": To("", "snnc.project.resuming:settings_for", "resume", True),
         "seed": To("5", FIT, "seed", 5),
         "record": To("2", "snnc.session:Session.record_samples", "samples", 2),
         "time_kernels": To("", "snnc.session:Session.time_kernels", "self", ("timing", None)),

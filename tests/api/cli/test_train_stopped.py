@@ -259,7 +259,7 @@ def test_a_position_that_is_damaged_does_not_keep_a_project_from_training(tmp_pa
 
 def test_the_lock_is_held_before_the_project_is_read(tmp_path, data, capsys, monkeypatch):
     folder = compiled(tmp_path / "p")
-    monkeypatch.setattr("snnc.driver.compiling.open_strictly", lambda _: pytest.fail("it was read"))
+    monkeypatch.setattr("snnc.driver.compiling.open_project", lambda *_: pytest.fail("it was read"))
     with locked(folder, "trains"):
         assert run("train", folder, "--data", data) == 2
     assert f"process {os.getpid()} on" in capsys.readouterr().err

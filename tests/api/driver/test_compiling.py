@@ -12,7 +12,7 @@ from snnc.compiler.errors import StepsNeededError, UnknownLossError
 from snnc.compiler.ir import graph as ops
 from snnc.compiler.ir.graph import Graph, Input, Linear
 from snnc.options import compile_options as options
-from snnc.project.graph_file import load_graph, save_graph
+from snnc.project.graph_file import SavedModel, save_graph
 from snnc.understanding.describe import describe, recurrences
 from snnc.understanding.table import to_text
 
@@ -67,7 +67,7 @@ def test_a_network_learns_and_keeps_its_options(tmp_path):
 def test_a_graph_survives_its_file(tmp_path):
     graph = network().graph()
     save_graph(graph, tmp_path)
-    again = load_graph(tmp_path)
+    again = SavedModel(tmp_path).graph
     assert describe(again) == describe(graph)
     assert again.edges == graph.edges
     for name, operation in graph.of_type(Linear):
@@ -88,7 +88,7 @@ def test_every_kind_of_operation_survives_its_file(tmp_path):
     graph.add("reshape", ops.Reshape((1,)))
     graph.add("one", ops.OneToOne(np.float32(3.0) * np.ones(()), True))
     save_graph(graph, tmp_path)
-    again = load_graph(tmp_path)
+    again = SavedModel(tmp_path).graph
     for name in graph.names:
         for field in dataclasses.fields(graph.operation(name)):
             wanted, found = (getattr(g.operation(name), field.name) for g in (graph, again))
@@ -126,7 +126,17 @@ def test_a_damaged_project_is_refused(tmp_path, damage, listed):
 
 
 def test_options_survive_their_file():
-    chosen = options.options("gc200", 9, 4, "mse_count:0.8,0.2", "sgd:0.1,0.9", "fast_sigmoid:10", seed=3, capacity=7, mode="drop")
+    chosen = options.options(
+        "gc200",
+        steps=9,
+        batch=4,
+        loss="mse_count:0.8,0.2",
+        optimizer="sgd:0.1,0.9",
+        surrogate="fast_sigmoid:10",
+        seed=3,
+        capacity=7,
+        mode="drop",
+    )
     again = options.from_data(options.to_data(chosen))
     assert again == chosen
 

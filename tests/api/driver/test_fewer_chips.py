@@ -35,7 +35,7 @@ def sparse():
 
 
 def mapped(net, there, activity, **given):
-    chosen = options("pod4", 6, 2, "ce_mean_membrane", "adam")
+    chosen = options("pod4", steps=6, batch=2, loss="ce_mean_membrane", optimizer="adam")
     found = lower_graph(net().graph(), chosen)
     spikes = assumed_activity(found.program, activity)
     return placing.map_graph(found.ready, found.program, chosen.for_backend().for_plan(), spikes, machine=machine(there), **given)

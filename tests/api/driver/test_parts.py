@@ -73,7 +73,7 @@ def test_more_parts_than_neurons_are_refused():
 
 def tried(net, target, activity=None, wanted=None):
     """Cycles of quick looks and of whole plans by the number of populations, and what was chosen."""
-    chosen = options(target, 60, 8, "ce_mean_membrane", "adam", "fast_sigmoid:25")
+    chosen = options(target, steps=60, batch=8, loss="ce_mean_membrane", optimizer="adam", surrogate="fast_sigmoid:25")
     given, wishes = lower_graph(net.graph(), chosen), chosen.for_backend().for_plan()
     looks, plans = {}, {}
 
@@ -128,7 +128,7 @@ def test_estimates_tell_the_parts():
 
 
 def parter(activity=None):
-    chosen = options("gc200", 8, 4)
+    chosen = options("gc200", steps=8, batch=4)
     given = lower_graph(small(), chosen)
     return given.program, parter_of(given.ready, given.program, chosen.for_backend().for_plan(), activity)
 

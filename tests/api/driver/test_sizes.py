@@ -55,7 +55,9 @@ def test_points_of_an_exploration_are_refused_one_by_one():
 
 
 def test_long_sequences_try_no_more_lengths_of_segments_than_short_ones():
-    program = lower_graph(net().graph(), options("gc200", 10**9, 1, "ce_mean_membrane", "adam", "fast_sigmoid:25")).program
+    program = lower_graph(
+        net().graph(), options("gc200", steps=10**9, batch=1, loss="ce_mean_membrane", optimizer="adam", surrogate="fast_sigmoid:25")
+    ).program
     network = describe(program, True)
     schedule = make_schedule(network)
     found = segment_lengths(network, schedule, 10**9)

@@ -67,7 +67,9 @@ def test_opening_and_training_derive_nothing(tmp_path, derived, monkeypatch):
 
 @pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
 def test_a_project_of_every_kind_is_read_as_it_was_derived(tmp_path, derived, target):
-    snnc.driver.compiling.compile_to_folder(network().graph(), snnc.driver.compiling.options(target, 5, 2, "ce_count"), tmp_path / "p")
+    snnc.driver.compiling.compile_to_folder(
+        network().graph(), snnc.driver.compiling.options(target, steps=5, batch=2, loss="ce_count"), tmp_path / "p"
+    )
     found = read_project(tmp_path / "p")
     assert derived == []
     wanted = lower_graph(found.graph, found.options).program

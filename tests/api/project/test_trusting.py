@@ -242,6 +242,19 @@ def test_a_folder_above_in_which_others_can_put_another_is_refused(project, tmp_
     assert outputs(project).shape == (5, 2, 2)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("open_folder", ["user", "top"])
+def test_a_folder_above_that_others_can_write_is_refused_whoever_owns_the_folders(tmp_path, open_folder):
+    user = tmp_path / "top" / "user"
+    user.mkdir(parents=True)
+    project = compiled(user / "p", "gc200")
+    os.chown(user, 12345, 12345)
+    assert outputs(project).shape == (5, 2, 2)
+    {"user": user, "top": tmp_path / "top"}[open_folder].chmod(0o777)
+    with pytest.raises(errors.UnsafeProjectError, match=f"{open_folder}' can be written by everybody"):
+        snnc.open(project)
+
+
 def test_a_link_in_a_project_is_refused_and_one_to_it_is_followed(project, tmp_path):
     (tmp_path / "latest").symlink_to(project)
     assert outputs(tmp_path / "latest").shape == (5, 2, 2)

@@ -99,12 +99,12 @@ def test_activity_as_assumed_gives_no_warning_and_small_windows_do() -> None:
     assert "the rest is dropped" in activity(lossy, recording)[0]["warning"]
 
 
-def test_rasters_hold_every_spike_of_the_sample_at_its_place() -> None:
+def test_rasters_hold_every_spike_of_the_first_sample_at_its_place() -> None:
     recording, spikes = recorded(steps=30, width=50)
-    raster = rasters(recording, sample=1)[0]
+    raster = rasters(recording)[0]
     picture = np.zeros((raster["rows"], raster["columns"]), int)
     picture.reshape(-1)[raster["places"]] = raster["counts"]
-    np.testing.assert_array_equal(picture, spikes[:, 1].T)
+    np.testing.assert_array_equal(picture, spikes[:, 0].T)
 
 
 def test_long_and_wide_recordings_are_binned() -> None:

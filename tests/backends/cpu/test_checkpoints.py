@@ -187,7 +187,7 @@ def test_a_bound_that_no_sample_keeps_is_refused_where_the_project_is_made(tmp_p
 
 def test_a_batch_that_is_too_large_is_said_when_the_project_is_made(tmp_path):
     graph = snnc.Sequential(4, snnc.Dense(30), snnc.LIF(), snnc.Dense(2), snnc.LI()).graph()
-    chosen = options("cpu", 20, 64, "ce_mean_membrane", memory="1G")
+    chosen = options("cpu", steps=20, batch=64, loss="ce_mean_membrane", memory="1G")
     compile_to_folder(graph, chosen, tmp_path / "p")
     description = json.loads((tmp_path / "p" / "project.json").read_text())
     memory = least_bytes(description, 20, 17)

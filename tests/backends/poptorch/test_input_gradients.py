@@ -25,7 +25,9 @@ def target(tmp_path_factory):
 
 def compiled(target, folder, **more):
     kind = more.pop("input_kind", None)
-    chosen = options(target, T, B, "ce_mean_membrane", "sgd:0.1", "fast_sigmoid:25", input_gradients=True, **more)
+    chosen = options(
+        target, steps=T, batch=B, loss="ce_mean_membrane", optimizer="sgd:0.1", surrogate="fast_sigmoid:25", input_gradients=True, **more
+    )
     return SimpleNamespace(folder=folder, plan=compile_to_folder(as_graph(network(), input_kind=kind), chosen, folder).plan)
 
 

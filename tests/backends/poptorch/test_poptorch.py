@@ -213,7 +213,7 @@ def test_the_package_is_a_layer_of_a_larger_model():
 def test_the_session_of_a_package_runs_the_operation():
     case = package("several inputs")
     graph = several_inputs(np.random.default_rng(3))
-    engine = open_engine(Compiled(graph, CompileOptions("poptorch"), case.program, case.plan), case.folder)
+    engine = open_engine(Compiled(case.program, case.plan, graph=graph, options=CompileOptions("poptorch")), case.folder)
     assert isinstance(engine, PopTorchEngine)
     reference = case.reference()
     inputs, _ = case.data(6)
