@@ -42,7 +42,7 @@ from snnc.frontends.onnx.reroll.rearrange import rearranged, with_explicit_broad
 from snnc.frontends.onnx.reroll.retime import retime
 from snnc.frontends.onnx.reroll.roll import READINGS, Roller
 from snnc.frontends.onnx.reroll.step import RecoveredStep, Result, check_operations
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, find_axes, input_timeline, static_timeline
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, find_axes, input_timeline, static_timeline, steps_of_parts
 
 _REPLICAS: Final = 4
 """Number of consecutive copies of a single step to analyse, unless arrays or buffers need more."""
@@ -88,10 +88,10 @@ class ParsedFile:
 def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
     """Recover the network with the numbers `sizes` for the dynamic sizes; `dynamic` contains those that the network leaves open."""
     shapes = source.bound(sizes)
-    pool = NodePool()
-    inputs = {n: pool.input(n, s) for n, s in shapes.items()}
-    outputs = _run(source, pool, inputs)
+    pool, inputs, outputs = _flattened(source, shapes)
     axes = find_axes(outputs.values())
+    if steps_of_parts(outputs.values(), axes):
+        pool, inputs, outputs = _flattened(source, shapes, axes)
     check_extent(shapes, axes)
     if axes:
         open_time = any(source.inputs[n][a] in dynamic for n, a in axes.items())
@@ -112,6 +112,15 @@ def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, 
         raise with_advice(error, pool, pairs.outputs) from None
     imported.graph.assumptions.extend(guess_notes(pairs))
     return replace(imported, carried=pairs.outputs)
+
+
+def _flattened(
+    source: ParsedFile, shapes: Mapping[str, Shape], time_axes: Mapping[str, int] | None = None
+) -> tuple[NodePool, dict[str, Node], dict[str, Node]]:
+    """Return the nodes of the file, those of its inputs and those of its outputs."""
+    pool = NodePool(time_axes)
+    inputs = {n: pool.input(n, s) for n, s in shapes.items()}
+    return pool, inputs, _run(source, pool, inputs)
 
 
 def _run(source: ParsedFile, pool: NodePool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:

@@ -16,10 +16,19 @@ from snnc.frontends.onnx.flattening.shaping import evaluate_layer
 
 
 class Evaluator:
-    """Evaluates nodes in float64 on reproducible random inputs, each node once; only the requested steps of an input are drawn."""
+    """Evaluates nodes in float64 on reproducible random inputs, each node once.
 
-    def __init__(self, seed: int) -> None:
+    Parameters
+    ----------
+    seed
+        Seed of the inputs.
+    axes
+        Axis of an input, such as time, along which it is drawn entry by entry, and only where requested.
+    """
+
+    def __init__(self, seed: int, axes: Mapping[str, int]) -> None:
         self._seed = seed
+        self._axes = axes
         self._known: dict[int, Array] = {}
 
     def __call__(self, node: Node) -> Array:
@@ -30,14 +39,17 @@ class Evaluator:
         """Return an input without time axis."""
         return self._draw(name, shape, -1)
 
-    def step(self, name: str, shape: tuple[int, ...], t: int, axis: int | None) -> Array:
-        """Return one step of an input, whose time axis `axis` has size 1 in `shape`; zeros before step 0.
+    def steps(self, name: str, shape: tuple[int, ...], start: int) -> Array:
+        """Return consecutive entries of an input along its axis in `axes`, as many as `shape` has there; zeros before entry 0.
 
-        Without time axis, return the whole input.
+        Without such an axis, return the whole input.
         """
-        if axis is not None and t < 0:
-            return np.zeros(shape)
-        return self._draw(name, shape, t if axis is not None else -1)
+        axis = self._axes.get(name)
+        if axis is None:
+            return self._draw(name, shape, -1)
+        one = (*shape[:axis], 1, *shape[axis + 1 :])
+        steps = [self._draw(name, one, t) if t >= 0 else np.zeros(one) for t in range(start, start + shape[axis])]
+        return np.concatenate(steps, axis)
 
     def _draw(self, name: str, shape: tuple[int, ...], t: int) -> Array:
         check_size(shape, f"the input '{name}'", MAX_CONSTANT)
@@ -46,9 +58,10 @@ class Evaluator:
 
     def _leaf(self, n: Node) -> Array | None:
         if n.op == "input":
-            return self._draw(str(n.attrs[0]), n.shape, -1)
+            return self.steps(str(n.attrs[0]), n.shape, 0)
         if n.op == "slice" and n.inputs[0].op == "input":
-            return self._draw(str(n.inputs[0].attrs[0]), n.shape, n.attrs[1])
+            name, (axis, start) = str(n.inputs[0].attrs[0]), n.attrs
+            return self.steps(name, n.shape, start) if self._axes.get(name) == axis else None
         return None
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -80,9 +80,16 @@ class Tensor(NamedTuple):
 
 
 class NodePool:
-    """All nodes of one flattened graph, without duplicates."""
+    """All nodes of one flattened graph, without duplicates.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    time_axes
+        Time axis of each input that is known to have one.
+    """
+
+    def __init__(self, time_axes: Mapping[str, int] | None = None) -> None:
+        self.time_axes = time_axes or {}
         self.nodes: list[Node] = []
         self.folded = False
         """Whether constants were combined in advance, as for a batch normalisation, so that rounding differs from the file's."""

@@ -186,11 +186,12 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
 def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     """Exchange two slices on different axes if that brings the outer one closer to the input.
 
-    A slice of one index of an input, such as a step, is also brought to the input if the other slice has several indices.
+    A slice of one index of an input is also brought to the input if it is a step, or if the other slice has several indices.
     """
     source = x.inputs[0]
     source_axis, source_start = x.attrs
-    single = source.op == "input" and size == 1 and x.shape[source_axis] != 1
+    step = source.op == "input" and pool.time_axes.get(source.attrs[0]) == axis
+    single = source.op == "input" and size == 1 and (step or x.shape[source_axis] != 1)
     inner = slice_axis(pool, source, axis, start, size, depth)
     if inner.op == "slice" and inner.inputs[0] is source and not single:
         return None

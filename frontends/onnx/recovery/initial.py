@@ -97,7 +97,7 @@ class _StepSimulation:
             case Const(value):
                 return np.asarray(value, np.float64)
             case InputRef():
-                return self._sample.step(operand.name, operand.shape, t - operand.delay, self._step.axes.get(operand.name))
+                return self._sample.steps(operand.name, operand.shape, t - operand.delay)
             case Ref(cls, delay):
                 if t - delay >= 0:
                     return self.value(cls, t - delay)
@@ -140,7 +140,7 @@ def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, State
     """
     start = _explicit(step, groups, states)
     largest = max((math.prod(c.shape) for c in step.classes), default=0)
-    samples = [Evaluator(k) for k in range(_SAMPLES if largest < _SMALL else 2)]
+    samples = [Evaluator(k, step.axes) for k in range(_SAMPLES if largest < _SMALL else 2)]
     classes = [c.id for c in step.classes if c.forced or c.initial]
 
     def faults(proposal: Start, among: list[Evaluator] = samples) -> list[_Fault]:

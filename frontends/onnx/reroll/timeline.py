@@ -62,9 +62,10 @@ def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
     """
     starts: dict[Node, dict[int, set[int]]] = {}
     for _, node in sorted(ancestors(outputs).items()):
-        if node.op == "slice" and node.inputs[0].op == "input" and node.shape[node.attrs[0]] == 1:
+        source = sliced_input(node)
+        if source is not None and node.shape[node.attrs[0]] == 1:
             axis, start = node.attrs
-            starts.setdefault(node.inputs[0], {}).setdefault(axis, set()).add(start)
+            starts.setdefault(source, {}).setdefault(axis, set()).add(start)
     time_axes: dict[str, int] = {}
     for node, read in starts.items():
         several = [axis for axis, entries in sorted(read.items()) if len(entries) > 1]
@@ -72,6 +73,24 @@ def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
         if several:
             time_axes[str(node.attrs[0])] = (complete or several)[0]
     return time_axes
+
+
+def sliced_input(node: Node) -> Node | None:
+    """Return the input of which `node` is a slice or a slice of slices; None for other nodes."""
+    if node.op != "slice":
+        return None
+    while node.op == "slice":
+        node = node.inputs[0]
+    return node if node.op == "input" else None
+
+
+def steps_of_parts(outputs: Iterable[Node], axes: Mapping[str, int]) -> bool:
+    """Return whether `outputs` depend on steps that are read from a part of an input, such as one channel of all steps."""
+    for node in ancestors(outputs).values():
+        source = sliced_input(node)
+        if source not in (None, *node.inputs) and axes.get(str(source.attrs[0])) == node.attrs[0]:
+            return True
+    return False
 
 
 def check_extent(shapes: Mapping[str, Shape], axes: Mapping[str, int]) -> None:

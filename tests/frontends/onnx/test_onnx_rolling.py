@@ -5,6 +5,7 @@ import itertools
 import pstats
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx_files import File, leaky
 from simulate import simulate
@@ -197,6 +198,37 @@ def test_initial_states_of_the_file_are_kept(tmp_path):
     graph = load_onnx(f.save(tmp_path / "m.onnx", {"x": [5, 2, 3]}, ["y"]))
     (population,) = [p for _, p in graph.of_type(Population)]
     np.testing.assert_array_equal(population.initial["v"], start)
+
+
+PARTS = {
+    "one row": [(2, 1, 2)],
+    "rows": [(2, 1, 3)],
+    "one row of one column": [(3, 0, 1), (2, 2, 3)],
+    "one column of rows": [(2, 1, 3), (3, 2, 3)],
+}
+"""Slices of a sequence [time, batch, rows, columns]: axis, first index and index after the last."""
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_of_a_sequence_is_a_part_of_each_step(part, batch_first, tmp_path):
+    steps, rng, f = 6, np.random.default_rng(3), File()
+    x = rng.normal(0, 1.5, (2, steps, 3, 4) if batch_first else (steps, 2, 3, 4)).astype(F)
+    sequence, read = "x", x
+    for axis, start, stop in PARTS[part]:
+        sequence = f("Slice", sequence, np.array([start]), np.array([stop]), np.array([axis]))
+        read = np.take(read, range(start, stop), axis)
+    weight = f.const(rng.normal(0, 0.9, (5, read[0, 0].size)).astype(F))
+    mem, spikes = f.const(np.zeros((2, 5), F)), []
+    for t in range(steps):
+        step = f("Flatten", f("Gather", sequence, np.array(t), axis=int(batch_first)))
+        spike, mem = leaky(f, f("Gemm", step, weight, transB=1), mem)
+        spikes.append(spike)
+    f.stack(spikes, "y")
+    path = f.save(tmp_path / "m.onnx", {"x": list(x.shape)}, ["y"])
+    (expected,) = onnxruntime.InferenceSession(path).run(None, {"x": x})
+    assert expected.any()
+    np.testing.assert_array_equal(simulate(load_onnx(path), {"x": x})["y"], expected)
 
 
 def test_a_product_over_the_whole_sequence_is_pushed_into_the_step(tmp_path):
