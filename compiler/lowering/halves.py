@@ -69,11 +69,6 @@ class Halves(Collection[Half]):
         return Halves(self.default & set(kinds), {name: chosen & set(kinds) for name, chosen in self.named.items()})
 
 
-def as_halves(kinds: Collection[Half]) -> Halves:
-    """Return kinds of all layers as :class:`Halves`."""
-    return kinds if isinstance(kinds, Halves) else Halves(frozenset(kinds))
-
-
 def halves_of(precision: Precision, half: HalfOption | None = None, *, trains: bool) -> Halves:
     """Return the kinds of numbers that a program stores as float16: those chosen by `half`, or implied by `precision`.
 
