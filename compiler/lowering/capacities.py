@@ -52,18 +52,10 @@ _PART: Final = re.compile(r" part \d+$")
 
 @dataclass(frozen=True)
 class Capacities:
-    """Maximum number of spikes that each source sends per step.
+    """Maximum number of spikes that each source sends per step."""
 
-    Attributes
-    ----------
-    default
-        Limit of all sources without their own limit; None: these send all spikes.
-    named
-        Limits of inputs and populations, by name.
-    """
-
-    default: Amount | None
-    named: tuple[tuple[str, Amount], ...] = ()
+    default: Amount | None  # limit of all sources without their own limit; None: these send all spikes
+    named: tuple[tuple[str, Amount], ...] = ()  # limits of inputs and populations, by name
 
     def of(self, label: str, width: int) -> int | None:
         """Return the limit of the source `label`; None: it sends all spikes."""

@@ -50,19 +50,12 @@ class HalfNumbers:
 
 @dataclass(frozen=True)
 class HalfLayers:
-    """Numbers stored as float16, by layer.
+    """Numbers stored as float16, by layer."""
 
-    Attributes
-    ----------
-    default
-        Choice of all layers without their own; None: float32.
-    named
-        Choices of populations and of connections, by name; None: float32. The choice of a population also applies to the weights of its
-        incoming connections, unless these have their own.
-    """
-
-    default: HalfNumbers | None
+    default: HalfNumbers | None  # choice of all layers without their own; None: float32
     named: tuple[tuple[str, HalfNumbers | None], ...]
+    """Choices of populations and of connections, by name; None: float32. The choice of a population also applies to the weights of its
+    incoming connections, unless these have their own."""
 
     def __post_init__(self) -> None:
         roundings = sorted({one.weights for one in self._chosen if one.weights is not None})

@@ -34,18 +34,10 @@ ROUNDED_KINDS: Final[frozenset[ConnectionKind]] = frozenset(("dense", "sparse", 
 
 @dataclass(frozen=True)
 class Halves(Collection[Half]):
-    """Kinds of numbers stored as float16, by layer. As a collection, it contains the kinds that are chosen for at least one layer.
+    """Kinds of numbers stored as float16, by layer. As a collection, it contains the kinds that are chosen for at least one layer."""
 
-    Attributes
-    ----------
-    default
-        Kinds for layers that are not in `named`.
-    named
-        Kinds for populations and connections, by name.
-    """
-
-    default: frozenset[Half] = frozenset()
-    named: Mapping[str, frozenset[Half]] = field(default_factory=dict)
+    default: frozenset[Half] = frozenset()  # kinds for layers that are not in `named`
+    named: Mapping[str, frozenset[Half]] = field(default_factory=dict)  # kinds for populations and connections, by name
 
     def __contains__(self, kind: object) -> bool:
         return any(kind in kinds for kinds in (self.default, *self.named.values()))

@@ -21,19 +21,12 @@ _HIGH: Final = "window_high"
 
 @dataclass(frozen=True)
 class WindowedNeuron:
-    """A neuron with a surrogate that reads the bounds of its window.
+    """A neuron with a surrogate that reads the bounds of its window."""
 
-    Attributes
-    ----------
-    model, surrogate
-        The neuron with the bounds as additional parameters, and the surrogate that reads them.
-    parts
-        Last part of the name of each additional parameter in a program, by its name in the model.
-    """
-
+    # The neuron with the bounds as additional parameters, and the surrogate that reads them.
     model: NeuronModel
     surrogate: Surrogate
-    parts: dict[str, str]
+    parts: dict[str, str]  # last part of the name of each additional parameter in a program, by its name in the model
 
 
 def with_window_values(model: NeuronModel, surrogate: Surrogate, window: tuple[float, float]) -> WindowedNeuron:
@@ -54,19 +47,12 @@ def _free(name: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True)
 class WindowParameters:
-    """Parameters of a program that contain the bounds of gradient windows.
+    """Parameters of a program that contain the bounds of gradient windows."""
 
-    Attributes
-    ----------
-    low, high
-        Names of the lower and upper bounds.
-    widest
-        The compiled window, which is the widest one; its upper bound is infinite if `high` is empty.
-    """
-
+    # Names of the lower and upper bounds.
     low: tuple[str, ...]
     high: tuple[str, ...]
-    widest: tuple[float, float]
+    widest: tuple[float, float]  # the compiled window, which is the widest one; its upper bound is infinite if `high` is empty
 
 
 def window_parameters(program: StepProgram) -> WindowParameters | None:

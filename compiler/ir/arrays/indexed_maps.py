@@ -106,35 +106,21 @@ class IndexedMap:
     """``y[target + i] += theta[weight + i] * x[source]`` for ``i < length``, for every entry; `theta` contains weights, then biases.
 
     A bias is an entry that reads ``x[inputs]``, one element after the values of the source, which is always 1.
-
-    Attributes
-    ----------
-    inputs, outputs
-        Number of values of the source and of the target population.
-    source, target, weight
-        Parallel arrays, one number per entry; ordered by source, then target.
-    length
-        Number of target values of each entry; targets are multiples of it.
-    order
-        For each weight of theta, the element of the operation's weight parameter (None: theta contains constants).
-    constants
-        Theta of an operation without parameters.
-    biases
-        Number of bias elements at the end of theta, in the order of the parameter.
-    maximum
-        True for ``y[target] += max of x[source]`` over the entries of a target; `weight` then numbers the entries of each target.
     """
 
+    # Number of values of the source and of the target population.
     inputs: int
     outputs: int
+    # Parallel arrays, one number per entry; ordered by source, then target.
     source: Ints
     target: Ints
     weight: Ints
-    length: int = 1
-    order: Ints | None = None
-    constants: Array | None = None
-    biases: int = 0
+    length: int = 1  # number of target values of each entry; targets are multiples of it
+    order: Ints | None = None  # for each weight of theta, the element of the operation's weight parameter (None: theta contains constants)
+    constants: Array | None = None  # theta of an operation without parameters
+    biases: int = 0  # number of bias elements at the end of theta, in the order of the parameter
     maximum: bool = False
+    """True for ``y[target] += max of x[source]`` over the entries of a target; `weight` then numbers the entries of each target."""
 
     @property
     def weights(self) -> int:
