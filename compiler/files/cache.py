@@ -48,10 +48,7 @@ def cache_dir() -> Path:
 def cache_folder() -> Path:
     """Return the path of the cache: ``$SNNC_CACHE``, ``$XDG_CACHE_HOME/snnc`` or ``~/.cache/snnc``.
 
-    Raises
-    ------
-    CacheFolderError
-        No home folder exists.
+    Without a home folder for the last one, a CacheFolderError is raised.
     """
     if chosen := os.environ.get("SNNC_CACHE"):
         return Path(chosen)
@@ -102,13 +99,7 @@ def _is_cache(folder: Path) -> bool:
 
 @contextmanager
 def reporting_write_errors(folder: Path) -> Iterator[None]:
-    """Raise an error with advice if `folder`, or something in it, cannot be written.
-
-    Raises
-    ------
-    CacheFolderError
-        Replaces any OSError.
-    """
+    """Replace any OSError by a CacheFolderError with advice: `folder`, or something in it, cannot be written."""
     try:
         yield
     except OSError as error:
@@ -138,10 +129,7 @@ def write_checked(path: Path, content: bytes) -> None:
 def read_checked(path: Path, largest: int) -> bytes | None:
     """Return the contents written by :func:`write_checked`; None if the file is damaged, too large, or writable by other users.
 
-    Raises
-    ------
-    OSError
-        The file cannot be read.
+    An OSError is raised if it cannot be read.
     """
     with path.open("rb") as stream:
         data = stream.read(largest + 1)

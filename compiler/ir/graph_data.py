@@ -78,10 +78,7 @@ def graph_to_data(graph: Graph, store: StoreArray) -> dict[str, Any]:
 def graph_from_data(data: object, find: FindArray) -> Graph:
     """Return the graph from the result of :func:`graph_to_data`; `find` may raise GraphDataError. The graph is not verified.
 
-    Raises
-    ------
-    GraphDataError
-        The data are invalid; the message says where.
+    Invalid data raise a GraphDataError, which says where they are.
     """
     try:
         return _graph(data, find)
@@ -116,13 +113,7 @@ def surrogate_to_data(surrogate: Surrogate) -> dict[str, Any]:
 
 
 def surrogate_from_data(data: object) -> Surrogate:
-    """Return the surrogate from the result of :func:`surrogate_to_data`.
-
-    Raises
-    ------
-    SnncError
-        The data are invalid.
-    """
+    """Return the surrogate from the result of :func:`surrogate_to_data`; invalid data raise an SnncError."""
     surrogate: Surrogate = decoded_fields(Surrogate, data, "the surrogate")
     return surrogate
 

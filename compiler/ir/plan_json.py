@@ -115,13 +115,7 @@ def _traffic_of(data: dict[str, Any] | None) -> PlanTraffic | None:
 
 
 def plan_from_json(text: str) -> Plan:
-    """Read a plan written by :func:`plan_to_json`.
-
-    Raises
-    ------
-    PlanFileError
-        The text is not JSON, has a different format, or is incomplete.
-    """
+    """Read a plan written by :func:`plan_to_json`; any other text raises a PlanFileError."""
     try:
         data = json.loads(text)
         if not isinstance(data, dict) or data.pop("format", None) != FORMAT:

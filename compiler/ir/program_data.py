@@ -72,10 +72,7 @@ def program_to_data(program: StepProgram, store: StoreArray) -> dict[str, Any]:
 def program_from_data(data: object, find: FindArray, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
     """Return the program from the result of :func:`program_to_data`; `find` may raise GraphDataError.
 
-    Raises
-    ------
-    GraphDataError
-        The data are invalid, or have a different format; the message says where.
+    Data that are invalid, or have a different format, raise a GraphDataError, which says where.
     """
     try:
         program = _program(data, find, loss, optimizer)

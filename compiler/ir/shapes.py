@@ -142,10 +142,7 @@ def _concatenated(name: str, axis: int, shapes: Mapping[str, Shape]) -> Shape:
 def reduced_axes(name: str, operation: ir.Reduce, shape: Shape) -> tuple[int, ...]:
     """Return the axes of `shape` reduced by the node `name`, counted from the front.
 
-    Raises
-    ------
-    AxisError
-        The axes are empty, repeated, or do not exist.
+    Axes that are repeated or do not exist, or no axes, raise an AxisError.
     """
     axes = tuple(sorted(axis + len(shape) if axis < 0 else axis for axis in operation.axes))
     if not axes or len(set(axes)) < len(axes) or not 0 <= axes[0] <= axes[-1] < len(shape):
@@ -158,10 +155,7 @@ def reduced_axes(name: str, operation: ir.Reduce, shape: Shape) -> tuple[int, ..
 def sliced_axis(name: str, operation: ir.Slice, shape: Shape) -> int:
     """Return the axis of `shape` sliced by the node `name`, counted from the front.
 
-    Raises
-    ------
-    AxisError
-        The axis does not exist, or the range is empty or exceeds it.
+    An axis that does not exist, or a range that is empty or exceeds it, raises an AxisError.
     """
     if not -len(shape) <= operation.axis < len(shape):
         raise AxisError(f"{name!r} slices axis {operation.axis} of an input of shape {shape}; give one of its axes.")
@@ -175,13 +169,7 @@ def sliced_axis(name: str, operation: ir.Slice, shape: Shape) -> int:
 
 
 def check_padding(name: str, operation: ir.Pad, shape: Shape) -> None:
-    """Check that the node `name` has a padding for each axis of `shape`.
-
-    Raises
-    ------
-    PadError
-        The number of pairs is not the number of axes, or a padding is negative.
-    """
+    """Raise a PadError unless the node `name` has a padding of 0 or more before and after each axis of `shape`."""
     fits = len(operation.padding) == len(shape) and all(len(pair) == 2 and min(pair) >= 0 for pair in operation.padding)
     if not fits:
         raise PadError(

@@ -104,10 +104,7 @@ def parse_capacity(capacity: CapacityArgument | Capacities | None) -> int | Capa
 def split_capacity(capacity: Any) -> tuple[Any, dict[str, Any]]:
     """Return the capacity of all unnamed sources (None if it is not set), and the capacities of named sources.
 
-    Raises
-    ------
-    CapacityTextError
-        The capacity is empty, has two values for a source, or an empty name.
+    A capacity that is empty, has two values for a source, or an empty name, raises a CapacityTextError.
     """
     if isinstance(capacity, Mapping):
         named = {str(name): value for name, value in capacity.items()}
@@ -151,12 +148,9 @@ def split_share(raw: Any) -> tuple[Any, bool]:
 
 
 def checked_share(percent: Any, capacity: object) -> Share:
-    """Return `percent` as a share; messages quote `capacity`, of which it is a part.
+    """Return `percent` as a share, or raise a CapacityTextError that quotes `capacity`, of which it is a part.
 
-    Raises
-    ------
-    CapacityTextError
-        `percent` is not a number above 0 and up to 100.
+    A share is a number above 0 and up to 100.
     """
     if isinstance(percent, bool) or not isinstance(percent, Real) or not 0 < float(percent) <= 100:
         raise CapacityTextError(f"the capacity {capacity!r} has a share of {percent} %; give one above 0 and up to 100 %.")
@@ -191,13 +185,7 @@ def source_labels(program: StepProgram) -> dict[str, str]:
 
 
 def check_names(capacity: int | Capacities | None, labels: Iterable[str]) -> None:
-    """Check that every name of a capacity is the name of a source.
-
-    Raises
-    ------
-    CapacityTextError
-        A name is unknown; the message lists all sources.
-    """
+    """Raise a CapacityTextError for a name of a capacity that is not the name of a source."""
     known = list(dict.fromkeys(labels))
     for name, _ in capacity.named if isinstance(capacity, Capacities) else ():
         if name not in known:

@@ -80,13 +80,7 @@ class Draft:
 
 
 def check_groups(optimizer: Optimizer, parameters: Iterable[Parameter]) -> None:
-    """Check that every group of an optimiser matches a parameter.
-
-    Raises
-    ------
-    EmptyGroupError
-        A group matches no parameter; the message contains its pattern and all parameters.
-    """
+    """Raise an EmptyGroupError for a group of an optimiser that matches no parameter."""
     labels = [p.label for p in parameters]
     for group in optimizer.groups:
         if not any(group_of(optimizer, label) is group for label in labels):
@@ -106,10 +100,7 @@ def find_trained(
 ) -> frozenset[str]:
     """Return the names of the populations that lead to `source`, which the loss reads, and that have or depend on learnable parameters.
 
-    Raises
-    ------
-    NothingToLearnError
-        The values that the loss reads do not depend on a learnable parameter.
+    If the values that the loss reads do not depend on a learnable parameter, a NothingToLearnError is raised.
     """
     start = {source} if isinstance(graph.operation(source), Population) else set()
     leads_to_loss = _closure(start, [(li.target, li.source) for li in connections])

@@ -47,13 +47,7 @@ def with_statistics(graph: Graph) -> Graph:
 
 
 def check_order(graph: Graph, connections: tuple[PopulationLink, ...]) -> None:
-    """Check that no batch normalisation is on a cycle.
-
-    Raises
-    ------
-    StatisticsCycleError
-        A batch normalisation is on a cycle; the message contains its name.
-    """
+    """Raise a StatisticsCycleError if a batch normalisation is on a cycle."""
     ends = {link.target for link in recurrent(connections)}
     for name in normalised(graph):
         if name in ends:

@@ -75,17 +75,7 @@ def merge(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def target_from(values: Mapping[str, Any], where: str) -> Target:
-    """Check the values of a target file and build the target.
-
-    Raises
-    ------
-    UnknownTargetKeyError, MissingTargetKeyError, TargetValueError
-        A key is unknown or missing, or a value is invalid.
-    MachineSizeError
-        The machine has more tiles or chips than snnc supports.
-    LinksError, UnreachableChipError
-        The links connect chips that do not exist, or leave chips unconnected.
-    """
+    """Check the values of a target file and build the target; each fault raises its error of :mod:`snnc.compiler.machines.errors`."""
     tables = {name: _table(name, kind, values[name], where) for name, kind in TABLES.items() if name in values}
     numbers = {key: value for key, value in values.items() if key not in TABLES}
     known = [field for field in fields(Target) if field.name not in TABLES]

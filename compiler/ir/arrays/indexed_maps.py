@@ -62,11 +62,6 @@ def convolution_entries(windows: Windows, channels: int, groups: int, grain: int
     ``order[k]`` is the index of weight k in the weight parameter. If the stride of the last kernel axis equals its dilation, this axis is
     reversed: the windows that read one value then have consecutive weights, and their entries can be merged into runs. The weights of
     `grain` adjacent output channels are adjacent for each tap.
-
-    Raises
-    ------
-    TooLargeError
-        The map has more entries than can be addressed.
     """
     window, (inputs, outputs) = _window_entries(windows), (windows.channels // groups, channels // groups)
     check_size((groups, inputs, outputs, max(1, len(window.source))), "a convolution, written as one entry for each pair of values,")
@@ -152,12 +147,8 @@ class _Sizes:
 def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
     """Return the map of `op`, an operation over `buffers`.
 
-    Operations of the same structure, such as the gates of a cell, share one map, so data derived from it are computed once.
-
-    Raises
-    ------
-    TooLargeError
-        The map has more entries than can be addressed.
+    Operations of the same structure, such as the gates of a cell, share one map, so data derived from it are computed once. A map with more
+    entries than can be addressed raises a TooLargeError.
     """
     weight, bias = getattr(op, "weight", None), getattr(op, "bias", None)
     before, after = buffers[op.source.buffer].order, buffers[op.target].order
