@@ -185,12 +185,11 @@ def _add_population(draft: Draft, name: str, used: tuple[str, ...], kernels: dic
     model, length, rounds = population.model, size(population.shape), "states" in half
     model = with_half_states(model) if rounds else model
     surrogate = derivative = population.surrogate or draft.surrogate
-    trained, window_parts = name in draft.trained, {}
+    trained, window_parts = name in draft.trained, dict[str, str]()
     if draft.gradient_window is not None and not derivative.everywhere:
         surrogate = surrogate.windowed(*draft.gradient_window)
         if trained:
-            windowed = with_window_values(model, derivative, draft.gradient_window)
-            model, derivative, window_parts = windowed.model, windowed.surrogate, windowed.parts
+            model, derivative, window_parts = with_window_values(model, derivative, draft.gradient_window)
     learnable = tuple(p for p in model.parameters if p in population.learnable and not is_frozen(draft.optimizer, f"{name}.{p}"))
     kernel = _kernel(model, used, derivative, learnable, trained, kernels, half)
     ports = tuple(draft.buffer(f"{id_}_{i}", "current", length, "step") for i in kernel.inputs)
