@@ -29,12 +29,12 @@ Convert: TypeAlias = Callable[[Any, Any, str], Any]
 """(type, value, path of the value) -> the converted value, or NotImplemented for a type that needs no special conversion."""
 
 
-def as_usual(hint: Any, value: Any, at: str) -> Any:
+def no_conversion(hint: Any, value: Any, at: str) -> Any:
     """Return NotImplemented: no type needs a special conversion."""
     return NotImplemented
 
 
-def encoded(hint: Any, value: Any, convert: Convert = as_usual, at: str = "") -> Any:
+def encoded(hint: Any, value: Any, convert: Convert = no_conversion, at: str = "") -> Any:
     """Return `value`, of type `hint`, as JSON types; `at` is its path, such as ``"parameters.beta"``."""
     origin, args = get_origin(hint), get_args(hint)
     if value is None:
@@ -60,14 +60,15 @@ def encoded(hint: Any, value: Any, convert: Convert = as_usual, at: str = "") ->
     return sorted(value) if isinstance(value, frozenset) else value.item() if isinstance(value, np.generic) else value
 
 
-def encoded_fields(value: Any, convert: Convert = as_usual, at: str = "") -> dict[str, Any]:
+def encoded_fields(value: Any, convert: Convert = no_conversion, at: str = "") -> dict[str, Any]:
     """Return the fields of a dataclass as JSON types."""
-    hints = field_types(type(value))
-    shown = [name for name in hints if name not in _optional(type(value)) or getattr(value, name)]
+    kind: Any = type(value)
+    hints, optional = field_types(kind), _optional(kind)
+    shown = [name for name in hints if name not in optional or getattr(value, name)]
     return {name: encoded(hints[name], getattr(value, name), convert, f"{at}.{name}" if at else name) for name in shown}
 
 
-def decoded(hint: Any, value: Any, at: str, convert: Convert = as_usual, where: Callable[[str], str] = str) -> Any:
+def decoded(hint: Any, value: Any, at: str, convert: Convert = no_conversion, where: Callable[[str], str] = str) -> Any:
     """Return the value of type `hint` from the result of :func:`encoded`.
 
     `at` is the path of the value, and `where` describes a path in the messages of GraphDataErrors.
@@ -107,7 +108,7 @@ def decoded(hint: Any, value: Any, at: str, convert: Convert = as_usual, where: 
     return {bool: _truth, int: _integer, float: _number, str: text}[hint](value, where(at))
 
 
-def decoded_fields(kind: Any, value: Any, at: str, convert: Convert = as_usual, where: Callable[[str], str] = str) -> Any:
+def decoded_fields(kind: Any, value: Any, at: str, convert: Convert = no_conversion, where: Callable[[str], str] = str) -> Any:
     """Return the dataclass `kind` from the result of :func:`encoded_fields`; see :func:`decoded`."""
     absent = _optional(kind) - set(value if isinstance(value, dict) else ())
     hints = {name: hint for name, hint in field_types(kind).items() if name not in absent}
