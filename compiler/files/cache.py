@@ -28,14 +28,8 @@ _DIGEST_BYTES: Final = 32
 def cache_dir() -> Path:
     """Return the folder of built files, creating it if it is missing.
 
-    Its contents are loaded and executed, so no other user except root may be able to change it or to replace a folder above it.
-
-    Raises
-    ------
-    CacheFolderError
-        The folder cannot be created, or no home folder exists for it.
-    UnsafeCacheError
-        Another user could write to it.
+    Its contents are loaded and executed, so no other user except root may be able to change it or to replace a folder above it. A folder
+    that cannot be created raises a CacheFolderError; one that another user could write to raises an UnsafeCacheError.
     """
     folder = cache_folder()
     with reporting_write_errors(folder):

@@ -29,19 +29,9 @@ from snnc.compiler.ir.shapes import PortMap, compatible, port_map, size
 
 
 def verify(graph: Graph, *, steps: int | None = None) -> PortMap:
-    """Check `graph` and return the shapes and kinds of its ports.
+    """Check `graph`, and return the shapes and kinds of its ports; `steps` is the number of steps in the compile options, if they set it.
 
-    Parameters
-    ----------
-    graph
-        Any graph, from a frontend or between two passes.
-    steps
-        Number of steps in the compile options, which is then checked too.
-
-    Raises
-    ------
-    GraphError
-        A check failed; each check has its own subclass.
+    Each check raises its own subclass of GraphError.
     """
     for number in (graph.steps, steps):
         if number is not None and number < 1:

@@ -79,12 +79,7 @@ class Capacities:
 
 
 def parse_capacity(capacity: CapacityArgument | Capacities | None) -> int | Capacities | None:
-    """Parse a capacity; a single number for all sources is returned as a number.
-
-    Raises
-    ------
-    CapacityTextError
-        The capacity cannot be parsed, or a share is not between 0 and 100 %.
+    """Parse a capacity; a single number for all sources is returned as a number. Faults raise a CapacityTextError.
 
     Examples
     --------

@@ -103,12 +103,8 @@ FLOAT32: Final = "float32"
 def parse_half(half: HalfArgument | None) -> HalfOption | None:
     """Parse the numbers to store as float16: ``"weights,history"``, ``"weights:stochastic; readout=float32"``.
 
-    Raises
-    ------
-    HalfNumbersError
-        A word is unknown or occurs twice, or nothing is float16.
-    HalfLayersError
-        A layer has two choices or an empty name, or roundings differ.
+    A word that is unknown or occurs twice, or a text without float16 numbers, raises a HalfNumbersError; a layer with two choices or an
+    empty name, or different roundings, raise a HalfLayersError.
 
     Examples
     --------

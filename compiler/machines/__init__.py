@@ -80,14 +80,8 @@ def nearest(text: str, names: Sequence[str], other_targets: OtherTargets = _NONE
 def load_target(name_or_path: str | Path, other_targets: OtherTargets = _NONE) -> Target:
     """Read a machine by its name (``"gc200"``) or from a TOML file of the user.
 
-    `other_targets` are listed in the message about an unknown target.
-
-    Raises
-    ------
-    UnknownTargetError
-        The text is neither the name of a machine nor the path of a file.
-    TargetFileError, UnknownTargetKeyError, MissingTargetKeyError, TargetValueError, MachineSizeError, LinksError, UnreachableChipError
-        The file does not describe a machine.
+    `other_targets` and errors are as in :func:`target_text`; a file that does not describe a machine raises another error of
+    :mod:`snnc.compiler.machines.errors`.
 
     Examples
     --------

@@ -84,12 +84,7 @@ class Routes:
 
 
 def find_routes(target: Target) -> Routes:
-    """Find the routes between all chips of `target`.
-
-    Raises
-    ------
-    UnreachableChipError
-        A chip cannot be reached.
+    """Find the routes between all chips of `target`; a chip that cannot be reached raises an UnreachableChipError.
 
     Examples
     --------
