@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from snnc.compiler.errors import CacheFolderError, UnsafeCacheError
 from snnc.compiler.files.ownership import fault_above, fault_of
 
 _OWN_ENTRIES: Final = (
@@ -51,8 +52,6 @@ def cache_folder() -> Path:
     try:
         return Path.home() / ".cache" / "snnc"
     except RuntimeError:  # as in a container that runs under a user id without an entry
-        from snnc.compiler.errors import CacheFolderError
-
         raise CacheFolderError(
             f"snnc stores its builds in the home folder, which does not exist: HOME is not set, and user {os.getuid()} has no entry in "
             "/etc/passwd; set a different folder: SNNC_CACHE=FOLDER."
@@ -77,8 +76,6 @@ def _check(folder: Path) -> None:
     fault, above = fault_of(real), fault_above(real)
     if fault is None and above is None:
         return
-    from snnc.compiler.errors import UnsafeCacheError
-
     where, why = (real, fault) if fault is not None else above or (real, "")
     raise UnsafeCacheError(
         f"snnc executes files in {str(folder)!r}, but {str(where)!r} {why}; make it your own and private (chown, chmod go-w), "
@@ -97,8 +94,6 @@ def reporting_write_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        from snnc.compiler.errors import CacheFolderError
-
         # shutil.copytree lists (source, destination, reason) of each file that it could not copy.
         listed = isinstance(error, shutil.Error) and isinstance(error.args[0], list)
         reason = error.args[0][0][-1] if listed else error.strerror or str(error)

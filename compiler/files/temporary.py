@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from snnc.compiler.errors import TemporaryFolderError
+
 PREFIX: Final = "snnc-"
 """Prefix of snnc's folders among the system's temporary folders."""
 MARK: Final = ".snnc-temporary"
@@ -102,8 +104,6 @@ def _system_folder() -> Path:
     try:
         return Path(tempfile.gettempdir())
     except FileNotFoundError:  # as in a container whose file system is read-only
-        from snnc.compiler.errors import TemporaryFolderError
-
         raise TemporaryFolderError(
             "no folder for temporary files can be written: snnc looked at TMPDIR, TEMP, TMP, /tmp, /var/tmp, /usr/tmp and the current one; "
             "set another: TMPDIR=FOLDER."

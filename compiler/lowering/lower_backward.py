@@ -1,4 +1,4 @@
-"""Backward half of a step program: the gradients that are needed, and the operations that compute them."""
+"""The draft of a step program, and its backward half: the gradients that are needed, and the operations that compute them."""
 
 from __future__ import annotations
 

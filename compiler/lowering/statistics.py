@@ -64,10 +64,9 @@ def statistics_outputs(program: StepProgram) -> dict[str, OutputInfo]:
 
 
 def measured_outputs(program: StepProgram) -> dict[str, OutputInfo]:
-    """Return the outputs of :func:`statistics_outputs` whose statistics are computed over all steps together.
+    """Return the outputs of :func:`statistics_outputs` whose statistics a program can compute without sending every value to the host.
 
-    A program can compute these statistics without sending every value to the host, unless sums over the values follow
-    (:func:`summed_adjoints`).
+    The values of the others, those in :func:`summed_adjoints`, are needed on the host.
     """
     summed = summed_adjoints(program)
     return {id_: output for id_, output in statistics_outputs(program).items() if id_ not in summed}
@@ -81,9 +80,10 @@ def statistics_inputs(program: StepProgram) -> dict[str, tuple[str, ...]]:
 
 
 def summed_adjoints(program: StepProgram) -> frozenset[str]:
-    """Return the normalisations for whose gradients adjoints are summed, because no gradients of gain and bias are these sums.
+    """Return the ids of the normalisations for whose gradients the host sums adjoints over all values.
 
-    Each step has its own statistics, or the gain or the bias after the normalisation is not trained.
+    For the other normalisations, these sums follow from the gradients of gain and bias. They do not if each step has its own statistics,
+    or if the gain or the bias after the normalisation is not trained.
     """
     norms = statistics_outputs(program)
     if not norms:

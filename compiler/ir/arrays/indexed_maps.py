@@ -96,7 +96,7 @@ class _Sizes:
     outputs: int
     weight: Shape | None
     bias: Shape | None
-    order: ChannelOrder | None = None
+    order: ChannelOrder | None
 
 
 def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
