@@ -24,14 +24,14 @@ _RECORD: Final = " normalised for its statistics"
 """Suffix of the names of the added outputs, which are hidden from users."""
 
 
-def normalised(graph: Graph) -> tuple[str, ...]:
+def normalisations(graph: Graph) -> tuple[str, ...]:
     """Return the populations of `graph` that are batch normalisations."""
     return tuple(name for name, population in graph.of_type(Population) if is_batch_norm(population.model))
 
 
 def with_statistics(graph: Graph) -> Graph:
     """Return `graph` with an output for each batch normalisation and, if each step has its own statistics, inputs for these."""
-    names = normalised(graph)
+    names = normalisations(graph)
     graph = graph.copy() if names else graph
     for name in names:
         output = graph.add(fresh_name(graph, f"{name}{_RECORD}"), Output())
@@ -49,7 +49,7 @@ def with_statistics(graph: Graph) -> Graph:
 def check_order(graph: Graph, connections: tuple[PopulationLink, ...]) -> None:
     """Raise a StatisticsCycleError if a batch normalisation is on a cycle."""
     ends = {link.target for link in recurrent(connections)}
-    for name in normalised(graph):
+    for name in normalisations(graph):
         if name in ends:
             raise StatisticsCycleError(
                 f"{name!r} is on a recurrent path, so its statistics, which snnc computes over all steps at once, would depend "
