@@ -61,7 +61,7 @@ class Linear:
 class Sparse:
     """``y = W @ x + bias``, where W of `shape` stores only some entries; training changes these, and the others stay 0."""
 
-    weight: Array  # the entries [n], row by row
+    weight: Array  # values of the entries [n], row by row
     indices: Array  # column of each entry [n], int32, ascending within a row
     indptr: Array  # [outputs + 1], int32: entries ``indptr[k]`` to ``indptr[k + 1]`` belong to row k, as in :class:`scipy.sparse.csr_array`
     shape: tuple[int, int]  # (outputs, inputs)

@@ -53,8 +53,8 @@ class PopulationPlan:
     # Number of neurons; stage in the wavefront.
     neurons: int
     stage: int
-    # A replica is on the `width` tiles from ``starts[replica]``; it processes all neurons for its share of the batch. All replicas
-    # cut the neurons in the same way.
+    # A replica is on the `width` tiles from ``starts[replica]``; it processes all neurons for its share of the batch. All replicas cut
+    # the neurons in the same way.
     starts: tuple[int, ...]
     width: int
     blocks: tuple[Block, ...]

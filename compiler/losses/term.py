@@ -40,15 +40,14 @@ SQUARED_ERROR: Final = "(x - y) * (x - y)"
 class Term:
     """A statistic with a criterion and a weight."""
 
-    statistic: Statistic  # the statistic of each output over time
+    statistic: Statistic  # of each output over time
     criterion: str = CROSS_ENTROPY
     """``"cross_entropy"``, or an equation in ``x``, the statistic of an output, and ``y``, its target; ``y`` may be absent."""
     port: LossPort = "membrane"  # port that the term reads: spikes or membrane potentials
     weight: float = 1.0
     of: str | None = None  # population or ``"population.port"`` that the term reads; None: the output of the network
     # For class targets: ``y`` of the output of the right class, and of all others. For squared errors of counts, they are rates:
-    # ``int(T * on * number of outputs of a class)`` spikes. For first spikes, a negative step counts from the end: -1 is the last
-    # step.
+    # ``int(T * on * number of outputs of a class)`` spikes. For first spikes, a negative step counts from the end: -1 is the last one.
     on: float = 1.0
     off: float = 0.0
     inverse: Inverse = "negate"  # scores of first spikes at step t under cross entropy: ``-t``, or ``1/(t + 1)``
