@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 Wire: TypeAlias = tuple[int, int, int]
 """Two chips and the number of links between them; a link transfers data in both directions at once."""
@@ -120,19 +119,6 @@ class Target:
     def code_bytes(self) -> int:
         """Number of bytes of a tile that may contain code."""
         return min(self.memory.executable_bytes or self.tile_bytes, self.tile_bytes)
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Target:
-        """Return the target from the result of :func:`dataclasses.asdict`, which may have passed through JSON (lists for tuples)."""
-        links, streaming, host = data["links"], data["streaming"], data["host"]
-        tables = {
-            "links": links and Links(**{**links, **{name: tuple(map(tuple, links[name])) for name in ("inside", "onward")}}),
-            "memory": TileMemory(**data["memory"]),
-            "compute": Compute(**data["compute"]),
-            "streaming": streaming and Streaming(**streaming),
-            "host": host and Host(**host),
-        }
-        return cls(**{**data, **tables})
 
 
 def differ_in_clock_only(one: Target, other: Target) -> bool:
