@@ -20,7 +20,7 @@ from snnc.compiler.ir.step_program import OutputInfo, StepProgram
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
-from snnc.compiler.lowering.statistics import normalised
+from snnc.compiler.lowering.statistics import normalisations
 from snnc.compiler.lowering.window_values import is_run_value
 from snnc.errors import OptionValueError
 from snnc.options.compile_options import CompileOptions, from_data, to_data
@@ -84,9 +84,9 @@ def chosen_outputs(graph: Graph, requested: str | Sequence[str] | None) -> tuple
 def lower_module(recipe: ModuleRecipe) -> ModuleProgram:
     """Lower the network of a module to a program with an external loss."""
     graph, names, options = recipe.graph, recipe.outputs, recipe.options
-    if normalised(graph) and not options.backend.native:
+    if normalisations(graph) and not options.backend.native:
         raise NormalisationError(
-            f"{normalised(graph)[0]!r} normalises over a batch, but the program of a module on a tile machine runs each batch only "
+            f"{normalisations(graph)[0]!r} normalises over a batch, but the program of a module on a tile machine runs each batch only "
             "once; use the targets 'cpu' or 'cuda', train in snnc.compile(...), or use torch.nn normalisation between two modules."
         )
     ports = port_map(graph)

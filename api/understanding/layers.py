@@ -9,7 +9,7 @@ import numpy as np
 
 from snnc.compiler.ir.dataflow_order import dataflow_order
 from snnc.compiler.ir.graph import Edge, Graph, Operation, Population
-from snnc.compiler.ir.operation_text import kind, parameter_counts
+from snnc.compiler.ir.operation_text import description, parameter_counts
 from snnc.compiler.ir.shapes import PortMap, port_map
 from snnc.understanding.synops import APART, MeasuredSynops, connections, counting, has_synapses, source_of
 
@@ -27,7 +27,7 @@ def _row(graph: Graph, ports: PortMap, name: str, above: str, measured: Measured
     port = operation.model.outputs[0] if isinstance(operation, Population) else "out"
     row: dict[str, Any] = {
         "name": name,
-        "kind": kind(operation),
+        "kind": description(operation),
         "from": _sources(graph, name, above),
         "shape": list(ports[name, port].shape),
         "sends": ports[name, port].kind,

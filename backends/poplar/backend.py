@@ -78,11 +78,11 @@ class TileBackend(Backend[SomeTileOptions]):
 
         In that case, the gradients of dense connections differ from those of sparse ones: they are 0 for dropped spikes.
         """
-        from snnc.compiler.passes.fill_sparse import FillSparse
+        from snnc.compiler.passes.fill_sparse import fill_sparse
 
         if options.mode == "drop" and options.loss is not None:
             return graph
-        return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
+        return fill_sparse(graph, trains=options.loss is not None, least=FILLED)
 
     def check(self, program: StepProgram, options: SomeTileOptions) -> None:
         """Raise an error for a program that cannot be planned.

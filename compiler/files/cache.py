@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from snnc.compiler.errors import CacheFolderError, UnsafeCacheError
 from snnc.compiler.files.ownership import fault_of, faults_above
 
 _OWN_ENTRIES: Final = (
@@ -28,14 +29,8 @@ _DIGEST_BYTES: Final = 32
 def cache_dir() -> Path:
     """Return the folder of built files, creating it if it is missing.
 
-    Its contents are loaded and executed, so no other user except root may be able to change it or to replace a folder above it.
-
-    Raises
-    ------
-    CacheFolderError
-        The folder cannot be created, or no home folder exists for it.
-    UnsafeCacheError
-        Another user could write to it.
+    Its contents are loaded and executed, so no other user except root may be able to change it or to replace a folder above it. A folder
+    that cannot be created raises a CacheFolderError; one that another user could write to raises an UnsafeCacheError.
     """
     folder = cache_folder()
     with reporting_write_errors(folder):
@@ -48,10 +43,7 @@ def cache_dir() -> Path:
 def cache_folder() -> Path:
     """Return the path of the cache: ``$SNNC_CACHE``, ``$XDG_CACHE_HOME/snnc`` or ``~/.cache/snnc``.
 
-    Raises
-    ------
-    CacheFolderError
-        No home folder exists.
+    Without a home folder for the last one, a CacheFolderError is raised.
     """
     if chosen := os.environ.get("SNNC_CACHE"):
         return Path(chosen)
@@ -60,8 +52,6 @@ def cache_folder() -> Path:
     try:
         return Path.home() / ".cache" / "snnc"
     except RuntimeError:  # as in a container that runs under a user id without an entry
-        from snnc.compiler.errors import CacheFolderError
-
         raise CacheFolderError(
             f"snnc stores its builds in the home folder, which does not exist: HOME is not set, and user {os.getuid()} has no entry in "
             "/etc/passwd; set a different folder: SNNC_CACHE=FOLDER."
@@ -86,8 +76,6 @@ def _check(folder: Path) -> None:
     fault, above = fault_of(real), next(faults_above(real), None)
     if fault is None and above is None:
         return
-    from snnc.compiler.errors import UnsafeCacheError
-
     where, why = (real, fault) if fault is not None else above or (real, "")
     raise UnsafeCacheError(
         f"snnc executes files in {str(folder)!r}, but {str(where)!r} {why}; make it your own and private (chown, chmod go-w), "
@@ -102,18 +90,10 @@ def _is_cache(folder: Path) -> bool:
 
 @contextmanager
 def reporting_write_errors(folder: Path) -> Iterator[None]:
-    """Raise an error with advice if `folder`, or something in it, cannot be written.
-
-    Raises
-    ------
-    CacheFolderError
-        Replaces any OSError.
-    """
+    """Replace any OSError by a CacheFolderError with advice: `folder`, or something in it, cannot be written."""
     try:
         yield
     except OSError as error:
-        from snnc.compiler.errors import CacheFolderError
-
         # shutil.copytree lists (source, destination, reason) of each file that it could not copy.
         listed = isinstance(error, shutil.Error) and isinstance(error.args[0], list)
         reason = error.args[0][0][-1] if listed else error.strerror or str(error)
@@ -138,10 +118,7 @@ def write_checked(path: Path, content: bytes) -> None:
 def read_checked(path: Path, largest: int) -> bytes | None:
     """Return the contents written by :func:`write_checked`; None if the file is damaged, too large, or writable by other users.
 
-    Raises
-    ------
-    OSError
-        The file cannot be read.
+    An OSError is raised if it cannot be read.
     """
     with path.open("rb") as stream:
         data = stream.read(largest + 1)

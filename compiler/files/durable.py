@@ -10,10 +10,7 @@ from pathlib import Path
 def write_durably(path: Path, data: bytes, part: Path) -> None:
     """Write `data` to the temporary file `part`, wait until it is on disk, and rename it to `path`; both must be in one folder.
 
-    Raises
-    ------
-    OSError
-        The file cannot be written; an existing `path` is unchanged.
+    If the file cannot be written, an OSError is raised, and an existing `path` is unchanged.
     """
     try:
         with open(part, "wb", opener=_without_links) as stream:

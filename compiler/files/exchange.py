@@ -20,12 +20,8 @@ _UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, e
 def exchange(first: Path, second: Path) -> None:
     """Exchange two folders on one file system.
 
-    If the file system cannot exchange them in one step, three renames are used; if `first` cannot be renamed, `second` is restored.
-
-    Raises
-    ------
-    OSError
-        The folders cannot be exchanged. Both are unchanged, unless the last of three renames fails.
+    If the file system cannot exchange them in one step, three renames are used; if `first` cannot be renamed, `second` is restored. If the
+    folders cannot be exchanged, an OSError is raised; both are unchanged, unless the last of three renames fails.
     """
     error = _exchanged(first, second)
     if error == 0:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 ROOT: Final = 0
 """User id of root, who can change any file."""
@@ -17,7 +19,7 @@ _GROUP: Final = stat.S_IWGRP
 
 def foreign_owner(status: os.stat_result) -> str | None:
     """Return the name of a file's owner if it is neither this user nor root; else None."""
-    return None if status.st_uid in (os.geteuid(), ROOT) else _user_name(status.st_uid)
+    return None if status.st_uid in (os.geteuid(), ROOT) else _name(pwd.getpwuid, status.st_uid)
 
 
 def foreign_writers(status: os.stat_result) -> str | None:
@@ -27,7 +29,7 @@ def foreign_writers(status: os.stat_result) -> str | None:
     if status.st_mode & _OTHERS:
         return "everybody"
     if status.st_mode & _GROUP and not _is_own_group(status.st_gid):
-        return f"the group {_group_name(status.st_gid)}"
+        return f"the group {_name(grp.getgrgid, status.st_gid)}"
     return None
 
 
@@ -56,11 +58,9 @@ def faults_above(path: Path) -> Iterator[tuple[Path, str]]:
 
 def _is_own_group(group: int) -> bool:
     """Return whether a group is this user's primary group or root's, has the name of its user, and has no other members."""
-    import grp
-
     if group not in (os.getegid(), ROOT):
         return False
-    user = _user_name(os.geteuid())
+    user = _name(pwd.getpwuid, os.geteuid())
     try:
         entry = grp.getgrgid(group)
     except KeyError:
@@ -68,19 +68,8 @@ def _is_own_group(group: int) -> bool:
     return entry.gr_name in (user, "root") and set(entry.gr_mem) <= {user, "root"}
 
 
-def _user_name(user: int) -> str:
-    """Return the name of a user, or the number as text if no such user exists."""
-    import pwd
-
+def _name(entry_of: Callable[[int], tuple[Any, ...]], number: int) -> str:
+    """Return the name of a user or a group, or the number as text if no entry has it."""
     with suppress(KeyError):
-        return pwd.getpwuid(user).pw_name
-    return str(user)
-
-
-def _group_name(group: int) -> str:
-    """Return the name of a group, or the number as text if no such group exists."""
-    import grp
-
-    with suppress(KeyError):
-        return grp.getgrgid(group).gr_name
-    return str(group)
+        return str(entry_of(number)[0])
+    return str(number)

@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from snnc.compiler.errors import TemporaryFolderError
+
 PREFIX: Final = "snnc-"
 """Prefix of snnc's folders among the system's temporary folders."""
 MARK: Final = ".snnc-temporary"
@@ -29,19 +31,8 @@ SUFFIX: Final = ".snnc-temporary"
 class TemporaryFolder:
     """A new folder, deleted by :meth:`close`, with the object, or when the process ends; child processes never delete it.
 
-    Parameters
-    ----------
-    above
-        Parent folder; by default the system's folder for temporary files.
-    prefix
-        Prefix of the folder's name.
-
-    Raises
-    ------
-    OSError
-        The folder cannot be created.
-    TemporaryFolderError
-        The system has no folder for temporary files.
+    Its name begins with `prefix`. `above` is its parent folder, by default the system's folder for temporary files, without which a
+    TemporaryFolderError is raised; an OSError is raised if the folder cannot be created.
     """
 
     def __init__(self, above: Path | None = None, prefix: str = PREFIX) -> None:
@@ -82,10 +73,7 @@ def temporary_folder(prefix: str = PREFIX, above: Path | None = None) -> Iterato
 def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
     """Yield the handle and the path of a new file next to `path`; if the block does not rename the file to `path`, it is deleted.
 
-    Raises
-    ------
-    OSError
-        The file cannot be created.
+    An OSError is raised if it cannot be created.
     """
     for file in path.parent.glob(f".{glob.escape(path.name)}.*{SUFFIX}"):
         if _is_free(file):
@@ -116,8 +104,6 @@ def _system_folder() -> Path:
     try:
         return Path(tempfile.gettempdir())
     except FileNotFoundError:  # as in a container whose file system is read-only
-        from snnc.compiler.errors import TemporaryFolderError
-
         raise TemporaryFolderError(
             "no folder for temporary files can be written: snnc looked at TMPDIR, TEMP, TMP, /tmp, /var/tmp, /usr/tmp and the current one; "
             "set another: TMPDIR=FOLDER."

@@ -10,15 +10,10 @@ from snnc.compiler.ir.graph import Edge, Graph, Output, Population
 
 
 def dataflow_order(graph: Graph) -> list[str]:
-    """Sort all nodes except outputs so that sources precede their targets, except along edges that close a cycle.
+    """Return the names of all nodes except outputs, sorted so that sources precede their targets, except along edges that close a cycle.
 
     A node reached only by edges that close cycles comes just before its first reader, after the reader's other inputs. Ties keep the
     order of insertion.
-
-    Returns
-    -------
-    list
-        Names of the nodes; the order depends only on the graph.
     """
     rank = {name: number for number, name in enumerate(graph.names)}
     forward = _forward_edges(graph, rank)

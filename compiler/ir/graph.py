@@ -1,10 +1,6 @@
 """The graph that every frontend produces and every pass reads: one time step of a synchronous dataflow program.
 
-::
-
-    Graph  = nodes (name -> Operation), edges (source port -> target port, delay)
-    Operation = Input | Linear | Sparse | Conv | Pool | Scale | OneToOne | Add | Concat | Flatten | Reshape | Reduce
-              | Slice | Pad | Population | Output
+Nodes contain operations (:data:`Operation`); edges lead from the output port of a node to the input port of a node.
 
 A value that crosses an edge of delay d is read d steps later; with delay 0, in the same step. Before step d the edge reads an initial
 value: the one that the caller gives for the port (:attr:`Graph.state_inputs`), otherwise the initial state if the port is a state, and 0 if
@@ -63,88 +59,41 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """``y = W @ x + bias``, where W of `shape` stores only some entries; training changes these, and the others stay 0.
+    """``y = W @ x + bias``, where W of `shape` stores only some entries; training changes these, and the others stay 0."""
 
-    Parameters
-    ----------
-    weight
-        The entries [n], row by row.
-    indices
-        Column of each entry [n], int32, ascending within a row.
-    indptr
-        [outputs + 1], int32: entries ``indptr[k]`` to ``indptr[k + 1]`` belong to row k, as in :class:`scipy.sparse.csr_array`.
-    shape
-        (outputs, inputs).
-    bias
-        [outputs] or None.
-    learnable
-        Whether training changes weight and bias.
-    """
-
-    weight: Array
-    indices: Array
-    indptr: Array
-    shape: tuple[int, int]
-    bias: Array | None = None
-    learnable: bool = True
+    weight: Array  # values of the entries [n], row by row
+    indices: Array  # column of each entry [n], int32, ascending within a row
+    indptr: Array  # [outputs + 1], int32: entries ``indptr[k]`` to ``indptr[k + 1]`` belong to row k, as in :class:`scipy.sparse.csr_array`
+    shape: tuple[int, int]  # (outputs, inputs)
+    bias: Array | None = None  # [outputs] or None
+    learnable: bool = True  # whether training changes weight and bias
 
 
 @dataclass(frozen=True, eq=False)
 class Conv:
-    """Cross-correlation over one or two dimensions as in PyTorch; its input has shape (channels, *spatial).
+    """Cross-correlation over one or two dimensions as in PyTorch; its input has shape (channels, *spatial)."""
 
-    Parameters
-    ----------
-    weight
-        [out, in / groups, *kernel].
-    bias
-        [out] or None.
-    stride, dilation
-        One number per dimension; () means 1 in every dimension.
-    padding
-        (before, after) zeros per dimension; () means none.
-    groups
-        Number of independent groups of channels.
-    learnable
-        Whether training changes weight and bias.
-    """
-
-    weight: Array
-    bias: Array | None = None
-    stride: tuple[int, ...] = ()
-    padding: tuple[tuple[int, int], ...] = ()
-    dilation: tuple[int, ...] = ()
-    groups: int = 1
-    learnable: bool = True
+    weight: Array  # [out, in / groups, *kernel]
+    bias: Array | None = None  # [out] or None
+    stride: tuple[int, ...] = ()  # one number per dimension; () means 1 in every dimension
+    padding: tuple[tuple[int, int], ...] = ()  # (before, after) zeros per dimension; () means none
+    dilation: tuple[int, ...] = ()  # one number per dimension; () means 1 in every dimension
+    groups: int = 1  # number of independent groups of channels
+    learnable: bool = True  # whether training changes weight and bias
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Average, sum or maximum over windows, channel by channel, as in PyTorch; its input has shape (channels, *spatial).
+    """Average, sum or maximum over windows, channel by channel, as in PyTorch; its input has shape (channels, *spatial)."""
 
-    Parameters
-    ----------
-    kind
-        The reduction of a window. Padding is 0 for "average" and "sum", and never a maximum.
-    kernel
-        Size of a window, one number per dimension.
-    stride
-        Step of the window, one number per dimension; () means the kernel size.
-    padding, dilation
-        As in :class:`Conv`.
-    ceil
-        Whether a last window may extend beyond the padded input.
-    count_padding
-        Whether an average counts taps in the padding as well (torch's ``count_include_pad``).
-    """
-
-    kind: PoolKind
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...] = ()
+    kind: PoolKind  # the reduction of a window. Padding is 0 for "average" and "sum", and never a maximum.
+    kernel: tuple[int, ...]  # size of a window, one number per dimension
+    stride: tuple[int, ...] = ()  # step of the window, one number per dimension; () means the kernel size
+    # As in :class:`Conv`.
     padding: tuple[tuple[int, int], ...] = ()
     dilation: tuple[int, ...] = ()
-    ceil: bool = False
-    count_padding: bool = True
+    ceil: bool = False  # whether a last window may extend beyond the padded input
+    count_padding: bool = True  # whether an average counts taps in the padding as well (torch's ``count_include_pad``)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,30 +167,16 @@ class Pad:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Neurons with the same model.
+    """Neurons with the same model."""
 
-    Parameters
-    ----------
-    model
-        Equations of the neurons; inputs of the model are target ports, and its outputs are source ports of edges.
-    shape
-        Shape of the neurons, for one sample.
-    parameters
-        Values of the model's parameters that differ from its defaults: scalars (0-d) or arrays of `shape`.
-    learnable
-        Parameters that training changes.
-    initial
-        Initial states that differ from those of the model: scalars (0-d) or arrays of `shape`.
-    surrogate
-        Derivative of ``spike``; None: as in the compile option.
-    """
-
-    model: NeuronModel
-    shape: Shape
+    model: NeuronModel  # equations of the neurons; inputs of the model are target ports, and its outputs are source ports of edges
+    shape: Shape  # shape of the neurons, for one sample
     parameters: Mapping[str, Array] = field(default_factory=dict)
-    learnable: frozenset[str] = frozenset()
+    """Values of the model's parameters that differ from its defaults: scalars (0-d) or arrays of `shape`."""
+    learnable: frozenset[str] = frozenset()  # parameters that training changes
     initial: Mapping[str, Array] = field(default_factory=dict)
-    surrogate: Surrogate | None = None
+    """Initial states that differ from those of the model: scalars (0-d) or arrays of `shape`."""
+    surrogate: Surrogate | None = None  # derivative of ``spike``; None: as in the compile option
 
     def before(self, port: str) -> Array:
         """Return the value of `port` before the first step, 0-d or of `shape`: a state's initial value, 0 for any other port."""
@@ -250,20 +185,11 @@ class Population:
 
 @dataclass(frozen=True)
 class Output:
-    """A named result: the values of all steps, or a reduction of them over time.
+    """A named result: the values of all steps, or a reduction of them over time."""
 
-    Parameters
-    ----------
-    readout
-        The reduction of the values of the steps.
-    layout
-        Positions of time and batch in the result.
-    start, stop
-        Only the steps ``start <= t < stop`` are used; None means the end of the sequence.
-    """
-
-    readout: Readout = "all"
-    layout: FileLayout = FileLayout()
+    readout: Readout = "all"  # the reduction of the values of the steps
+    layout: FileLayout = FileLayout()  # positions of time and batch in the result
+    # Only the steps ``start <= t < stop`` are used; None means the end of the sequence.
     start: int = 0
     stop: int | None = None
 

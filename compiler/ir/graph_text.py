@@ -10,7 +10,7 @@ import networkx as nx
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.dataflow_order import dataflow_order
 from snnc.compiler.ir.graph import Graph, Output, Population
-from snnc.compiler.ir.operation_text import kind, parameter_counts
+from snnc.compiler.ir.operation_text import description, parameter_counts
 from snnc.compiler.ir.shapes import node_shapes, port_map, size
 
 MAX_ROWS: Final = 24
@@ -89,4 +89,4 @@ def _row(graph: Graph, name: str, shapes: dict[str, tuple[int, ...]]) -> Operati
     operation = graph.operation(name)
     shape = getattr(operation, "shape", None) if isinstance(operation, Population) else shapes.get(name)
     text = "?" if shape is None else "x".join(map(str, shape)) or "1"
-    return OperationRow(plain(name), plain(kind(operation), 2 * MAX_NAME), text, parameter_counts(operation)[0])
+    return OperationRow(plain(name), plain(description(operation), 2 * MAX_NAME), text, parameter_counts(operation)[0])

@@ -22,7 +22,7 @@ def parameter_counts(operation: Operation) -> tuple[int, int]:
     return total, total if getattr(operation, "learnable", False) else 0
 
 
-def kind(operation: Operation) -> str:
+def description(operation: Operation) -> str:
     """Describe an operation with the numbers that define it: ``conv 5x5 s2 p1, 1 to 12 channels, bias``.
 
     s is the stride, p the padding, d the dilation, g the number of groups.

@@ -45,29 +45,21 @@ class Block:
 
 @dataclass(frozen=True)
 class PopulationPlan:
-    """Placement of one population.
+    """Placement of one population."""
 
-    Attributes
-    ----------
-    id, label
-        Canonical id, and name in the model.
-    neurons, stage
-        Number of neurons; stage in the wavefront.
-    starts, width
-        A replica is on the `width` tiles from ``starts[replica]``; it processes all neurons for its share of the batch. All replicas cut
-        the neurons in the same way.
-    blocks
-        All blocks, ordered by replica, tile, first neuron, first sample. Blocks of one tile with the same neurons (and other samples)
-        share their weights. A replica updates its share of the parameters and sends it to the others.
-    """
-
+    # Canonical id, and name in the model.
     id: str
     label: str
+    # Number of neurons; stage in the wavefront.
     neurons: int
     stage: int
+    # A replica is on the `width` tiles from ``starts[replica]``; it processes all neurons for its share of the batch. All replicas cut
+    # the neurons in the same way.
     starts: tuple[int, ...]
     width: int
     blocks: tuple[Block, ...]
+    """All blocks, ordered by replica, tile, first neuron, first sample. Blocks of one tile with the same neurons (and other samples)
+    share their weights. A replica updates its share of the parameters and sends it to the others."""
 
     @property
     def replicas(self) -> int:
@@ -119,103 +111,54 @@ class PartialSum:
 
 @dataclass(frozen=True)
 class GradientPlan:
-    """The return of a source's gradient over a bus: only for neurons that spiked or are near the threshold.
+    """The return of a source's gradient over a bus: only for neurons that spiked or are near the threshold."""
 
-    Attributes
-    ----------
-    capacity
-        Number of entries per sample (spikes, then neurons near the threshold) in one backward window.
-    parts
-        Number of partial sums of each entry after the first stage of the reduction; relays add these in the second stage.
-    sums
-        The vertices of the first stage.
-    """
-
-    capacity: int
-    parts: int
-    sums: tuple[PartialSum, ...]
+    capacity: int  # number of entries per sample (spikes, then neurons near the threshold) in one backward window
+    parts: int  # number of partial sums of each entry after the first stage of the reduction; relays add these in the second stage
+    sums: tuple[PartialSum, ...]  # the vertices of the first stage
 
 
 @dataclass(frozen=True)
 class BusPlan:
-    """A source that is read with one lag.
+    """A source that is read with one lag."""
 
-    Attributes
-    ----------
-    id
-        ``b0``, ``b1`` …
-    source, buffer
-        Id of the input or population, and the StepProgram buffer that is transported.
-    width
-        Number of values per sample and step.
-    kind
-        "events" (ids of spikes) or "values" (all values).
-    lag
-        Number of iterations from a source's step to the step that reads it. Buses of one source share the relays' stored steps.
-    capacity
-        Maximum number of events per sample in one window (the width if unlimited).
-    mode
-        Treatment of events beyond the capacity: "exact" sends them in further windows, "drop" drops and counts them.
-    relays
-        The tiles that store its samples.
-    gradient
-        Return of the source's gradient, if only neurons in the gradient window receive it; None if every delta is sent to the source.
-    form
-        Storage of events in relays: "ids", or "bits", one for each value.
-    """
-
-    id: str
+    id: str  # ``b0``, ``b1`` …
+    # Id of the input or population, and the StepProgram buffer that is transported.
     source: str
     buffer: str
-    width: int
-    kind: Literal["events", "values"]
-    lag: int
-    capacity: int
-    mode: Mode
-    relays: tuple[Relay, ...]
+    width: int  # number of values per sample and step
+    kind: Literal["events", "values"]  # "events" (ids of spikes) or "values" (all values)
+    lag: int  # number of iterations from a source's step to the step that reads it. Buses of one source share the relays' stored steps.
+    capacity: int  # maximum number of events per sample in one window (the width if unlimited)
+    mode: Mode  # treatment of events beyond the capacity: "exact" sends them in further windows, "drop" drops and counts them
+    relays: tuple[Relay, ...]  # the tiles that store its samples
     gradient: GradientPlan | None = None
-    form: Literal["ids", "bits"] = "ids"
+    """Return of the source's gradient, if only neurons in the gradient window receive it; None if every delta is sent to the source."""
+    form: Literal["ids", "bits"] = "ids"  # storage of events in relays: "ids", or "bits", one for each value
 
 
 @dataclass(frozen=True)
 class ConnectionPlan:
-    """A connection. Its weights are stored with the blocks of the target, and copies of the weights with those of the source.
+    """A connection. Its weights are stored with the blocks of the target, and copies of the weights with those of the source."""
 
-    Attributes
-    ----------
-    id, bus, delay, target
-        Id of the connection; id of the bus that it reads; delay in steps; id of the population that reads it.
-    packed
-        Number of bundles of target tiles that pack rows of weights before they send them to the source; 0: the source reads rows from the
-        blocks. See :mod:`snnc.compiler.tiles.gradients.packing`.
-    returns
-        Whether the gradient of the source returns in windows, as partial products with the target's own weights.
-    """
-
+    # Id of the connection; id of the bus that it reads; delay in steps; id of the population that reads it.
     id: str
     bus: str
     delay: int
     target: str = ""
     packed: int = 0
-    returns: bool = False
+    """Number of bundles of target tiles that pack rows of weights before they send them to the source; 0: the source reads rows from
+    the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`."""
+    returns: bool = False  # whether the gradient of the source returns in windows, as partial products with the target's own weights
 
 
 @dataclass(frozen=True)
 class PhaseLoop:
-    """A loop of the slowest vertex on the busiest tile of a superstep, averaged over the runs in which the vertex has a step.
+    """A loop of the slowest vertex on the busiest tile of a superstep, averaged over the runs in which the vertex has a step."""
 
-    Attributes
-    ----------
-    vertex
-        The vertex, with the name of its population or source.
-    name
-        The work of a trip, such as "weights of a spike".
-    trips, cycles
-        Expected number of trips per run, and number of worker cycles per trip.
-    """
-
-    vertex: str
-    name: str
+    vertex: str  # the vertex, with the name of its population or source
+    name: str  # the work of a trip, such as "weights of a spike"
+    # Expected number of trips per run, and number of worker cycles per trip.
     trips: float
     cycles: float
 
@@ -227,35 +170,18 @@ class PhaseLoop:
 
 @dataclass(frozen=True)
 class Phase:
-    """One kind of superstep, with the predicted cost of one run on the busiest tile.
+    """One kind of superstep, with the predicted cost of one run on the busiest tile."""
 
-    Attributes
-    ----------
-    name
-        For example ``"forward: neurons"``.
-    part
-        "forward", "loss", "recompute", "backward" or "update".
-    runs
-        Number of runs in a training step.
-    compute, sync, exchange
-        Predicted cycles of one run.
-    bytes_in
-        Bytes that the busiest tile receives in one run.
-    busiest_tile
-        The tile that determines `compute`.
-    loops
-        Loops of the slowest vertex on that tile, most cycles first; empty if the vertex has no named loops.
-    """
-
-    name: str
-    part: str
-    runs: int
+    name: str  # for example ``"forward: neurons"``
+    part: str  # "forward", "loss", "recompute", "backward" or "update"
+    runs: int  # number of runs in a training step
+    # Predicted cycles of one run.
     compute: float
     sync: float
     exchange: float
-    bytes_in: int
-    busiest_tile: int
-    loops: tuple[PhaseLoop, ...] = ()
+    bytes_in: int  # bytes that the busiest tile receives in one run
+    busiest_tile: int  # the tile that determines `compute`
+    loops: tuple[PhaseLoop, ...] = ()  # loops of the slowest vertex on that tile, most cycles first; empty if the vertex has no named loops
 
     @property
     def cycles(self) -> float:
@@ -265,22 +191,13 @@ class Phase:
 
 @dataclass(frozen=True)
 class MemoryPhase:
-    """Live data in one kind of superstep.
+    """Live data in one kind of superstep."""
 
-    Attributes
-    ----------
-    name, part
-        As in :class:`Phase`.
-    tile
-        Predicted bytes by category on the plan's fullest tile (:attr:`Plan.fullest_tile`).
-    all_tiles
-        Predicted bytes by category on all tiles together.
-    """
-
+    # As in :class:`Phase`.
     name: str
     part: str
-    tile: dict[str, int]
-    all_tiles: dict[str, int]
+    tile: dict[str, int]  # predicted bytes by category on the plan's fullest tile (:attr:`Plan.fullest_tile`)
+    all_tiles: dict[str, int]  # predicted bytes by category on all tiles together
 
 
 @dataclass(frozen=True)
@@ -295,24 +212,14 @@ class LayerFlow:
 
 @dataclass(frozen=True)
 class PlanTraffic:
-    """Bytes that one training step moves.
+    """Bytes that one training step moves."""
 
-    Attributes
-    ----------
-    nodes
-        Ids of the inputs, then of the populations.
-    flows
-        Bytes that tiles receive, by sender, receiver and kind.
-    chips
-        For each kind, bytes from chip (row) to chip (column); the diagonal is the traffic inside a chip.
-    links
-        For each kind, transfers between chips: sender, receivers, bytes; data for several chips count once.
-    """
-
-    nodes: tuple[str, ...]
-    flows: tuple[LayerFlow, ...]
+    nodes: tuple[str, ...]  # ids of the inputs, then of the populations
+    flows: tuple[LayerFlow, ...]  # bytes that tiles receive, by sender, receiver and kind
     chips: dict[str, tuple[tuple[float, ...], ...]]
+    """For each kind, bytes from chip (row) to chip (column); the diagonal is the traffic inside a chip."""
     links: dict[str, tuple[tuple[int, tuple[int, ...], float], ...]]
+    """For each kind, transfers between chips: sender, receivers, bytes; data for several chips count once."""
 
 
 @dataclass(frozen=True)

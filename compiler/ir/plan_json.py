@@ -8,27 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, astuple, fields
+from dataclasses import asdict, astuple, fields, is_dataclass
 from itertools import accumulate, groupby
-from typing import Any, Final
+from types import NoneType
+from typing import Any, Final, get_args, get_origin
 
 from snnc.compiler.errors import PlanFileError
-from snnc.compiler.ir.plan import (
-    Block,
-    BusPlan,
-    ConnectionPlan,
-    GradientPlan,
-    LayerFlow,
-    MemoryPhase,
-    PartialSum,
-    Phase,
-    PhaseLoop,
-    Plan,
-    PlanTraffic,
-    PopulationPlan,
-    Relay,
-)
-from snnc.compiler.machines.target import Target
+from snnc.compiler.ir.plan import Block, GradientPlan, PartialSum, Plan, Relay
+from snnc.compiler.neurons.plain_data import field_types
 
 FORMAT: Final = "snnc plan 3"
 """Name and version of the format; other versions are refused."""
@@ -100,54 +87,34 @@ def _gradient(plan: GradientPlan | None) -> dict[str, Any] | None:
     return None if plan is None else {"capacity": plan.capacity, "parts": plan.parts, "sums": _table(plan.sums, PartialSum)}
 
 
-def _gradient_of(data: dict[str, Any] | None) -> GradientPlan | None:
-    return None if data is None else GradientPlan(**{**data, "sums": _rows(data["sums"], PartialSum)})
-
-
-def _traffic_of(data: dict[str, Any] | None) -> PlanTraffic | None:
-    """Return the traffic of a plan from JSON types."""
-    if data is None:
-        return None
-    links = {kind: tuple((source, tuple(to), size) for source, to, size in sent) for kind, sent in data["links"].items()}
-    flows = tuple(LayerFlow(*flow) for flow in data["flows"])
-    chips = {kind: tuple(map(tuple, rows)) for kind, rows in data["chips"].items()}
-    return PlanTraffic(tuple(data["nodes"]), flows, chips, links)
+def from_plain(hint: Any, value: Any) -> Any:
+    """Return the value of type `hint` from JSON types, in which lists stand for tuples, and lists or objects for data classes."""
+    args = get_args(hint)
+    if isinstance(value, tuple):
+        return value
+    if NoneType in args:
+        return None if value is None else from_plain(args[0], value)
+    if is_dataclass(hint):
+        kind: Any = hint
+        types = field_types(kind)
+        named = value if isinstance(value, dict) else dict(zip(types, value, strict=True))
+        return kind(**{name: from_plain(types[name], v) for name, v in named.items()})
+    if get_origin(hint) is tuple:
+        if args[0] in (Block, Relay, PartialSum):
+            return _rows(value, args[0])
+        hints = [args[0]] * len(value) if args[-1] is ... else args
+        return tuple(from_plain(h, v) for h, v in zip(hints, value, strict=True))
+    return {name: from_plain(args[1], v) for name, v in value.items()} if get_origin(hint) is dict else value
 
 
 def plan_from_json(text: str) -> Plan:
-    """Read a plan written by :func:`plan_to_json`.
-
-    Raises
-    ------
-    PlanFileError
-        The text is not JSON, has a different format, or is incomplete.
-    """
+    """Read a plan written by :func:`plan_to_json`; any other text raises a PlanFileError."""
     try:
         data = json.loads(text)
         if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
             raise PlanFileError(f"this is not a plan in the format {FORMAT!r}; compile the model again with this version of snnc.")
-        return Plan(
-            **{
-                **data,
-                "target": Target.from_data(data["target"]),
-                "populations": tuple(
-                    PopulationPlan(**{**p, "starts": tuple(p["starts"]), "blocks": _rows(p["blocks"], Block)})
-                    for p in data["populations"]
-                ),
-                "buses": tuple(
-                    BusPlan(**{**b, "relays": _rows(b["relays"], Relay), "gradient": _gradient_of(b["gradient"])})
-                    for b in data["buses"]
-                ),
-                "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
-                "memory": {name: unruns(coded) for name, coded in data["memory"].items()},
-                "traffic": _traffic_of(data.get("traffic")),
-                "memory_over_time": tuple(MemoryPhase(**m) for m in data.get("memory_over_time", ())),
-                "phases": tuple(Phase(**{**p, "loops": tuple(PhaseLoop(*loop) for loop in p.get("loops", ()))}) for p in data["phases"]),
-                "parts": {name: tuple(ids) for name, ids in data.get("parts", {}).items()},
-                "loss_tiles": tuple(data["loss_tiles"]),
-                "streaming_bytes": tuple(data.get("streaming_bytes", ())),
-                "tile_cycles": {name: unruns(coded) for name, coded in data["tile_cycles"].items()},
-            }
-        )
+        tiles = {key: {name: unruns(coded) for name, coded in data[key].items()} for key in ("memory", "tile_cycles")}
+        plan: Plan = from_plain(Plan, data | tiles)
+        return plan
     except (json.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise PlanFileError(f"the plan cannot be read: {error!r}; compile the model again with this version of snnc.") from None

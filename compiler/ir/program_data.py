@@ -9,25 +9,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
-from types import NoneType, UnionType
-from typing import Any, Final, TypeAlias, Union, get_args, get_origin
-
-import numpy as np
+from dataclasses import fields
+from typing import Any, Final, TypeAlias
 
 from snnc.compiler.errors import GraphDataError, SnncError
 from snnc.compiler.ir.arrays.sparse import Pattern
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.ir.graph_data import MAX_EDGES, decoded, field_types, json_list, json_object, wrong_value
 from snnc.compiler.ir.step_operations import BufferValue
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.losses.text import data_text, from_data_text
-from snnc.compiler.neurons.expression import LOWERED, Assignment, Expression, parse_assignments, parse_expression, to_text
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.compiler.neurons.plain_data import (
+    decoded,
+    decoded_fields,
+    encoded,
+    encoded_fields,
+    field_types,
+    json_list,
+    json_object,
+    wrong_value,
+)
 
 VERSION: Final = 1
 """Version of the format; other versions are refused."""
@@ -35,7 +40,6 @@ _SHARED: Final[Mapping[str, Any]] = {"models": NeuronModel, "kernels": Kernel, "
 """Types whose equal values are stored once, by the key of their list."""
 _OPTIONS: Final = ("loss", "optimizer")
 """Fields of a program that are stored with the compile options instead."""
-_EQUATIONS: Final = tuple[Assignment, ...]
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 """An id or the name of a buffer: emitted code contains it unchanged."""
 
@@ -52,35 +56,14 @@ def program_to_data(program: StepProgram, store: StoreArray) -> dict[str, Any]:
     """
     shared: dict[str, list[Any]] = {key: [] for key in _SHARED}
 
-    def encode(hint: Any, value: Any, listed: bool = True) -> Any:
-        origin, args = get_origin(hint), get_args(hint)
-        if value is None:
-            return None
-        if NoneType in args:
-            return encode(_without_none(args), value)
+    def convert(hint: Any, value: Any, at: str) -> Any:
         if hint == Array:
             return store(value)
-        if hint == _EQUATIONS:
-            return "\n".join(map(str, value))
-        if hint == Expression:
-            return to_text(value)
-        key = _list_of(hint) if listed else None
-        if key is not None:
-            return _number_in(shared[key], value)
-        if _is_union(origin):
-            return {"is": type(value).__name__, **encode(type(value), value)}
-        if is_dataclass(hint):
-            left_out = {name for name in _optional(hint) if not getattr(value, name)}
-            return {name: encode(inner, getattr(value, name)) for name, inner in field_types(hint).items() if name not in left_out}
-        if origin is tuple:
-            hints = [args[0]] * len(value) if args[-1] is ... else args
-            return [encode(h, v) for h, v in zip(hints, value, strict=True)]
-        if isinstance(value, Mapping):
-            return {name: encode(args[1], v) for name, v in value.items()}
-        return sorted(value) if isinstance(value, frozenset) else value.item() if isinstance(value, np.generic) else value
+        key = _list_of(hint)
+        return NotImplemented if key is None else _number_in(shared[key], value)
 
-    values = {name: encode(hint, getattr(program, name)) for name, hint in _program_fields().items()}
-    lists = {key: [encode(_SHARED[key], value, False) for value in values] for key, values in shared.items()}
+    values = {name: encoded(hint, getattr(program, name), convert) for name, hint in _program_fields().items()}
+    lists = {key: [encoded_fields(value, convert) for value in values] for key, values in shared.items()}
     # The options contain the loss as the user gave it; the outputs that it reads are known only after lowering.
     bound = {"loss": data_text(program.loss)} if isinstance(program.loss, Composed) else {}
     return {"version": VERSION, **lists, **values, **bound}
@@ -89,10 +72,7 @@ def program_to_data(program: StepProgram, store: StoreArray) -> dict[str, Any]:
 def program_from_data(data: object, find: FindArray, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
     """Return the program from the result of :func:`program_to_data`; `find` may raise GraphDataError.
 
-    Raises
-    ------
-    GraphDataError
-        The data are invalid, or have a different format; the message says where.
+    Data that are invalid, or have a different format, raise a GraphDataError, which says where.
     """
     try:
         program = _program(data, find, loss, optimizer)
@@ -115,41 +95,21 @@ def _program(data: object, find: FindArray, loss: Loss | None, optimizer: Optimi
     program_data = json_object(data, "the step program", ("version", *_SHARED, *hints))
     shared: dict[str, list[Any]] = {}
 
-    def decode(hint: Any, value: Any, at: str, listed: bool = True) -> Any:
-        origin, args = get_origin(hint), get_args(hint)
-        if NoneType in args:
-            return None if value is None else decode(_without_none(args), value, at)
+    def convert(hint: Any, value: Any, at: str) -> Any:
         if hint == Array:
             return find(value)
-        if hint == _EQUATIONS:
-            text = decode(str, value, at)
-            return parse_assignments(text, LOWERED) if text else ()
-        if hint == Expression:
-            return parse_expression(decode(str, value, at))
-        key = _list_of(hint) if listed else None
-        if key is not None:
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < len(shared[key]):
-                raise wrong_value(at, f"the number of one of {len(shared[key])} {key}", value)
-            return shared[key][value]
-        if _is_union(origin):
-            kinds = {kind.__name__: kind for kind in args}
-            kind = value.get("is") if isinstance(value, dict) else None
-            if not isinstance(kind, str) or kind not in kinds:
-                raise wrong_value(at, f"one of {', '.join(kinds)}", value)
-            return decode(kinds[kind], {name: v for name, v in value.items() if name != "is"}, at)
-        if is_dataclass(hint):
-            inner = field_types(hint)
-            absent = _optional(hint) - set(value if isinstance(value, dict) else ())
-            inner = {name: h for name, h in inner.items() if name not in absent}
-            values = json_object(value, at, inner)
-            return hint(**{name: decode(h, values[name], f"{name} of {at}") for name, h in inner.items()})  # type: ignore[operator]
-        if origin is tuple and (is_dataclass(args[0]) or _is_union(get_origin(args[0]))):
-            return tuple(decode(args[0], v, f"{at} {k}") for k, v in enumerate(json_list(value, at, MAX_EDGES)))
-        return decoded(hint, value, at, at, decode)
+        key = _list_of(hint)
+        if key is None:
+            return NotImplemented
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < len(shared[key]):
+            raise wrong_value(at, f"the number of one of {len(shared[key])} {key}", value)
+        return shared[key][value]
 
-    for key, hint in _SHARED.items():
-        shared[key] = [decode(hint, value, f"{key} {k}", False) for k, value in enumerate(json_list(program_data[key], key, MAX_EDGES))]
-    return StepProgram(**{name: decode(hint, program_data[name], name) for name, hint in hints.items()}, loss=loss, optimizer=optimizer)
+    for key, kind in _SHARED.items():
+        shared[key] = [decoded_fields(kind, value, f"{key} {k}", convert) for k, value in enumerate(json_list(program_data[key], key))]
+    return StepProgram(
+        **{name: decoded(hint, program_data[name], name, convert) for name, hint in hints.items()}, loss=loss, optimizer=optimizer
+    )
 
 
 def _bound_loss(loss: Loss | None, data: object) -> tuple[Loss | None, object]:
@@ -169,9 +129,9 @@ def _check(program: StepProgram) -> None:
         if not _NAME.fullmatch(name):
             raise wrong_value("the name of a buffer", "letters and digits", name)
     for op in (*program.forward, *program.backward, *program.update):
-        for text in _names_in(op):
-            if text not in names:
-                raise wrong_value(f"a name in {type(op).__name__}", "that of a buffer of the program", text)
+        for name in _names_in(op):
+            if name not in names:
+                raise wrong_value(f"a name in {type(op).__name__}", "that of a buffer of the program", name)
     for key, buffer in program.buffers.items():
         if key != buffer.name:
             raise wrong_value(f"the name of the buffer {key!r}", "its key", buffer.name)
@@ -197,11 +157,6 @@ def _program_fields() -> dict[str, Any]:
     return {name: hint for name, hint in field_types(StepProgram).items() if name not in _OPTIONS}
 
 
-def _optional(hint: Any) -> set[str]:
-    """Return the fields that the data omit if they are False, 0, empty or None."""
-    return {f.name for f in fields(hint) if f.metadata.get("optional")}
-
-
 def _list_of(hint: Any) -> str | None:
     return next((key for key, kind in _SHARED.items() if hint is kind), None)
 
@@ -213,12 +168,3 @@ def _number_in(known: list[Any], value: Any) -> int:
             return number
     known.append(value)
     return len(known) - 1
-
-
-def _is_union(origin: Any) -> bool:
-    return origin is Union or origin is UnionType
-
-
-def _without_none(args: tuple[Any, ...]) -> Any:
-    inner = tuple(a for a in args if a is not NoneType)
-    return inner[0] if len(inner) == 1 else Union[inner]  # noqa: UP007  # of a tuple

@@ -18,23 +18,14 @@ initial states of segments, in streaming memory; "history", inputs and the histo
 
 @dataclass(frozen=True)
 class Segments:
-    """Division of a sequence into segments.
+    """Division of a sequence into segments."""
 
-    Attributes
-    ----------
-    steps, interval, iterations
-        Number of time steps T, iterations per step R, and number of iterations of the sequence.
-    length
-        Number of iterations per segment; 0 without segments.
-    streamed
-        Data stored outside the tiles.
-    """
-
+    # Number of time steps T, iterations per step R, and number of iterations of the sequence.
     steps: int
     interval: int
     iterations: int
-    length: int
-    streamed: Streamed = "off"
+    length: int  # number of iterations per segment; 0 without segments
+    streamed: Streamed = "off"  # data stored outside the tiles
 
     @property
     def number(self) -> int:

@@ -33,20 +33,12 @@ def port_map(graph: Graph) -> PortMap:
 
     A population's output is "spikes" if it is 0 before the first step, and then 0 or 1 by construction (or an unchanged input of this
     kind). The kind of an Input is declared. Concat, Flatten, Reshape, Slice, Pad, OneToOne without a weight, maxima, and an Add or Output
-    with one input keep the kind. All other values are "values".
-
-    Raises
-    ------
-    UnconnectedError
-        The shape of a node is undefined, because no input or population leads to it.
-    ConcatAxisError
-        The axis of a Concat is not an axis of its inputs.
-    AxisError, PadError, WindowError, ChannelError
-        A Slice, Reduce, Pad, Conv or Pool does not fit its input.
+    with one input keep the kind. All other values are "values". A node to which no input or population leads raises an UnconnectedError. An
+    operation that does not fit its input raises a ConcatAxisError, AxisError, PadError, WindowError or ChannelError.
     """
     shapes = _shapes(graph)
-    kinds = _Kinds(graph)
-    return {key: Port(shape, kinds.of(*key)) for key, shape in shapes.items()}
+    kinds = _kinds(graph, shapes.keys())
+    return {key: Port(shape, kinds[key]) for key, shape in shapes.items()}
 
 
 def node_shapes(ports: PortMap) -> dict[str, Shape]:
@@ -142,10 +134,7 @@ def _concatenated(name: str, axis: int, shapes: Mapping[str, Shape]) -> Shape:
 def reduced_axes(name: str, operation: ir.Reduce, shape: Shape) -> tuple[int, ...]:
     """Return the axes of `shape` reduced by the node `name`, counted from the front.
 
-    Raises
-    ------
-    AxisError
-        The axes are empty, repeated, or do not exist.
+    Axes that are repeated or do not exist, or no axes, raise an AxisError.
     """
     axes = tuple(sorted(axis + len(shape) if axis < 0 else axis for axis in operation.axes))
     if not axes or len(set(axes)) < len(axes) or not 0 <= axes[0] <= axes[-1] < len(shape):
@@ -158,10 +147,7 @@ def reduced_axes(name: str, operation: ir.Reduce, shape: Shape) -> tuple[int, ..
 def sliced_axis(name: str, operation: ir.Slice, shape: Shape) -> int:
     """Return the axis of `shape` sliced by the node `name`, counted from the front.
 
-    Raises
-    ------
-    AxisError
-        The axis does not exist, or the range is empty or exceeds it.
+    An axis that does not exist, or a range that is empty or exceeds it, raises an AxisError.
     """
     if not -len(shape) <= operation.axis < len(shape):
         raise AxisError(f"{name!r} slices axis {operation.axis} of an input of shape {shape}; give one of its axes.")
@@ -175,13 +161,7 @@ def sliced_axis(name: str, operation: ir.Slice, shape: Shape) -> int:
 
 
 def check_padding(name: str, operation: ir.Pad, shape: Shape) -> None:
-    """Check that the node `name` has a padding for each axis of `shape`.
-
-    Raises
-    ------
-    PadError
-        The number of pairs is not the number of axes, or a padding is negative.
-    """
+    """Raise a PadError unless the node `name` has a padding of 0 or more before and after each axis of `shape`."""
     fits = len(operation.padding) == len(shape) and all(len(pair) == 2 and min(pair) >= 0 for pair in operation.padding)
     if not fits:
         raise PadError(
@@ -193,48 +173,43 @@ def check_padding(name: str, operation: ir.Pad, shape: Shape) -> None:
 # ---- kinds -----------------------------------------------------------------------------------------------------------
 
 
-class _Kinds:
-    """Kinds of ports, found from the consumer back to the source and cached."""
+def _kinds(graph: Graph, ports: Collection[tuple[str, str]]) -> dict[tuple[str, str], Kind]:
+    """Return the kinds of `ports`, each derived from those of its sources; a cycle assumes "values" for the port that it leads back to."""
+    known: dict[tuple[str, str], Kind] = {}
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.known: dict[tuple[str, str], Kind] = {}
+    def of(name: str, port: str) -> Kind:
+        if (name, port) not in known:
+            known[name, port] = "values"
+            known[name, port] = derived(name, port)
+        return known[name, port]
 
-    def of(self, name: str, port: str) -> Kind:
-        """Return the kind of an output port; on a cycle that leads back to the port, "values" is assumed."""
-        key = (name, port)
-        if key not in self.known:
-            self.known[key] = "values"  # the kind assumed by a cycle that leads back to this port
-            self.known[key] = self._find(name, port)
-        return self.known[key]
-
-    def _find(self, name: str, port: str) -> Kind:
-        """Derive the kind of an output port."""
-        match self.graph.operation(name):
+    def derived(name: str, port: str) -> Kind:
+        match graph.operation(name):
             case ir.Input(kind=kind):
                 return kind
             case Population(model=model) as population:
                 if population.before(port).any():
                     return "values"  # delayed edges read it before the first step
-                spiking = {p for p in model.inputs if self._kind_of_source(name, p) == "spikes"}
+                spiking = {p for p in model.inputs if of_source(name, p) == "spikes"}
                 values, binary = _final_values(model, spiking)
                 value = values.get(port)
                 if isinstance(value, Symbol) and value.name in model.inputs:
-                    return self._kind_of_source(name, value.name)
+                    return of_source(name, value.name)
                 return "spikes" if port in binary else "values"
             case ir.Concat():
-                kinds = {self.of(e.source, e.source_port) for e in self.graph.incoming(name)}
+                kinds = {of(e.source, e.source_port) for e in graph.incoming(name)}
                 return "spikes" if kinds == {"spikes"} else "values"
             case ir.Flatten() | ir.Reshape() | ir.Slice() | ir.Pad() | ir.Add() | ir.Output():
-                return self._kind_of_source(name, None)
+                return of_source(name, None)
             case ir.OneToOne(weight=None) | ir.Pool(kind="max") | ir.Reduce(kind="max"):
-                return self._kind_of_source(name, None)
-            case _:
-                return "values"
+                return of_source(name, None)
+        return "values"
 
-    def _kind_of_source(self, name: str, port: str | None) -> Kind:
-        edges = self.graph.incoming(name, port)
-        return self.of(edges[0].source, edges[0].source_port) if len(edges) == 1 else "values"
+    def of_source(name: str, port: str | None) -> Kind:
+        edges = graph.incoming(name, port)
+        return of(edges[0].source, edges[0].source_port) if len(edges) == 1 else "values"
+
+    return {key: of(*key) for key in ports}
 
 
 def _final_values(model: NeuronModel, spiking: Collection[str]) -> tuple[dict[str, Expression], set[str]]:

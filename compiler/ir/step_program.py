@@ -1,18 +1,6 @@
 """StepProgram: a network's time step, its adjoint and its update, as operations over named buffers.
 
-Each operation is a line of arithmetic in :mod:`snnc.compiler.ir.step_operations`::
-
-    StepProgram = buffers, forward: [ForwardOp], backward: [BackwardOp], update: [UpdateOp], loss, optimizer
-    ForwardOp   = Fill | ConnectionOp | NeuronStep | Record
-    ConnectionOp     = DenseProduct | SparseProduct | AddOneToOne | Convolve | Pooling | Rescale | AddReduced | AddSlice | AddPadded
-    BackwardOp  = RecordAdjoint | NeuronAdjoint | BiasGradient | DenseInputGradient | DenseWeightGradient
-                | SparseInputGradient | SparseWeightGradient | OneToOneInputGradient | OneToOneWeightGradient
-                | ConvolveInputGradient | ConvolveWeightGradient | ConvolveBiasGradient
-                | PoolingGradient | RescaleInputGradient | RescaleWeightGradient | RescaleBiasGradient
-                | ReduceGradient | SliceGradient | PadGradient
-    UpdateOp    = OptimizerStep
-
-One training step, for a batch::
+Each operation is a line of arithmetic in :mod:`snnc.compiler.ir.step_operations`. One training step, for a batch::
 
     set states to their initial values; for t = 0 … T-1: run `forward`
     loss(records) -> adjoints of the records, all steps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import get_args
 
 import networkx as nx
@@ -29,19 +29,9 @@ from snnc.compiler.ir.shapes import PortMap, compatible, port_map, size
 
 
 def verify(graph: Graph, *, steps: int | None = None) -> PortMap:
-    """Check `graph` and return the shapes and kinds of its ports.
+    """Check `graph`, and return the shapes and kinds of its ports; `steps` is the number of steps in the compile options, if they set it.
 
-    Parameters
-    ----------
-    graph
-        Any graph, from a frontend or between two passes.
-    steps
-        Number of steps in the compile options, which is then checked too.
-
-    Raises
-    ------
-    GraphError
-        A check failed; each check has its own subclass.
+    Each check raises its own subclass of GraphError.
     """
     for number in (graph.steps, steps):
         if number is not None and number < 1:
@@ -208,13 +198,9 @@ def _arrays(graph: Graph) -> Iterator[tuple[str, str, Array]]:
             case ir.OneToOne(weight=weight) if weight is not None:
                 yield name, "the weight", weight
             case Population(model=model, parameters=parameters, initial=initial):
-                yield from _named(name, "the parameter", {**model.parameters, **parameters})
-                yield from _named(name, "the initial state", {**model.states, **initial})
-
-
-def _named(node: str, what: str, values: Mapping[str, Array | float]) -> Iterator[tuple[str, str, Array]]:
-    for key, value in values.items():
-        yield node, f"{what} {key!r}", np.asarray(value)
+                for what, values in (("parameter", {**model.parameters, **parameters}), ("initial state", {**model.states, **initial})):
+                    for key, value in values.items():
+                        yield name, f"the {what} {key!r}", np.asarray(value)
 
 
 def _check_cycles(graph: Graph) -> None:
@@ -232,7 +218,7 @@ def _check_edges(graph: Graph, ports: PortMap) -> None:
     """Check that the shape of every source fits its target."""
     for edge in graph.edges:
         source = ports[edge.source, edge.source_port].shape
-        _check_shape_change(graph, edge, source)
+        _check_target(graph, edge, source, ports)
         expected = _expected_shape(graph, edge, ports)
         if expected is not None and not compatible(source, expected):
             raise ShapeMismatchError(
@@ -243,8 +229,8 @@ def _check_edges(graph: Graph, ports: PortMap) -> None:
         check_size(port.shape, repr(name))
 
 
-def _check_shape_change(graph: Graph, edge: Edge, source: Shape) -> None:
-    """Check that a Reshape keeps the number of values, and that a Scale keeps the shape of its input."""
+def _check_target(graph: Graph, edge: Edge, source: Shape, ports: PortMap) -> None:
+    """Check that a Reshape keeps the number of values, that a Scale keeps the shape of its input, and that the parts of a Concat agree."""
     match graph.operation(edge.target):
         case ir.Reshape(shape=shape) if size(shape) != size(source):
             raise ReshapeError(
@@ -256,6 +242,8 @@ def _check_shape_change(graph: Graph, edge: Edge, source: Shape) -> None:
                     raise ParameterShapeError(
                         f"the {what} of {edge.target!r} has shape {array.shape}, which does not broadcast to its input's, {source}."
                     )
+        case ir.Concat(axis=axis):
+            _check_concat(graph, edge, source, ports[edge.target, "out"].shape, axis)
 
 
 def broadcastable(shape: Shape, to: Shape) -> bool:
@@ -276,16 +264,11 @@ def _expected_shape(graph: Graph, edge: Edge, ports: PortMap) -> Shape | None:
             return weight.shape
         case ir.Add():
             return ports[edge.target, "out"].shape
-        case ir.Concat(axis=axis):
-            _check_concat(graph, edge, ports, axis)
-            return None
-        case _:
-            return None
+    return None
 
 
-def _check_concat(graph: Graph, edge: Edge, ports: PortMap, axis: int) -> None:
+def _check_concat(graph: Graph, edge: Edge, part: Shape, total: Shape, axis: int) -> None:
     """Check that parts agree except along the axis, and are contiguous."""
-    total, part = ports[edge.target, "out"].shape, ports[edge.source, edge.source_port].shape
     axis %= len(total)
     if len(part) != len(total) or any(a != b for i, (a, b) in enumerate(zip(part, total, strict=False)) if i != axis):
         raise ShapeMismatchError(

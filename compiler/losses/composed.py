@@ -20,31 +20,17 @@ Lengths: TypeAlias = npt.NDArray[np.integer]
 
 @dataclass(frozen=True)
 class Composed:
-    """A weighted sum of terms; ``+`` adds losses, ``*`` scales them.
+    """A weighted sum of terms; ``+`` adds losses, ``*`` scales them."""
 
-    Attributes
-    ----------
-    terms
-        The terms; a loss for training needs at least one term that reads targets.
-    classes
-        Number of classes, if each class has a group of output neurons, whose outputs are summed at every step; None: one neuron per class.
-    targets
-        Kind of the targets, a row of the table in :mod:`snnc.compiler.losses.term`.
-    lengths
-        Whether each sequence has its own length. Targets then have one more column, the number of valid steps:
-        [B, 2] with classes, [B, n + 1] with values.
-    slices
-        After lowering: for each term, the range (first, last + 1) of the outputs that it reads.
-    group
-        After lowering: number of neurons per class.
-    """
-
-    terms: tuple[Term, ...]
+    terms: tuple[Term, ...]  # a loss for training needs at least one term that reads targets
     classes: int | None = None
-    targets: TargetKind = "class"
+    """Number of classes, if each class has a group of neurons, whose outputs are summed at every step; None: one neuron per class."""
+    targets: TargetKind = "class"  # kind of the targets, a row of the table in :mod:`snnc.compiler.losses.term`
     lengths: bool = False
-    slices: tuple[tuple[int, int], ...] = ()
-    group: int = 1
+    """Whether each sequence has its own length. Targets then have one more column, the number of valid steps: [B, 2] with classes,
+    [B, n + 1] with values."""
+    slices: tuple[tuple[int, int], ...] = ()  # after lowering: for each term, the range (first, last + 1) of the outputs that it reads
+    group: int = 1  # after lowering: number of neurons per class
     name: ClassVar[str] = "composed"
 
     def __post_init__(self) -> None:

@@ -38,34 +38,19 @@ SQUARED_ERROR: Final = "(x - y) * (x - y)"
 
 @dataclass(frozen=True)
 class Term:
-    """A statistic with a criterion and a weight.
+    """A statistic with a criterion and a weight."""
 
-    Attributes
-    ----------
-    statistic
-        The statistic of each output over time.
-    criterion
-        ``"cross_entropy"``, or an equation in ``x``, the statistic of an output, and ``y``, its target; ``y`` may be absent.
-    port
-        Port that the term reads: spikes or membrane potentials.
-    of
-        Population or ``"population.port"`` that the term reads; None: the output of the network.
-    on, off
-        For class targets: ``y`` of the output of the right class, and of all others. For squared errors of counts, they are
-        rates: ``int(T * on * number of outputs of a class)`` spikes. For first spikes, a negative step counts from the end: -1 is the last
-        step.
-    inverse
-        Scores of first spikes at step t under cross entropy: ``-t``, or ``1/(t + 1)``.
-    """
-
-    statistic: Statistic
+    statistic: Statistic  # of each output over time
     criterion: str = CROSS_ENTROPY
-    port: LossPort = "membrane"
+    """``"cross_entropy"``, or an equation in ``x``, the statistic of an output, and ``y``, its target; ``y`` may be absent."""
+    port: LossPort = "membrane"  # port that the term reads: spikes or membrane potentials
     weight: float = 1.0
-    of: str | None = None
+    of: str | None = None  # population or ``"population.port"`` that the term reads; None: the output of the network
+    # For class targets: ``y`` of the output of the right class, and of all others. For squared errors of counts, they are rates:
+    # ``int(T * on * number of outputs of a class)`` spikes. For first spikes, a negative step counts from the end: -1 is the last one.
     on: float = 1.0
     off: float = 0.0
-    inverse: Inverse = "negate"
+    inverse: Inverse = "negate"  # scores of first spikes at step t under cross entropy: ``-t``, or ``1/(t + 1)``
 
     def __post_init__(self) -> None:
         if self.statistic not in STATISTICS:

@@ -50,10 +50,7 @@ _TERM_OPTIONS: Final[Mapping[str, Callable[[str], Any]]] = {
 def parse_loss(text: str) -> Loss:
     """Return a loss from its name: ``"ce_count"``, ``"mean membrane"``, ``"mse_count:0.8,0.2"``, or from the text of a composed loss.
 
-    Raises
-    ------
-    UnknownLossError
-        The name is unknown, the numbers do not fit the loss, or the text of a composed loss is invalid.
+    Any other text raises an UnknownLossError.
 
     Examples
     --------

@@ -52,18 +52,10 @@ _PART: Final = re.compile(r" part \d+$")
 
 @dataclass(frozen=True)
 class Capacities:
-    """Maximum number of spikes that each source sends per step.
+    """Maximum number of spikes that each source sends per step."""
 
-    Attributes
-    ----------
-    default
-        Limit of all sources without their own limit; None: these send all spikes.
-    named
-        Limits of inputs and populations, by name.
-    """
-
-    default: Amount | None
-    named: tuple[tuple[str, Amount], ...] = ()
+    default: Amount | None  # limit of all sources without their own limit; None: these send all spikes
+    named: tuple[tuple[str, Amount], ...] = ()  # limits of inputs and populations, by name
 
     def of(self, label: str, width: int) -> int | None:
         """Return the limit of the source `label`; None: it sends all spikes."""
@@ -87,12 +79,7 @@ class Capacities:
 
 
 def parse_capacity(capacity: CapacityArgument | Capacities | None) -> int | Capacities | None:
-    """Parse a capacity; a single number for all sources is returned as a number.
-
-    Raises
-    ------
-    CapacityTextError
-        The capacity cannot be parsed, or a share is not between 0 and 100 %.
+    """Parse a capacity; a single number for all sources is returned as a number. Faults raise a CapacityTextError.
 
     Examples
     --------
@@ -112,10 +99,7 @@ def parse_capacity(capacity: CapacityArgument | Capacities | None) -> int | Capa
 def split_capacity(capacity: Any) -> tuple[Any, dict[str, Any]]:
     """Return the capacity of all unnamed sources (None if it is not set), and the capacities of named sources.
 
-    Raises
-    ------
-    CapacityTextError
-        The capacity is empty, has two values for a source, or an empty name.
+    A capacity that is empty, has two values for a source, or an empty name, raises a CapacityTextError.
     """
     if isinstance(capacity, Mapping):
         named = {str(name): value for name, value in capacity.items()}
@@ -159,12 +143,9 @@ def split_share(raw: Any) -> tuple[Any, bool]:
 
 
 def checked_share(percent: Any, capacity: object) -> Share:
-    """Return `percent` as a share; messages quote `capacity`, of which it is a part.
+    """Return `percent` as a share, or raise a CapacityTextError that quotes `capacity`, of which it is a part.
 
-    Raises
-    ------
-    CapacityTextError
-        `percent` is not a number above 0 and up to 100.
+    A share is a number above 0 and up to 100.
     """
     if isinstance(percent, bool) or not isinstance(percent, Real) or not 0 < float(percent) <= 100:
         raise CapacityTextError(f"the capacity {capacity!r} has a share of {percent} %; give one above 0 and up to 100 %.")
@@ -199,13 +180,7 @@ def source_labels(program: StepProgram) -> dict[str, str]:
 
 
 def check_names(capacity: int | Capacities | None, labels: Iterable[str]) -> None:
-    """Check that every name of a capacity is the name of a source.
-
-    Raises
-    ------
-    CapacityTextError
-        A name is unknown; the message lists all sources.
-    """
+    """Raise a CapacityTextError for a name of a capacity that is not the name of a source."""
     known = list(dict.fromkeys(labels))
     for name, _ in capacity.named if isinstance(capacity, Capacities) else ():
         if name not in known:

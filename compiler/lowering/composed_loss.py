@@ -18,13 +18,9 @@ from snnc.compiler.passes.edit import fresh_name
 def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Graph, str, Loss]:
     """Return a graph with the output that `loss` reads, the name of this output, and the loss in the form stored in a program.
 
-    The parameters are those of :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`, which selects the output of other losses
-    and the values read by terms that name no population.
-
-    Raises
-    ------
-    LossOutputError
-        No output fits the loss, or the number of classes does not divide the size of the output.
+    The parameters are those of :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`, which selects the output of other losses and
+    the values read by terms that name no population. If no output fits the loss, or the number of classes does not divide the size of the
+    output, a LossOutputError is raised.
     """
     if not isinstance(loss, Composed) or loss.slices:
         return (*choose_loss_output(graph, loss, wanted), loss)

@@ -50,19 +50,12 @@ class HalfNumbers:
 
 @dataclass(frozen=True)
 class HalfLayers:
-    """Numbers stored as float16, by layer.
+    """Numbers stored as float16, by layer."""
 
-    Attributes
-    ----------
-    default
-        Choice of all layers without their own; None: float32.
-    named
-        Choices of populations and of connections, by name; None: float32. The choice of a population also applies to the weights of its
-        incoming connections, unless these have their own.
-    """
-
-    default: HalfNumbers | None
+    default: HalfNumbers | None  # choice of all layers without their own; None: float32
     named: tuple[tuple[str, HalfNumbers | None], ...]
+    """Choices of populations and of connections, by name; None: float32. The choice of a population also applies to the weights of its
+    incoming connections, unless these have their own."""
 
     def __post_init__(self) -> None:
         roundings = sorted({one.weights for one in self._chosen if one.weights is not None})
@@ -110,12 +103,8 @@ FLOAT32: Final = "float32"
 def parse_half(half: HalfArgument | None) -> HalfOption | None:
     """Parse the numbers to store as float16: ``"weights,history"``, ``"weights:stochastic; readout=float32"``.
 
-    Raises
-    ------
-    HalfNumbersError
-        A word is unknown or occurs twice, or nothing is float16.
-    HalfLayersError
-        A layer has two choices or an empty name, or roundings differ.
+    A word that is unknown or occurs twice, or a text without float16 numbers, raises a HalfNumbersError; a layer with two choices or an
+    empty name, or different roundings, raise a HalfLayersError.
 
     Examples
     --------

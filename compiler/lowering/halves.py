@@ -34,18 +34,10 @@ ROUNDED_KINDS: Final[frozenset[ConnectionKind]] = frozenset(("dense", "sparse", 
 
 @dataclass(frozen=True)
 class Halves(Collection[Half]):
-    """Kinds of numbers stored as float16, by layer. As a collection, it contains the kinds that are chosen for at least one layer.
+    """Kinds of numbers stored as float16, by layer. As a collection, it contains the kinds that are chosen for at least one layer."""
 
-    Attributes
-    ----------
-    default
-        Kinds for layers that are not in `named`.
-    named
-        Kinds for populations and connections, by name.
-    """
-
-    default: frozenset[Half] = frozenset()
-    named: Mapping[str, frozenset[Half]] = field(default_factory=dict)
+    default: frozenset[Half] = frozenset()  # kinds for layers that are not in `named`
+    named: Mapping[str, frozenset[Half]] = field(default_factory=dict)  # kinds for populations and connections, by name
 
     def __contains__(self, kind: object) -> bool:
         return any(kind in kinds for kinds in (self.default, *self.named.values()))
@@ -69,18 +61,10 @@ class Halves(Collection[Half]):
         return Halves(self.default & set(kinds), {name: chosen & set(kinds) for name, chosen in self.named.items()})
 
 
-def as_halves(kinds: Collection[Half]) -> Halves:
-    """Return kinds of all layers as :class:`Halves`."""
-    return kinds if isinstance(kinds, Halves) else Halves(frozenset(kinds))
-
-
 def halves_of(precision: Precision, half: HalfOption | None = None, *, trains: bool) -> Halves:
     """Return the kinds of numbers that a program stores as float16: those chosen by `half`, or implied by `precision`.
 
-    Raises
-    ------
-    HalfNumbersError
-        An option that only training uses was requested for a program that does not train.
+    An option that only training uses raises a HalfNumbersError if the program does not train.
     """
     if half is None:
         kind: Half = "history" if trains else "weights"
@@ -132,15 +116,7 @@ def rounding_of(half: HalfOption | None, seed: int) -> WeightRounding | None:
 
 
 def check_layers(half: Halves, program: StepProgram) -> None:
-    """Check that every layer named in `half` exists, and has numbers of its kinds.
-
-    Raises
-    ------
-    HalfLayersError
-        A name is neither a population nor a connection.
-    NothingRoundedError
-        A layer has no numbers of a kind that is named for it.
-    """
+    """Check that every layer named in `half` exists (HalfLayersError), and has numbers of its kinds (NothingRoundedError)."""
     populations, connections = {p.id: p.label for p in program.populations}, [c.label for c in program.connections]
     labels_of_weights = _weights_by_layer(program.connections, populations)
     rounded = {
@@ -175,12 +151,9 @@ def _owner(program: StepProgram, current: str) -> str:
 
 
 def check_halves(chosen: Halves, program: StepProgram) -> None:
-    """Check that a program has numbers of each kind in `chosen.default`; :func:`check_layers` checks the kinds of named layers.
+    """Raise a NothingRoundedError if a program has no numbers of a kind in `chosen.default`.
 
-    Raises
-    ------
-    NothingRoundedError
-        The program has no number of one of these kinds that can be stored as float16.
+    :func:`check_layers` checks the kinds of named layers.
     """
     half = chosen.default
     if "states" in half and not any(p.kernel.halves for p in program.populations):
@@ -207,13 +180,7 @@ def half_deltas(program: StepProgram, half: Halves) -> tuple[BackwardOp, ...]:
 
 
 def check_history(any_rounded: bool, program: StepProgram) -> None:
-    """Raise an error unless `any_rounded`: whether some value of the history of `program` is rounded to float16.
-
-    Raises
-    ------
-    NothingRoundedError
-        No value is rounded.
-    """
+    """Raise a NothingRoundedError unless `any_rounded`: whether some value of the history of `program` is rounded to float16."""
     if not any_rounded:
         raise NothingRoundedError(
             f"no population of {program.name!r} stores a value that can be rounded to float16 without changing a decision of the "
@@ -222,13 +189,7 @@ def check_history(any_rounded: bool, program: StepProgram) -> None:
 
 
 def check_dense(program: StepProgram) -> None:
-    """Check that a program has dense connections, for a precision that applies only to their products.
-
-    Raises
-    ------
-    NothingRoundedError
-        No connection is dense.
-    """
+    """Raise a NothingRoundedError if a program has no dense connections, for a precision that applies only to their products."""
     if not any(connection.kind == "dense" for connection in program.connections):
         raise NothingRoundedError(
             f"{program.name!r} has no dense connection, but only weights of dense connections are rounded; omit precision."
@@ -244,10 +205,7 @@ def rounded_weights(parameters: Mapping[str, Parameter], connections: Iterable[C
 def half_weights(program: StepProgram, half: Halves) -> dict[str, Parameter]:
     """Return the parameters, with the weights of the chosen connections rounded to float16.
 
-    Raises
-    ------
-    HalfRangeError
-        A weight exceeds the range of float16.
+    A weight beyond the range of float16 raises a HalfRangeError.
     """
     parameters, populations = dict(program.parameters), {p.id: p.label for p in program.populations}
     chosen = [c for c in program.connections if "weights" in half.of(c.label, populations[c.target])]

@@ -20,27 +20,11 @@ _MEMBRANES: Final = ("v", "mem", "u", "membrane", "V", "U")
 
 
 def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Graph, str]:
-    """Select the output that `loss` reads, and add it if no output of the graph records its values.
+    """Return the graph and the name of the output that `loss` reads; a new output is added to a copy of the graph.
 
-    Parameters
-    ----------
-    graph
-        A verified graph; not changed.
-    loss
-        The loss; its ``port`` selects spikes or membrane potentials.
-    wanted
-        An output, a population, or ``"population.port"``. By default, the only output if it fits; else the fitting port of
-        the last recorded population; if it has none, the only output.
-
-    Returns
-    -------
-    Graph, str
-        The graph and the name of its output node.
-
-    Raises
-    ------
-    LossOutputError
-        The loss cannot read `wanted`; or, by default, no port of the last recorded population fits, and there is not exactly one output.
+    `wanted` is an output, a population, or ``"population.port"``. By default, the loss reads the only output if it fits, that is, if it
+    records spikes or membrane potentials as the loss requires; else the fitting port of the last recorded population; else the only
+    output. If none of these exists, or the loss cannot read `wanted`, a LossOutputError is raised.
     """
     if wanted is not None:
         return _named_output(graph, loss, wanted)
@@ -48,11 +32,11 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
     outputs = [name for name, _ in graph.of_type(Output)]
     if len(outputs) == 1 and (ports[outputs[0], "in"].kind == "spikes") == (loss.port == "spikes"):
         return graph, outputs[0]
-    last = _last_population(graph, outputs)
-    if last is not None:
-        port = port_of(graph, last, loss.port, ports)
-        if port is not None:
-            return _recorded(graph, last, port)
+    populations = [
+        source for source, _, _ in (recorded(graph, output) for output in outputs) if isinstance(graph.operation(source), Population)
+    ]
+    if populations and (port := port_of(graph, populations[-1], loss.port, ports)) is not None:
+        return _recorded(graph, populations[-1], port)
     if len(outputs) == 1:
         return graph, outputs[0]
     raise LossOutputError(
@@ -77,13 +61,6 @@ def _named_output(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
             return _recorded(graph, name, port)
     outputs = ", ".join(repr(n) for n, _ in graph.of_type(Output))
     raise LossOutputError(f"the loss cannot read {wanted!r}, which is neither an output ({outputs}) nor 'population' or 'population.port'.")
-
-
-def _last_population(graph: Graph, outputs: list[str]) -> str | None:
-    """Return the population recorded by the last output that records a population."""
-    sources = [recorded(graph, output)[0] for output in outputs]
-    populations = [source for source in sources if isinstance(graph.operation(source), Population)]
-    return populations[-1] if populations else None
 
 
 def port_of(graph: Graph, name: str, wanted: LossPort, ports: PortMap | None = None) -> str | None:

@@ -6,23 +6,19 @@ See :mod:`snnc.compiler.ir.step_program` for the result and :mod:`snnc.compiler.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from snnc.compiler.ir.connections import PopulationLink, execution_order, links, recorded, recurrent
-from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population, StateRef, source_ports
-from snnc.compiler.ir.shapes import PortMap, port_map, size
-from snnc.compiler.ir.step_operations import BufferValue, ConnectionOp, Fill, ForwardOp, NeuronStep, Record
+from snnc.compiler.ir.graph import Graph, Input, Output, Population, StateRef, source_ports
+from snnc.compiler.ir.shapes import port_map, size
+from snnc.compiler.ir.step_operations import BufferValue, Fill, ForwardOp, NeuronStep, OptimizerStep, Record
 from snnc.compiler.ir.step_program import (
-    Buffer,
     ConnectionInfo,
     InputInfo,
-    Lifetime,
     OutputInfo,
-    Parameter,
     PopulationInfo,
-    Role,
     StepProgram,
 )
 from snnc.compiler.ir.verify import verify
@@ -31,8 +27,8 @@ from snnc.compiler.losses.optimizers import Optimizer, is_frozen
 from snnc.compiler.losses.weight_rounding import WeightRounding, nearest
 from snnc.compiler.lowering.composed_loss import with_loss_output
 from snnc.compiler.lowering.connection_operations import bias_initialises_current, connection_op, kind_of, weights_of
-from snnc.compiler.lowering.halves import Half, Halves, as_halves, check_halves, half_deltas, half_weights, with_half_states
-from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
+from snnc.compiler.lowering.halves import Half, Halves, check_halves, half_deltas, half_weights, with_half_states
+from snnc.compiler.lowering.lower_backward import Draft, check_groups, find_trained, lower_backward
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
 from snnc.compiler.lowering.statistics import check_order, with_statistics
 from snnc.compiler.lowering.window_values import with_window_values
@@ -113,13 +109,13 @@ def lower(
     graph = run_flow(graph)
     ports = port_map(graph)
     connections = links(graph, ports)
-    trained = Trained()
+    frozen = frozenset() if loss is None or train_recurrent else recurrent(connections)
+    trained: frozenset[str] = frozenset()
     if loss is not None and read is not None:
-        frozen = frozenset() if train_recurrent else recurrent(connections)
         check_order(graph, connections)
         trained = find_trained(graph, connections, loss, recorded(graph, read)[0], frozen, optimizer)
-    halves = as_halves(half)
-    draft = _Draft(graph, ports, connections, trained, surrogate or atan(2.0), gradient_window, optimizer, limit, halves)
+    halves = half if isinstance(half, Halves) else Halves(frozenset(half))
+    draft = Draft(graph, ports, connections, trained, frozen, surrogate or atan(2.0), gradient_window, optimizer, limit, halves)
     program = _program(draft, read)
     if optimizer is not None:
         check_groups(optimizer, program.parameters.values())
@@ -132,22 +128,21 @@ def lower(
     return replace(program, loss=loss, optimizer=optimizer, steps=graph.steps if steps is None else steps, truncate=truncate)
 
 
-def _program(draft: _Draft, read: str | None) -> StepProgram:
+def _program(draft: Draft, read: str | None) -> StepProgram:
     """Build the program without loss, optimizer and steps; `read` is the name of the output that the loss reads."""
     _add_inputs(draft)
     _add_populations(draft)
     forward = _forward(draft)
     _add_limits(draft, forward)
     outputs, records = _outputs(draft)
-    backward, loss_output = Backward((), ()), next((o for o in outputs if o.label == read), None)
-    if loss_output is not None:
-        backward = lower_backward(draft, loss_output, draft.optimizer is not None)
+    loss_output = next((o for o in outputs if o.label == read), None)
+    backward = () if loss_output is None else lower_backward(draft, loss_output)
     return StepProgram(
         name=draft.graph.name,
         buffers=draft.buffers,
         forward=(*forward, *records),
-        backward=backward.operations,
-        update=backward.update,
+        backward=backward,
+        update=() if draft.optimizer is None else tuple(OptimizerStep(p, g) for p, g in draft.gradients.items()),
         inputs=tuple(draft.inputs),
         populations=tuple(draft.populations),
         connections=tuple(draft.connections),
@@ -162,48 +157,7 @@ def _program(draft: _Draft, read: str | None) -> StepProgram:
     )
 
 
-@dataclass
-class _Draft:
-    """A step program under construction."""
-
-    graph: Graph
-    ports: PortMap
-    links: tuple[PopulationLink, ...]
-    trained: Trained
-    surrogate: Surrogate
-    gradient_window: tuple[float, float] | None
-    optimizer: Optimizer | None
-    limit: SpikeLimit | None
-    half: Halves
-    buffers: dict[str, Buffer] = field(default_factory=dict)
-    parameters: dict[str, Parameter] = field(default_factory=dict)
-    inputs: list[InputInfo] = field(default_factory=list)
-    populations: list[PopulationInfo] = field(default_factory=list)
-    connections: list[ConnectionInfo] = field(default_factory=list)
-    steps: list[NeuronStep] = field(default_factory=list)
-    connection_ops: dict[str, ConnectionOp] = field(default_factory=dict)
-    """Forward operation of each connection, by id."""
-    ids: dict[str, str] = field(default_factory=dict)
-    """Ids of nodes, by name."""
-    sources: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Buffers with the values of ports, by (node, port)."""
-
-    def buffer(self, name: str, role: Role, length: int, lifetime: Lifetime, kind: str = "values") -> str:
-        """Add a buffer of `length` elements and return its name."""
-        assert name not in self.buffers, f"two buffers are called {name}"
-        self.buffers[name] = Buffer(name, role, (length,), lifetime, "spikes" if kind == "spikes" else "values")
-        return name
-
-    def parameter(self, name: str, label: str, value: Array | float, learnable: bool, flat: bool = False) -> str:
-        """Add a parameter with its buffer; with `flat`, an array with several axes becomes a vector."""
-        array = np.array(value, dtype=np.float32)
-        array = array.reshape(-1) if flat and array.ndim else array
-        self.parameters[name] = Parameter(name, label, array, learnable and not is_frozen(self.optimizer, label))
-        self.buffers[name] = Buffer(name, "parameter", array.shape, "program")
-        return name
-
-
-def _add_inputs(draft: _Draft) -> None:
+def _add_inputs(draft: Draft) -> None:
     """Add the inputs and their buffers."""
     for name, operation in draft.graph.of_type(Input):
         id_ = draft.ids[name] = f"x{len(draft.inputs)}"
@@ -211,7 +165,7 @@ def _add_inputs(draft: _Draft) -> None:
         draft.sources[name, "out"] = draft.buffer(f"{id_}_in", "input", size(operation.shape), "sequence", operation.kind)
 
 
-def _add_populations(draft: _Draft) -> None:
+def _add_populations(draft: Draft) -> None:
     """Add all populations, in the order of execution."""
     order = execution_order(draft.graph, draft.links)
     draft.ids.update({name: f"p{number}" for number, name in enumerate(order)})
@@ -223,7 +177,7 @@ def _add_populations(draft: _Draft) -> None:
         _add_population(draft, name, used, kernels)
 
 
-def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: dict[object, Kernel]) -> None:
+def _add_population(draft: Draft, name: str, used: tuple[str, ...], kernels: dict[object, Kernel]) -> None:
     """Add a population with its kernel, buffers and parameters; `used` are the ports that are read."""
     id_, population = draft.ids[name], draft.graph.operation(name)
     assert isinstance(population, Population)
@@ -231,12 +185,11 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     model, length, rounds = population.model, size(population.shape), "states" in half
     model = with_half_states(model) if rounds else model
     surrogate = derivative = population.surrogate or draft.surrogate
-    trained, window_parts = name in draft.trained.populations, {}
+    trained, window_parts = name in draft.trained, dict[str, str]()
     if draft.gradient_window is not None and not derivative.everywhere:
         surrogate = surrogate.windowed(*draft.gradient_window)
         if trained:
-            windowed = with_window_values(model, derivative, draft.gradient_window)
-            model, derivative, window_parts = windowed.model, windowed.surrogate, windowed.parts
+            model, derivative, window_parts = with_window_values(model, derivative, draft.gradient_window)
     learnable = tuple(p for p in model.parameters if p in population.learnable and not is_frozen(draft.optimizer, f"{name}.{p}"))
     kernel = _kernel(model, used, derivative, learnable, trained, kernels, half)
     ports = tuple(draft.buffer(f"{id_}_{i}", "current", length, "step") for i in kernel.inputs)
@@ -300,7 +253,7 @@ def _kernel_with_adjoint(model: NeuronModel, surrogate: Surrogate, learnable: tu
     return cached_kernel(model, surrogate, learnable, used, derive)
 
 
-def _forward(draft: _Draft) -> list[ForwardOp]:
+def _forward(draft: Draft) -> list[ForwardOp]:
     """Return the forward operations, each population's currents before its equations, and add connections to the draft."""
     operations: list[ForwardOp] = []
     for info, step in zip(draft.populations, draft.steps, strict=True):
@@ -315,7 +268,7 @@ def _forward(draft: _Draft) -> list[ForwardOp]:
     return operations
 
 
-def _add_limits(draft: _Draft, forward: list[ForwardOp]) -> None:
+def _add_limits(draft: Draft, forward: list[ForwardOp]) -> None:
     """Add the limit parameters of sources whose spikes may be dropped."""
     if draft.limit is None:
         return
@@ -330,11 +283,11 @@ def _add_limits(draft: _Draft, forward: list[ForwardOp]) -> None:
             draft.inputs = [replace(i, varies=True) if i.static and source == f"{i.id}_in" else i for i in draft.inputs]
 
 
-def _connect(draft: _Draft, link: PopulationLink, port: int) -> ConnectionInfo:
+def _connect(draft: Draft, link: PopulationLink, port: int) -> ConnectionInfo:
     """Add a connection to input port number `port` of its target, with its parameters."""
     id_, kind = f"c{len(draft.connections)}", kind_of(link)
     source = draft.sources[link.source, link.source_port]
-    learnable = link.learnable and link not in draft.trained.frozen
+    learnable = link.learnable and link not in draft.frozen
     weight, bias = weights_of(link)
     info = ConnectionInfo(
         id=id_,
@@ -353,7 +306,7 @@ def _connect(draft: _Draft, link: PopulationLink, port: int) -> ConnectionInfo:
     return info
 
 
-def _outputs(draft: _Draft) -> tuple[list[OutputInfo], list[Record]]:
+def _outputs(draft: Draft) -> tuple[list[OutputInfo], list[Record]]:
     """Return the outputs and the operations that record them, and add the buffers of the records."""
     outputs: list[OutputInfo] = []
     records: list[Record] = []
@@ -368,7 +321,7 @@ def _outputs(draft: _Draft) -> tuple[list[OutputInfo], list[Record]]:
     return outputs, records
 
 
-def _state_inputs(draft: _Draft) -> Mapping[str, StateRef]:
+def _state_inputs(draft: Draft) -> Mapping[str, StateRef]:
     """Return the states that a caller may set, with canonical names."""
     kernels = {info.label: info.kernel for info in draft.populations}
     states = {}

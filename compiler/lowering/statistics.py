@@ -24,14 +24,14 @@ _RECORD: Final = " normalised for its statistics"
 """Suffix of the names of the added outputs, which are hidden from users."""
 
 
-def normalised(graph: Graph) -> tuple[str, ...]:
+def normalisations(graph: Graph) -> tuple[str, ...]:
     """Return the populations of `graph` that are batch normalisations."""
     return tuple(name for name, population in graph.of_type(Population) if is_batch_norm(population.model))
 
 
 def with_statistics(graph: Graph) -> Graph:
     """Return `graph` with an output for each batch normalisation and, if each step has its own statistics, inputs for these."""
-    names = normalised(graph)
+    names = normalisations(graph)
     graph = graph.copy() if names else graph
     for name in names:
         output = graph.add(fresh_name(graph, f"{name}{_RECORD}"), Output())
@@ -47,15 +47,9 @@ def with_statistics(graph: Graph) -> Graph:
 
 
 def check_order(graph: Graph, connections: tuple[PopulationLink, ...]) -> None:
-    """Check that no batch normalisation is on a cycle.
-
-    Raises
-    ------
-    StatisticsCycleError
-        A batch normalisation is on a cycle; the message contains its name.
-    """
+    """Raise a StatisticsCycleError if a batch normalisation is on a cycle."""
     ends = {link.target for link in recurrent(connections)}
-    for name in normalised(graph):
+    for name in normalisations(graph):
         if name in ends:
             raise StatisticsCycleError(
                 f"{name!r} is on a recurrent path, so its statistics, which snnc computes over all steps at once, would depend "
@@ -70,10 +64,9 @@ def statistics_outputs(program: StepProgram) -> dict[str, OutputInfo]:
 
 
 def measured_outputs(program: StepProgram) -> dict[str, OutputInfo]:
-    """Return the outputs of :func:`statistics_outputs` whose statistics are computed over all steps together.
+    """Return the outputs of :func:`statistics_outputs` whose statistics a program can compute without sending every value to the host.
 
-    A program can compute these statistics without sending every value to the host, unless sums over the values follow
-    (:func:`summed_adjoints`).
+    The values of the others, those in :func:`summed_adjoints`, are needed on the host.
     """
     summed = summed_adjoints(program)
     return {id_: output for id_, output in statistics_outputs(program).items() if id_ not in summed}
@@ -87,9 +80,10 @@ def statistics_inputs(program: StepProgram) -> dict[str, tuple[str, ...]]:
 
 
 def summed_adjoints(program: StepProgram) -> frozenset[str]:
-    """Return the normalisations for whose gradients adjoints are summed, because no gradients of gain and bias are these sums.
+    """Return the ids of the normalisations for whose gradients the host sums adjoints over all values.
 
-    Each step has its own statistics, or the gain or the bias after the normalisation is not trained.
+    For the other normalisations, these sums follow from the gradients of gain and bias. They do not if each step has its own statistics,
+    or if the gain or the bias after the normalisation is not trained.
     """
     norms = statistics_outputs(program)
     if not norms:

@@ -19,31 +19,20 @@ _LOW: Final = "window_low"
 _HIGH: Final = "window_high"
 
 
-@dataclass(frozen=True)
-class WindowedNeuron:
-    """A neuron with a surrogate that reads the bounds of its window.
+def with_window_values(
+    model: NeuronModel, surrogate: Surrogate, window: tuple[float, float]
+) -> tuple[NeuronModel, Surrogate, dict[str, str]]:
+    """Return `model` with the bounds of `window` as additional parameters, and `surrogate`, which reads them.
 
-    Attributes
-    ----------
-    model, surrogate
-        The neuron with the bounds as additional parameters, and the surrogate that reads them.
-    parts
-        Last part of the name of each additional parameter in a program, by its name in the model.
+    An infinite upper bound gets no parameter. The last result is the end of each added parameter's name in a program, by its name in the
+    model.
     """
-
-    model: NeuronModel
-    surrogate: Surrogate
-    parts: dict[str, str]
-
-
-def with_window_values(model: NeuronModel, surrogate: Surrogate, window: tuple[float, float]) -> WindowedNeuron:
-    """Return `model` and `surrogate` with the bounds of `window` as parameters; an infinite upper bound gets no parameter."""
     taken = {*model.inputs, *model.states, *model.parameters, *(a.target for a in model.equations), "x"}
     low, high = _free(_LOW, taken), _free(_HIGH, taken)
     ends = {low: window[0]} | ({high: window[1]} if window[1] < math.inf else {})
     windowed = surrogate.windowed_by(low, high if high in ends else None)
     extended = replace(model, parameters={**model.parameters, **ends})
-    return WindowedNeuron(extended, windowed, {name: _LOW if name == low else _HIGH for name in ends})
+    return extended, windowed, {name: _LOW if name == low else _HIGH for name in ends}
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -54,19 +43,12 @@ def _free(name: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True)
 class WindowParameters:
-    """Parameters of a program that contain the bounds of gradient windows.
+    """Parameters of a program that contain the bounds of gradient windows."""
 
-    Attributes
-    ----------
-    low, high
-        Names of the lower and upper bounds.
-    widest
-        The compiled window, which is the widest one; its upper bound is infinite if `high` is empty.
-    """
-
+    # Names of the lower and upper bounds.
     low: tuple[str, ...]
     high: tuple[str, ...]
-    widest: tuple[float, float]
+    widest: tuple[float, float]  # the compiled window, which is the widest one; its upper bound is infinite if `high` is empty
 
 
 def window_parameters(program: StepProgram) -> WindowParameters | None:

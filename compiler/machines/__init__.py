@@ -29,14 +29,8 @@ def target_names() -> tuple[str, ...]:
 def target_text(name_or_path: str | Path, other_targets: OtherTargets = _NONE) -> str:
     """Return the text of a target's file; in files included with snnc, comments give the source of every number.
 
-    `other_targets` are listed in the message about an unknown target.
-
-    Raises
-    ------
-    UnknownTargetError
-        The text is neither the name of a machine nor the path of a file.
-    TargetFileError
-        The file cannot be read.
+    `other_targets` are listed in the message about an unknown target. A text that is neither the name of a machine nor the path of a file
+    raises an UnknownTargetError; a file that cannot be read raises a TargetFileError.
     """
     text = str(name_or_path)
     if text in target_names():
@@ -86,14 +80,8 @@ def nearest(text: str, names: Sequence[str], other_targets: OtherTargets = _NONE
 def load_target(name_or_path: str | Path, other_targets: OtherTargets = _NONE) -> Target:
     """Read a machine by its name (``"gc200"``) or from a TOML file of the user.
 
-    `other_targets` are listed in the message about an unknown target.
-
-    Raises
-    ------
-    UnknownTargetError
-        The text is neither the name of a machine nor the path of a file.
-    TargetFileError, UnknownTargetKeyError, MissingTargetKeyError, TargetValueError, MachineSizeError, LinksError, UnreachableChipError
-        The file does not describe a machine.
+    `other_targets` and errors are as in :func:`target_text`; a file that does not describe a machine raises another error of
+    :mod:`snnc.compiler.machines.errors`.
 
     Examples
     --------

@@ -54,21 +54,11 @@ class Flows:
 
 @dataclass(frozen=True, eq=False)
 class Routes:
-    """Routes between the chips of a target.
+    """Routes between the chips of a target."""
 
-    Attributes
-    ----------
-    links
-        Number of links of each wire by its two ends, in both orders; the switch has the number after the last chip.
-    bytes_per_cycle
-        Bytes per tile cycle of one link, in one direction.
-    trees
-        Sender -> receiver -> the chip before the receiver on the route between them.
-    """
-
-    links: Mapping[Pair, int]
-    bytes_per_cycle: float
-    trees: Mapping[int, Mapping[int, int]]
+    links: Mapping[Pair, int]  # number of links of each wire by its two ends, in both orders; the switch has the number after the last chip
+    bytes_per_cycle: float  # bytes per tile cycle of one link, in one direction
+    trees: Mapping[int, Mapping[int, int]]  # sender -> receiver -> the chip before the receiver on the route between them
 
     def route(self, source: int, receiver: int) -> tuple[Pair, ...]:
         """Return the wires from `source` to `receiver`, in order."""
@@ -94,12 +84,7 @@ class Routes:
 
 
 def find_routes(target: Target) -> Routes:
-    """Find the routes between all chips of `target`.
-
-    Raises
-    ------
-    UnreachableChipError
-        A chip cannot be reached.
+    """Find the routes between all chips of `target`; a chip that cannot be reached raises an UnreachableChipError.
 
     Examples
     --------

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 Wire: TypeAlias = tuple[int, int, int]
 """Two chips and the number of links between them; a link transfers data in both directions at once."""
@@ -12,30 +11,14 @@ Wire: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Links:
-    """Connections between the chips of a target. In this class, a *machine* is one board or server; chips are numbered across machines.
+    """Connections between the chips of a target. In this class, a *machine* is one board or server; chips are numbered across machines."""
 
-    Attributes
-    ----------
-    bytes_per_second
-        Rate of one link in one direction.
-    chips_per_machine
-        Number of chips of one machine; the last machine may have fewer.
-    inside
-        Wires between the chips ``0 … chips_per_machine - 1`` of each machine.
-    onward
-        Wires from chips of each machine (first number) to chips of the next (second number).
-    ring
-        Whether the last of three or more machines is connected to the first in the same way.
-    switch
-        Number of links from every chip to one switch that connects all chips; 0 without a switch.
-    """
-
-    bytes_per_second: float
-    chips_per_machine: int
-    inside: tuple[Wire, ...] = ()
-    onward: tuple[Wire, ...] = ()
-    ring: bool = False
-    switch: int = 0
+    bytes_per_second: float  # rate of one link in one direction
+    chips_per_machine: int  # number of chips of one machine; the last machine may have fewer
+    inside: tuple[Wire, ...] = ()  # wires between the chips ``0 … chips_per_machine - 1`` of each machine
+    onward: tuple[Wire, ...] = ()  # wires from chips of each machine (first number) to chips of the next (second number)
+    ring: bool = False  # whether the last of three or more machines is connected to the first in the same way
+    switch: int = 0  # number of links from every chip to one switch that connects all chips; 0 without a switch
 
     def wires(self, chips: int) -> tuple[Wire, ...]:
         """Return all wires between the chips ``0 … chips - 1``; a switch counts as chip number `chips`."""
@@ -51,38 +34,23 @@ class Links:
 
 @dataclass(frozen=True)
 class TileMemory:
-    """Structure of a tile's memory.
+    """Structure of a tile's memory."""
 
-    Attributes
-    ----------
-    executable_bytes
-        Number of bytes that may contain code; 0: all bytes of the memory.
-    element_bytes
-        Size in bytes of a memory bank, which serves one access per cycle; 0: unknown.
-    """
-
-    executable_bytes: int = 0
-    element_bytes: int = 0
+    executable_bytes: int = 0  # number of bytes that may contain code; 0: all bytes of the memory
+    element_bytes: int = 0  # size in bytes of a memory bank, which serves one access per cycle; 0: unknown
 
 
 @dataclass(frozen=True)
 class Compute:
-    """Peak arithmetic of a tile; 0: unknown.
+    """Peak arithmetic of a tile; 0: unknown."""
 
-    Attributes
-    ----------
-    fp32_macs_per_cycle, fp16_macs_per_cycle
-        Number of multiply-adds per cycle of the matrix unit.
-    fp32_width, fp16_width
-        Number of values processed by one vector instruction.
-    load_bytes_per_issue, store_bytes_per_issue
-        Number of bytes that one instruction can load, and that it can store in parallel with a load.
-    """
-
+    # Number of multiply-adds per cycle of the matrix unit.
     fp32_macs_per_cycle: float = 0.0
     fp16_macs_per_cycle: float = 0.0
+    # Number of values processed by one vector instruction.
     fp32_width: int = 0
     fp16_width: int = 0
+    # Number of bytes that one instruction can load, and that it can store in parallel with a load.
     load_bytes_per_issue: int = 0
     store_bytes_per_issue: int = 0
 
@@ -97,78 +65,39 @@ class Streaming:
 
 @dataclass(frozen=True)
 class Host:
-    """Connection to the host.
+    """Connection to the host."""
 
-    Attributes
-    ----------
-    bytes_per_second
-        Total rate to all chips, in one direction.
-    """
-
-    bytes_per_second: float
+    bytes_per_second: float  # total rate to all chips, in one direction
 
 
 @dataclass(frozen=True)
 class Target:
-    """Description of a machine for the mapping and the cost model; the included TOML files give the source of every number.
+    """Description of a machine for the mapping and the cost model; the included TOML files give the source of every number."""
 
-    Attributes
-    ----------
-    name
-        Name on the command line.
-    device
-        Name with which a backend opens the machine; empty if only the emulator runs it.
-    chips, tiles_per_chip
-        Number of chips, and number of tiles on each.
-    tile_bytes
-        Size of a tile's local memory in bytes.
-    workers
-        Number of hardware threads of a tile; each issues an instruction once every `workers` tile cycles.
-    clock_hz
-        Clock frequency of the tiles in Hz.
-    exchange_bytes_per_cycle
-        Bytes that a tile can receive (or send) per cycle on the same chip.
-    fragment_cycles
-        Cycles per received fragment, in addition to those of its bytes.
-    sync_cycles, superstep_cycles
-        Cycles of the on-chip barrier; cycles of set-up and control of a superstep.
-    link_sync_cycles
-        Cycles of a barrier across chips.
-    fixed_tile_bytes
-        Bytes of control code and stack on each tile in use.
-    fragment_code_bytes
-        Bytes of exchange code per received fragment.
-    vertex_start_cycles
-        Worker cycles to start a vertex.
-    links
-        Connections between the chips; None on a machine with one chip.
-    memory, compute, streaming, host
-        Structure of a tile's memory, arithmetic, memory outside the chips and the connection to the host, if known.
-    instruction_bytes
-        Bytes of an instruction in a tile's memory.
-    """
-
-    name: str
-    device: str
+    name: str  # name on the command line
+    device: str  # name with which a backend opens the machine; empty if only the emulator runs it
+    # Number of chips, and number of tiles on each.
     chips: int
     tiles_per_chip: int
-    tile_bytes: int
-    workers: int
-    clock_hz: float
-    exchange_bytes_per_cycle: float
-    fragment_cycles: float
+    tile_bytes: int  # size of a tile's local memory in bytes
+    workers: int  # number of hardware threads of a tile; each issues an instruction once every `workers` tile cycles
+    clock_hz: float  # clock frequency of the tiles in Hz
+    exchange_bytes_per_cycle: float  # bytes that a tile can receive (or send) per cycle on the same chip
+    fragment_cycles: float  # cycles per received fragment, in addition to those of its bytes
+    # Cycles of the on-chip barrier; cycles of set-up and control of a superstep.
     sync_cycles: float
     superstep_cycles: float
-    link_sync_cycles: float
-    fixed_tile_bytes: int
-    fragment_code_bytes: int
-    vertex_start_cycles: float
-    links: Links | None = None
+    link_sync_cycles: float  # cycles of a barrier across chips
+    fixed_tile_bytes: int  # bytes of control code and stack on each tile in use
+    fragment_code_bytes: int  # bytes of exchange code per received fragment
+    vertex_start_cycles: float  # worker cycles to start a vertex
+    links: Links | None = None  # connections between the chips; None on a machine with one chip
+    # Structure of a tile's memory, arithmetic, memory outside the chips and the connection to the host, if known.
     memory: TileMemory = TileMemory()
     compute: Compute = Compute()
     streaming: Streaming | None = None
     host: Host | None = None
-    instruction_bytes: int = 4
+    instruction_bytes: int = 4  # bytes of an instruction in a tile's memory
 
     @property
     def tiles(self) -> int:
@@ -190,19 +119,6 @@ class Target:
     def code_bytes(self) -> int:
         """Number of bytes of a tile that may contain code."""
         return min(self.memory.executable_bytes or self.tile_bytes, self.tile_bytes)
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Target:
-        """Return the target from the result of :func:`dataclasses.asdict`, which may have passed through JSON (lists for tuples)."""
-        links, streaming, host = data["links"], data["streaming"], data["host"]
-        tables = {
-            "links": links and Links(**{**links, **{name: tuple(map(tuple, links[name])) for name in ("inside", "onward")}}),
-            "memory": TileMemory(**data["memory"]),
-            "compute": Compute(**data["compute"]),
-            "streaming": streaming and Streaming(**streaming),
-            "host": host and Host(**host),
-        }
-        return cls(**{**data, **tables})
 
 
 def differ_in_clock_only(one: Target, other: Target) -> bool:

@@ -75,23 +75,12 @@ def merge(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def target_from(values: Mapping[str, Any], where: str) -> Target:
-    """Check the values of a target file and build the target.
-
-    Raises
-    ------
-    UnknownTargetKeyError, MissingTargetKeyError, TargetValueError
-        A key is unknown or missing, or a value is invalid.
-    MachineSizeError
-        The machine has more tiles or chips than snnc supports.
-    LinksError, UnreachableChipError
-        The links connect chips that do not exist, or leave chips unconnected.
-    """
+    """Check the values of a target file and build the target; each fault raises its error of :mod:`snnc.compiler.machines.errors`."""
     tables = {name: _table(name, kind, values[name], where) for name, kind in TABLES.items() if name in values}
     numbers = {key: value for key, value in values.items() if key not in TABLES}
     known = [field for field in fields(Target) if field.name not in TABLES]
     target = Target(**_read(numbers, known, "", where, [*(f.name for f in known), *TABLES]), **tables)
-    _check_size(target, where)
-    _check_memory(target, where)
+    _check_sizes(target, where)
     _check_links(target, where)
     return target
 
@@ -160,17 +149,13 @@ def _wires(setting: str, value: Any) -> tuple[Wire, ...]:
     return tuple((a, b, n) for a, b, n in value)
 
 
-def _check_size(target: Target, where: str) -> None:
-    """Check the numbers of chips and tiles."""
+def _check_sizes(target: Target, where: str) -> None:
+    """Check the numbers of chips and tiles, and that control code and stack leave space on a tile."""
     if target.chips > MAX_CHIPS or target.tiles > MAX_TILES:
         raise MachineSizeError(
             f"the target file {where!r} describes {target.chips:,} chips with {target.tiles:,} tiles; snnc maps onto at most "
             f"{MAX_CHIPS:,} chips and {MAX_TILES:,} tiles."
         )
-
-
-def _check_memory(target: Target, where: str) -> None:
-    """Check that control code and stack leave space on a tile."""
     if target.fixed_tile_bytes >= target.tile_bytes:
         raise TargetValueError(
             f"fixed_tile_bytes = {target.fixed_tile_bytes:,} of the target file {where!r}, control code and stack, leave no space in the "

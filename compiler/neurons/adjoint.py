@@ -29,23 +29,11 @@ from snnc.compiler.neurons.symbolic import Detach, Sympy, Where, from_sympy, to_
 
 
 def derive_kernel(model: NeuronModel, surrogate: Surrogate, learnable: Iterable[str] = (), ports: Iterable[str] | None = None) -> Kernel:
-    """Lower `model` to forward code and derive its adjoint.
+    """Lower `model` to forward code and derive its adjoint, with gradients of the parameters `learnable`.
 
-    Parameters
-    ----------
-    model
-        The neuron.
-    surrogate
-        Derivative of ``spike`` and ``spike_ge``; in addition to ``x``, it may read parameters of the neuron.
-    learnable
-        Names, in the model, of the parameters for which the adjoint computes gradients.
-    ports
-        Output ports that are read, in the order ``o0``, ``o1``, …; each is a state or an assigned name. By default ``model.outputs``.
-
-    Raises
-    ------
-    NeuronDefinitionError
-        A name in `learnable` is not a parameter, or a port does not exist.
+    `surrogate` is the derivative of ``spike`` and ``spike_ge``; in addition to ``x``, it may read parameters of the neuron. `ports` are the
+    output ports that are read, in the order ``o0``, ``o1``, …: states or assigned names, by default ``model.outputs``. A name in
+    `learnable` that is not a parameter, or a port that does not exist, raises a NeuronDefinitionError.
     """
     learned = set(learnable)
     if learned - set(model.parameters):

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from snnc.compiler.ir.graph import Add, Graph, Input, Population
 from snnc.compiler.ir.shapes import PortMap, compatible, port_map
 from snnc.compiler.passes.edit import add_edge, has_initial_value, joined
 
 
-@dataclass(frozen=True)
-class DissolveAdd:
-    """Connect the sources of an Add directly to the nodes that read it, if all of these are populations or other Adds of a fitting shape.
+def dissolve_add(graph: Graph) -> Graph:
+    """Connect the sources of each Add directly to the nodes that read it, if all of these are populations or other Adds of a fitting shape.
 
     If several nodes read an Add, it is dissolved only if every source is an input or a population, because a Linear, for example, can feed
     several populations only through a relay population. An Add that is read with a delay is kept if a source may be nonzero before the
     first step.
     """
-
-    name: ClassVar[str] = "dissolve-add"
-
-    def __call__(self, graph: Graph) -> Graph:
-        """Return a copy of the graph without the Adds that can be dissolved."""
-        graph = graph.copy()
-        for name in [name for name, _ in graph.of_type(Add)]:
-            if _can_dissolve(graph, name, port_map(graph)):
-                for after in graph.outgoing(name):
-                    for before in graph.incoming(name):
-                        add_edge(graph, joined(before, after))
-                graph.nx.remove_node(name)
-        return graph
+    graph = graph.copy()
+    for name in [name for name, _ in graph.of_type(Add)]:
+        if _can_dissolve(graph, name, port_map(graph)):
+            for after in graph.outgoing(name):
+                for before in graph.incoming(name):
+                    add_edge(graph, joined(before, after))
+            graph.nx.remove_node(name)
+    return graph
 
 
 def _can_dissolve(graph: Graph, name: str, ports: PortMap) -> bool:

@@ -2,48 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
 
 from snnc.compiler.errors import UnknownPassError
-from snnc.compiler.ir.graph import Graph
+from snnc.compiler.ir.graph import Flatten, Graph, OneToOne, Reshape
 from snnc.compiler.ir.verify import verify
-from snnc.compiler.passes.dissolve_add import DissolveAdd
-from snnc.compiler.passes.divide_averages import DivideAverages
-from snnc.compiler.passes.drop_flatten import DropFlatten
-from snnc.compiler.passes.materialise_relays import MaterialiseRelays
-from snnc.compiler.passes.merge_linear import MergeLinear
+from snnc.compiler.passes.dissolve_add import dissolve_add
+from snnc.compiler.passes.divide_averages import divide_averages
+from snnc.compiler.passes.edit import without
+from snnc.compiler.passes.materialise_relays import materialise_relays
+
+Pass: TypeAlias = Callable[[Graph], Graph]
+"""A function that returns a changed copy of a graph."""
 
 
-class Pass(Protocol):
-    """A function from graph to graph that does not change its argument."""
+def drop_flatten(graph: Graph) -> Graph:
+    """Remove each Flatten or Reshape that is read only by nodes that can read its source directly; these operations change no values.
 
-    @property
-    def name(self) -> str:
-        """Name of the pass in ``--dump-after``."""
-
-    def __call__(self, graph: Graph) -> Graph:
-        """Return the changed graph."""
+    A Flatten or Reshape that changes the shape is kept before an Output, because it defines the shape of the result.
+    """
+    return without(graph, [name for name, _ in graph.of_type(Flatten, Reshape)])
 
 
-DEFAULT_FLOW: Final[tuple[Pass, ...]] = (DropFlatten(), MergeLinear(), DissolveAdd(), DivideAverages(), MaterialiseRelays())
+def merge_linear(graph: Graph) -> Graph:
+    """Remove each OneToOne without a weight (that is, of weight 1), and join the edges around it, adding their delays.
+
+    It stays if the nodes that read it cannot read its source (:func:`~snnc.compiler.passes.edit.can_bypass`). Products of weights are not
+    merged: rounding would differ, and learnable weights would be lost.
+    """
+    return without(graph, [name for name, operation in graph.of_type(OneToOne) if operation.weight is None])
 
 
-def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] = DEFAULT_FLOW) -> Graph:
-    """Verify `graph`, run the passes of `flow`, up to the one called `dump_after` if given, and verify after each that changed something.
+DEFAULT_FLOW: Final[Mapping[str, Pass]] = {
+    "drop-flatten": drop_flatten,
+    "merge-linear": merge_linear,
+    "dissolve-add": dissolve_add,
+    "divide-averages": divide_averages,
+    "materialise-relays": materialise_relays,
+}
+"""Passes in the order in which they run, by their names in ``--dump-after``."""
+
+
+def run_flow(graph: Graph, dump_after: str | None = None) -> Graph:
+    """Verify `graph`, run the default flow, up to the pass called `dump_after` if given, and verify after each that changed something.
 
     `graph` itself does not change. Raises an UnknownPassError if no pass is called `dump_after`, and a GraphError if
     :func:`~snnc.compiler.ir.verify.verify` finds a fault.
     """
-    passes = tuple(flow)
-    if dump_after is not None and dump_after not in {p.name for p in passes}:
-        raise UnknownPassError(f"the pass {dump_after!r} does not exist; the flow is {', '.join(p.name for p in passes)}.")
+    if dump_after is not None and dump_after not in DEFAULT_FLOW:
+        raise UnknownPassError(f"the pass {dump_after!r} does not exist; the flow is {', '.join(DEFAULT_FLOW)}.")
     verify(graph)
-    for step in passes:
-        before, graph = graph, step(graph)
+    for name, change in DEFAULT_FLOW.items():
+        before, graph = graph, change(graph)
         if not _is_unchanged(before, graph):
             verify(graph)
-        if step.name == dump_after:
+        if name == dump_after:
             break
     return graph
 

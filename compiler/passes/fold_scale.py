@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from snnc.compiler.passes.edit import bypass, has_initial_value, replace_operati
 Weighted: TypeAlias = Linear | Conv
 
 
-@dataclass(frozen=True)
-class FoldScale:
+def fold_scale(graph: Graph) -> Graph:
     """Fold each Scale that is not learnable into the Linear or Conv before it or, if its factor is one number, after it.
 
     In a file, a Scale is often the batch normalisation of a trained network. A Scale stays if folding would change values that other nodes
@@ -23,16 +22,11 @@ class FoldScale:
     weight. The pass is not part of the default flow, because it changes weights that users read: a frontend runs it if the original weights
     of the file are not needed.
     """
-
-    name: ClassVar[str] = "fold-scale"
-
-    def __call__(self, graph: Graph) -> Graph:
-        """Return a copy of the graph without the Scales that can be folded."""
-        graph = graph.copy()
-        for name, scale in list(graph.of_type(Scale)):
-            if not scale.learnable and not _fold_into_source(graph, name, scale, port_map(graph)):
-                _fold_into_target(graph, name, scale)
-        return graph
+    graph = graph.copy()
+    for name, scale in list(graph.of_type(Scale)):
+        if not scale.learnable and not _fold_into_source(graph, name, scale, port_map(graph)):
+            _fold_into_target(graph, name, scale)
+    return graph
 
 
 def _fold_into_source(graph: Graph, name: str, scale: Scale, ports: PortMap) -> bool:

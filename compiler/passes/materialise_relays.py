@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from snnc.compiler.ir.connections import BETWEEN
 from snnc.compiler.ir.graph import Add, Concat, Flatten, Graph, Input, OneToOne, Output, Population, Reshape
@@ -12,8 +11,7 @@ from snnc.compiler.neurons.library import Relay
 from snnc.compiler.passes.edit import has_initial_value, insert_population, replace_operation
 
 
-@dataclass(frozen=True)
-class MaterialiseRelays:
+def materialise_relays(graph: Graph) -> Graph:
     """Add a relay population for each value that no population computes, unless a connection or an Output can read it directly.
 
     Afterwards, each operation of a connection (Linear, Conv, Pool, …) reads an Input or a Population, and one Population reads it; several
@@ -21,27 +19,18 @@ class MaterialiseRelays:
     an Input or a Population and Outputs; a Reshape may also be the operation of a connection. No other operations remain between inputs,
     populations and outputs.
     """
-
-    name: ClassVar[str] = "materialise-relays"
-
-    def __call__(self, graph: Graph) -> Graph:
-        """Return a copy of the graph with relay populations added."""
-        graph = graph.copy()
-        shapes = node_shapes(port_map(graph))
-        for name in _weightless(graph):
-            if not _is_view(graph, name):
-                replace_operation(graph, name, Population(Relay(), shapes[name]))
-                _rename_ports(graph, name)
-        for name, _ in list(graph.of_type(*BETWEEN, Concat)):
-            if not _is_view(graph, name) and not _can_be_connection(graph, name):
-                insert_population(graph, name, f"{name}.relay", Population(Relay(), shapes[name]))
-        return graph
-
-
-def _weightless(graph: Graph) -> list[str]:
-    """Return the names of Adds, and then of Flattens and OneToOnes without weights, which may stay if the Adds next to them are relays."""
+    graph = graph.copy()
+    shapes = node_shapes(port_map(graph))
     sums = [name for name, _ in graph.of_type(Add)]
-    return sums + [name for name, o in graph.of_type(Flatten, OneToOne) if isinstance(o, Flatten) or o.weight is None]
+    # Adds first: a Flatten or a OneToOne without a weight may stay if the Adds next to it are relays.
+    for name in sums + [name for name, o in graph.of_type(Flatten, OneToOne) if isinstance(o, Flatten) or o.weight is None]:
+        if not _is_view(graph, name):
+            replace_operation(graph, name, Population(Relay(), shapes[name]))
+            _rename_ports(graph, name)
+    for name, _ in list(graph.of_type(*BETWEEN, Concat)):
+        if not _is_view(graph, name) and not _can_be_connection(graph, name):
+            insert_population(graph, name, f"{name}.relay", Population(Relay(), shapes[name]))
+    return graph
 
 
 def _is_view(graph: Graph, name: str) -> bool:

@@ -13,7 +13,7 @@ from onnx import ModelProto
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import FileLayout, Graph, Input, Linear, Operation, Output, Population, Reshape, Scale
 from snnc.compiler.ir.verify import verify
-from snnc.compiler.passes.fold_scale import FoldScale
+from snnc.compiler.passes.fold_scale import fold_scale
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, Ann2SnnError, BatchAxisError, NoSpikingFormError
 from snnc.frontends.ann2snn.matching import MatchedOperation, handlers, match
 from snnc.frontends.ann2snn.measuring import check_affordable
@@ -149,7 +149,7 @@ def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRe
         raise NoSpikingFormError("the network contains no ReLU, so no layer can spike.")
     ports = verify(builder.graph)
     check_affordable(builder.graph, ports)
-    return ReluNetwork(FoldScale()(builder.graph), builder.population_origins, tuple(notes)), pool, outputs
+    return ReluNetwork(fold_scale(builder.graph), builder.population_origins, tuple(notes)), pool, outputs
 
 
 @dataclass

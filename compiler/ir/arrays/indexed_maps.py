@@ -5,10 +5,10 @@ Tile programs store these connections in this form (docs/decisions/0008-indexed-
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache, singledispatch
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -24,19 +24,10 @@ from snnc.compiler.ir.step_program import Buffer
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class TapEntries:
-    """Entries of a map: index of the source value, of the target value, and of the weight."""
-
-    source: Ints
-    target: Ints
-    weight: Ints
-
-
-def _window_entries(windows: Windows) -> TapEntries:
+def _taps(windows: Windows) -> tuple[Ints, Ints, Ints]:
     """Return the taps of all windows that read the input and not its padding, for one channel.
 
-    Indices are flat, in C order; `weight` is the index of the tap in the kernel.
+    The arrays contain the index of the source value, of the window and of the tap in the kernel; indices are flat, in C order.
     """
     parts = []
     for axis in windows.axes:
@@ -44,57 +35,16 @@ def _window_entries(windows: Windows) -> TapEntries:
         position = window * axis.stride - axis.before + tap * axis.dilation
         inside = (position >= 0) & (position < axis.size)
         parts.append((position[inside], window[inside], tap[inside]))
-    sizes = (windows.size, windows.output, windows.kernel)
-    return TapEntries(*(_outer([part[i] for part in parts], size) for i, size in enumerate(sizes)))
+    source, target, kernel = zip(*parts, strict=True)
+    return _outer(source, windows.size), _outer(target, windows.output), _outer(kernel, windows.kernel)
 
 
-def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
+def _outer(axes: Sequence[Ints], shape: tuple[int, ...]) -> Ints:
     """Return the flat index, in C order, of each combination of one index per axis."""
     index = axes[0]
     for indices, size in zip(axes[1:], shape[1:], strict=True):
         index = (index[:, None] * size + indices).reshape(-1)
     return index
-
-
-def convolution_entries(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[TapEntries, Ints]:
-    """Return the entries of a convolution with `channels` output channels, and the order of the weights to which they refer.
-
-    ``order[k]`` is the index of weight k in the weight parameter. If the stride of the last kernel axis equals its dilation, this axis is
-    reversed: the windows that read one value then have consecutive weights, and their entries can be merged into runs. The weights of
-    `grain` adjacent output channels are adjacent for each tap.
-
-    Raises
-    ------
-    TooLargeError
-        The map has more entries than can be addressed.
-    """
-    window, (inputs, outputs) = _window_entries(windows), (windows.channels // groups, channels // groups)
-    check_size((groups, inputs, outputs, max(1, len(window.source))), "a convolution, written as one entry for each pair of values,")
-    kernel = math.prod(windows.kernel)
-    order = np.arange(channels * inputs * kernel, dtype=np.int64).reshape(channels // grain, grain, inputs, -1, windows.kernel[-1])
-    tap = window.weight
-    if windows.stride[-1] == windows.dilation[-1]:
-        order = order[..., ::-1]
-        tap = tap - tap % windows.kernel[-1] + (windows.kernel[-1] - 1 - tap % windows.kernel[-1])
-    target = np.arange(channels, dtype=np.int64)[:, None, None]
-    inner = np.arange(inputs, dtype=np.int64)[None, :, None]
-    source = (target // outputs * inputs + inner) * math.prod(windows.size) + window.source
-    flat_target = np.broadcast_to(target * math.prod(windows.output) + window.target, source.shape)
-    weight = ((target // grain * inputs + inner) * kernel + tap) * grain + target % grain
-    return TapEntries(source.reshape(-1), flat_target.reshape(-1), weight.reshape(-1)), np.moveaxis(order, 1, -1).reshape(-1)
-
-
-def pooling_entries(windows: Windows, count_padding: bool) -> tuple[TapEntries, Array]:
-    """Return the entries of a pooling, and the divisor of each target's average; `weight` is the index of the tap."""
-    window = _window_entries(windows)
-    check_size((windows.channels, max(1, len(window.source))), "a pooling, written as one entry for each tap,")
-    channel = np.arange(windows.channels, dtype=np.int64)[:, None]
-    source = channel * math.prod(windows.size) + window.source
-    target = channel * math.prod(windows.output) + window.target
-    divisors = windows.taps_inside(count_padding)
-    divisor = divisors[0] if len(divisors) == 1 else np.multiply.outer(*divisors)
-    tap = np.broadcast_to(window.weight, source.shape)
-    return TapEntries(source.reshape(-1), target.reshape(-1), tap.reshape(-1)), np.tile(divisor.reshape(-1), windows.channels)
 
 
 IndexedOp: TypeAlias = SparseProduct | Convolve | Pooling | Rescale | AddReduced | AddSlice | AddPadded
@@ -106,35 +56,21 @@ class IndexedMap:
     """``y[target + i] += theta[weight + i] * x[source]`` for ``i < length``, for every entry; `theta` contains weights, then biases.
 
     A bias is an entry that reads ``x[inputs]``, one element after the values of the source, which is always 1.
-
-    Attributes
-    ----------
-    inputs, outputs
-        Number of values of the source and of the target population.
-    source, target, weight
-        Parallel arrays, one number per entry; ordered by source, then target.
-    length
-        Number of target values of each entry; targets are multiples of it.
-    order
-        For each weight of theta, the element of the operation's weight parameter (None: theta contains constants).
-    constants
-        Theta of an operation without parameters.
-    biases
-        Number of bias elements at the end of theta, in the order of the parameter.
-    maximum
-        True for ``y[target] += max of x[source]`` over the entries of a target; `weight` then numbers the entries of each target.
     """
 
+    # Number of values of the source and of the target population.
     inputs: int
     outputs: int
+    # Parallel arrays, one number per entry; ordered by source, then target.
     source: Ints
     target: Ints
     weight: Ints
-    length: int = 1
-    order: Ints | None = None
-    constants: Array | None = None
-    biases: int = 0
+    length: int = 1  # number of target values of each entry; targets are multiples of it
+    order: Ints | None = None  # for each weight of theta, the element of the operation's weight parameter (None: theta contains constants)
+    constants: Array | None = None  # theta of an operation without parameters
+    biases: int = 0  # number of bias elements at the end of theta, in the order of the parameter
     maximum: bool = False
+    """True for ``y[target] += max of x[source]`` over the entries of a target; `weight` then numbers the entries of each target."""
 
     @property
     def weights(self) -> int:
@@ -160,18 +96,14 @@ class _Sizes:
     outputs: int
     weight: Shape | None
     bias: Shape | None
-    order: ChannelOrder | None = None
+    order: ChannelOrder | None
 
 
 def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
     """Return the map of `op`, an operation over `buffers`.
 
-    Operations of the same structure, such as the gates of a cell, share one map, so data derived from it are computed once.
-
-    Raises
-    ------
-    TooLargeError
-        The map has more entries than can be addressed.
+    Operations of the same structure, such as the gates of a cell, share one map, so data derived from it are computed once. A map with more
+    entries than can be addressed raises a TooLargeError.
     """
     weight, bias = getattr(op, "weight", None), getattr(op, "bias", None)
     before, after = buffers[op.source.buffer].order, buffers[op.target].order
@@ -195,7 +127,7 @@ def _unnamed(op: IndexedOp) -> IndexedOp:
     return replace(op, **{name: _NAMES[name] for name in named})
 
 
-@lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=32)
 def _cached_map(op: IndexedOp, sizes: _Sizes, before: ChannelOrder | None) -> IndexedMap:
     """Return the map of `op`; cached, because a network is planned several times, in several orders and variants."""
     return _sorted(_reordered(_map(op, sizes), before, sizes.order))
@@ -239,7 +171,7 @@ def _maximum(sizes: _Sizes, source: Ints, target: Ints, tap: Ints) -> IndexedMap
     return IndexedMap(sizes.inputs, sizes.outputs, source, target, number, constants=np.zeros(0, np.float32), maximum=True)
 
 
-@singledispatch
+@functools.singledispatch
 def _map(op: IndexedOp, sizes: _Sizes) -> IndexedMap:
     raise TypeError(op)
 
@@ -253,21 +185,44 @@ def _sparse(op: SparseProduct, sizes: _Sizes) -> IndexedMap:
 
 @_map.register
 def _convolution(op: Convolve, sizes: _Sizes) -> IndexedMap:
-    """Return the map of a convolution, with one bias for each channel."""
-    positions = math.prod(op.windows.output)
+    """Return the map of a convolution, with one bias for each channel.
+
+    If the stride of the last kernel axis equals its dilation, this axis is reversed: the windows that read one value then have consecutive
+    weights, and their entries can be merged into runs. The weights of `grain` adjacent output channels are adjacent for each tap.
+    """
+    windows, positions = op.windows, math.prod(op.windows.output)
     channels = sizes.outputs // positions
     grain = sizes.order.grain if sizes.order is not None and sizes.order.channels == channels else 1
-    entries, order = convolution_entries(op.windows, channels, op.groups, grain)
-    result = IndexedMap(sizes.inputs, sizes.outputs, entries.source, entries.target, entries.weight, order=order)
+    (value, window, tap), (inputs, outputs) = _taps(windows), (windows.channels // op.groups, channels // op.groups)
+    check_size((op.groups, inputs, outputs, max(1, len(value))), "a convolution, written as one entry for each pair of values,")
+    kernel = math.prod(windows.kernel)
+    order = np.arange(channels * inputs * kernel, dtype=np.int64).reshape(channels // grain, grain, inputs, -1, windows.kernel[-1])
+    if windows.stride[-1] == windows.dilation[-1]:
+        order = order[..., ::-1]
+        tap = tap - tap % windows.kernel[-1] + (windows.kernel[-1] - 1 - tap % windows.kernel[-1])
+    channel = np.arange(channels, dtype=np.int64)[:, None, None]
+    inner = np.arange(inputs, dtype=np.int64)[None, :, None]
+    source = (channel // outputs * inputs + inner) * math.prod(windows.size) + value
+    target = np.broadcast_to(channel * positions + window, source.shape)
+    weight = ((channel // grain * inputs + inner) * kernel + tap) * grain + channel % grain
+    order = np.moveaxis(order, 1, -1).reshape(-1)
+    result = IndexedMap(sizes.inputs, sizes.outputs, source.reshape(-1), target.reshape(-1), weight.reshape(-1), order=order)
     return result if op.bias is None else _with_bias(result, channels, np.repeat(np.arange(channels), positions))
 
 
 @_map.register
 def _pooling(op: Pooling, sizes: _Sizes) -> IndexedMap:
-    entries, divisors = pooling_entries(op.windows, op.count_padding)
+    windows, (value, window, tap) = op.windows, _taps(op.windows)
+    check_size((windows.channels, max(1, len(value))), "a pooling, written as one entry for each tap,")
+    channel = np.arange(windows.channels, dtype=np.int64)[:, None]
+    source = (channel * math.prod(windows.size) + value).reshape(-1)
+    target = (channel * math.prod(windows.output) + window).reshape(-1)
     if op.kind == "max":
-        return _maximum(sizes, entries.source, entries.target, entries.weight)
-    return _constant(sizes, entries.source, entries.target, np.ones(sizes.outputs) if op.kind == "sum" else 1 / divisors)
+        return _maximum(sizes, source, target, np.tile(tap, windows.channels))
+    if op.kind == "sum":
+        return _constant(sizes, source, target, np.ones(sizes.outputs))
+    divisor = functools.reduce(np.multiply.outer, windows.taps_inside(op.count_padding))
+    return _constant(sizes, source, target, 1 / np.tile(divisor.reshape(-1), windows.channels))
 
 
 @_map.register

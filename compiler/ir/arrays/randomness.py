@@ -7,15 +7,18 @@ may change with any version (NEP 19).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from snnc.compiler.ir.graph import Array
 
+FROZEN: Final = ("uniform", "normal", "lognormal", "binomial")
+"""Methods with the same arguments in ``Generator`` and in ``RandomState``."""
+
 
 class Stream(np.random.Generator):
-    """Generator on PCG64 whose methods below draw like ``RandomState``; other methods of NumPy's generator may change.
+    """Generator on PCG64. :data:`FROZEN` and the methods below draw like ``RandomState``; other methods of NumPy's generator may change.
 
     Parameters
     ----------
@@ -28,30 +31,16 @@ class Stream(np.random.Generator):
         bits = np.random.PCG64(seed)
         super().__init__(bits)
         self._frozen = np.random.RandomState(bits)
+        for name in FROZEN:
+            setattr(self, name, getattr(self._frozen, name))
 
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         """Return random numbers in [0, 1), from the upper 53 bits of each raw number."""
         return _converted(self._frozen.random_sample(size), dtype, out)
 
-    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
-        """Return random numbers in [low, high)."""
-        return self._frozen.uniform(low, high, size)
-
-    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Return normally distributed numbers, by Marsaglia's polar method."""
-        return self._frozen.normal(loc, scale, size)
-
     def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         """Return normally distributed numbers with mean 0 and variance 1."""
         return _converted(self._frozen.standard_normal(size), dtype, out)
-
-    def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
-        """Return ``exp`` of normally distributed numbers."""
-        return self._frozen.lognormal(mean, sigma, size)
-
-    def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
-        """Return the numbers of successes in `n` draws with probability `p`."""
-        return self._frozen.binomial(n, p, size)
 
     def integers(self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False) -> Any:
         """Return whole numbers in [low, high), or in [0, low) without `high`; with `endpoint`, the upper end is included."""

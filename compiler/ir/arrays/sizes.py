@@ -20,15 +20,7 @@ MAX_ELEMENTS: Final = 2**31 - 1
 
 
 def check_size(shape: Shape, what: str) -> None:
-    """Check that a shape is not empty and has at most :data:`MAX_ELEMENTS` elements, before memory is allocated.
-
-    Raises
-    ------
-    EmptyShapeError
-        A size is below 1.
-    TooLargeError
-        The shape has too many elements.
-    """
+    """Raise an EmptyShapeError if a size of `shape` is below 1, and a TooLargeError if it has over :data:`MAX_ELEMENTS` elements."""
     if any(n < 1 for n in shape):
         raise EmptyShapeError(f"{what} has shape {shape}; every size must be 1 or more.")
     if math.prod(shape) > MAX_ELEMENTS:
@@ -43,14 +35,9 @@ def machine_memory() -> int:
 
 
 def check_memory(count: int, what: str) -> None:
-    """Check that arrays of `count` 32-bit values fit in the memory of this machine while they are created.
+    """Raise a TooLargeError unless arrays of `count` 32-bit values fit in the memory of this machine while they are created.
 
     Each value is created with 64 bits and then converted to 32; at the peak, memory contains both, 8 + 4 bytes.
-
-    Raises
-    ------
-    TooLargeError
-        The arrays do not fit.
     """
     needed, available = 12 * count, machine_memory()
     if needed > available:

@@ -37,13 +37,7 @@ def pattern_of(operation: Sparse) -> Pattern:
 
 
 def dense_weight(operation: Sparse) -> Array:
-    """Return the weight of `operation` with its zeros, [outputs, inputs].
-
-    Raises
-    ------
-    TooLargeError
-        The dense weight is too large.
-    """
+    """Return the weight of `operation` with its zeros, [outputs, inputs]; one that is too large raises a TooLargeError."""
     check_size(operation.shape, "a sparse weight with its zeros")
     dense = np.zeros(operation.shape, operation.weight.dtype)
     dense[pattern_of(operation).rows, operation.indices] = operation.weight
@@ -64,12 +58,8 @@ def nonzeros_of(dense: Array, operation: Sparse) -> Array:
 def check_pattern(name: str, operation: Sparse) -> None:
     """Check the positions of the entries of node `name` before they are used as indices.
 
-    Raises
-    ------
-    ParameterShapeError
-        The weight has no entry, or one of the arrays is not a vector.
-    SparsePatternError
-        The positions are not a CSR pattern.
+    A weight without entries, or an array that is not a vector, raises a ParameterShapeError; positions that are not a CSR pattern raise a
+    SparsePatternError.
     """
     weight, indices, indptr, (outputs, inputs) = operation.weight, operation.indices, operation.indptr, operation.shape
     for what, array in (("weight", weight), ("indices", indices), ("indptr", indptr)):

@@ -96,12 +96,7 @@ class WindowAxis:
 def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
     """Return the windows of `operation`, the node `name`, over an input of `shape`.
 
-    Raises
-    ------
-    WindowError
-        A number is out of range, or no window fits.
-    ChannelError
-        The channels do not fit the weight.
+    A number out of range, or an input that no window fits, raises a WindowError; channels that do not fit the weight raise a ChannelError.
     """
     kernel = operation.weight.shape[2:] if isinstance(operation, Conv) else operation.kernel
     dimensions = len(kernel)

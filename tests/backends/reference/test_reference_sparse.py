@@ -25,7 +25,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LI, LIF
-from snnc.compiler.passes.fill_sparse import FillSparse
+from snnc.compiler.passes.fill_sparse import fill_sparse
 
 
 def sparse(outputs, inputs, seed=0, density=0.4, bias=True, **options):
@@ -78,7 +78,7 @@ def test_gradients_of_a_sparse_network_match_pytorch(delay):
 def test_the_loss_curve_is_that_of_dense_layers_with_masked_gradients(optimizer):
     graph, random = network(), np.random.default_rng(5)
     engine = ReferenceEngine(lower(graph, loss=parse_loss("mean membrane"), optimizer=optimizer), np.float64)
-    oracle = TorchGraph(FillSparse(trains=False)(graph))
+    oracle = TorchGraph(fill_sparse(graph, trains=False))
     masks = {f"{n}.weight": torch.tensor(entry_places(o)) for n, o in graph.of_type(Sparse)}
     kind = torch.optim.SGD if isinstance(optimizer, SGD) else torch.optim.Adam
     options = {"momentum": 0.9} if isinstance(optimizer, SGD) else {}
@@ -147,12 +147,12 @@ def test_a_pattern_that_is_none_is_refused(fields, error, says):
 
 @pytest.mark.parametrize("trains", [False, True])
 def test_sparse_weights_that_do_not_learn_become_dense_ones(trains):
-    graph = FillSparse(trains)(network(learnable=False))
+    graph = fill_sparse(network(learnable=False), trains=trains)
     assert [n for n, _ in graph.of_type(Sparse)] == (["loop"] if trains else [])
     np.testing.assert_array_equal(graph.operation("in").weight, dense_weight(network().operation("in")))
     assert isinstance(graph.operation("out"), Linear)
     assert not graph.operation("out").learnable
-    sparser = FillSparse(trains, least=0.9)(network(learnable=False))
+    sparser = fill_sparse(network(learnable=False), trains=trains, least=0.9)
     assert {n for n, _ in sparser.of_type(Sparse)} == {n for n, _ in network().of_type(Sparse)}
     x = (np.random.default_rng(0).random((6, 2, 6)) < 0.5).astype(np.float64)
     before, after = (ReferenceEngine(lower(g), np.float64).forward({"x0": x}, {})["y0"] for g in (network(), graph))

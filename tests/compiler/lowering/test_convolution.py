@@ -32,7 +32,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines import load_target
 from snnc.compiler.neurons.library import LI, LIF
 from snnc.compiler.passes.flow import run_flow
-from snnc.compiler.passes.fold_scale import FoldScale
+from snnc.compiler.passes.fold_scale import fold_scale
 from snnc.compiler.tiles import make_plan
 
 
@@ -354,7 +354,7 @@ PLAIN = double(conv(4, 2, 3, 3))
 )
 def test_a_frozen_scale_becomes_part_of_the_weights(operations):
     graph = chain(*operations, kind="values")
-    folded = FoldScale()(graph)
+    folded = fold_scale(graph)
     verify(folded)
     assert not list(folded.of_type(Scale))
     assert run_forward(folded) == pytest.approx(run_forward(graph), rel=1e-12, abs=1e-12)
@@ -392,17 +392,17 @@ def run_forward(graph):
 )
 def test_other_scales_stay(operations, delays):
     graph = chain(*operations, delays=delays)
-    assert len(list(FoldScale()(graph).of_type(Scale))) == 1
+    assert len(list(fold_scale(graph).of_type(Scale))) == 1
 
 
 def test_a_linear_that_others_read_too_is_not_changed():
     graph = chain(linear(4, 60), scale(4), fire(4))
     graph.connect("n0", graph.add("z", Output()))
-    assert list(FoldScale()(graph).of_type(Scale))
+    assert list(fold_scale(graph).of_type(Scale))
 
 
 def test_products_are_rounded_once():
     weight, factor = np.float32([[1 / 3, 3e-8]]), np.float64([1 + 1e-9])
-    folded = FoldScale()(chain(Linear(weight), Scale(factor), fire(1), shape=(2,)))
+    folded = fold_scale(chain(Linear(weight), Scale(factor), fire(1), shape=(2,)))
     assert folded.operation("n0").weight.dtype == np.float32
     np.testing.assert_array_equal(folded.operation("n0").weight, (weight.astype(float) * factor).astype(np.float32))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from snnc.compiler.ir.plan_json import from_plain
 from snnc.compiler.machines import load_target, parse_target, target_names, target_text
 from snnc.compiler.machines.errors import (
     LinksError,
@@ -114,7 +115,7 @@ def test_code_runs_from_part_of_the_memory() -> None:
 @pytest.mark.parametrize("name", target_names())
 def test_a_target_is_exact_as_data(name: str) -> None:
     target = load_target(name)
-    assert Target.from_data(json.loads(json.dumps(asdict(target)))) == target
+    assert from_plain(Target, json.loads(json.dumps(asdict(target)))) == target
 
 
 def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:

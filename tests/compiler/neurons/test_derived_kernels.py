@@ -8,8 +8,10 @@ import pytest
 from snnc.compiler.files.cache import read_checked, write_checked
 from snnc.compiler.neurons import derived_kernels
 from snnc.compiler.neurons.adjoint import derive_kernel
-from snnc.compiler.neurons.derived_kernels import cached_kernel, from_data, to_data
+from snnc.compiler.neurons.derived_kernels import cached_kernel
+from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.library import ALIF, LIF, SLSTM
+from snnc.compiler.neurons.plain_data import decoded_fields, encoded_fields
 from snnc.compiler.neurons.surrogates.library import atan, fast_sigmoid, straight_through
 
 
@@ -33,7 +35,7 @@ def asked(model=None, surrogate=None, learnable=(), ports=("o0",), *, derived):
 @pytest.mark.parametrize("model", [LIF(0.9), ALIF(0.9, 0.8), SLSTM()], ids=lambda model: model.name)
 def test_text_and_back_is_the_same_kernel(model):
     kernel = derive_kernel(model, fast_sigmoid(), tuple(model.parameters))
-    assert from_data(json.loads(json.dumps(to_data(kernel)))) == kernel
+    assert decoded_fields(Kernel, json.loads(json.dumps(encoded_fields(kernel))), "the kernel") == kernel
 
 
 def test_the_second_time_nothing_is_derived(cache):

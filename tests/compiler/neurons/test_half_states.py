@@ -8,9 +8,10 @@ from test_adjoint import MODELS
 from snnc.compiler.errors import EquationError
 from snnc.compiler.lowering.halves import with_half_states
 from snnc.compiler.neurons.adjoint import derive_kernel
-from snnc.compiler.neurons.derived_kernels import from_data, to_data
+from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.library import LIF
 from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.plain_data import decoded_fields, encoded_fields
 from snnc.compiler.neurons.rounded_values import float16_values
 from snnc.compiler.neurons.surrogates.library import atan
 
@@ -60,8 +61,9 @@ def test_a_state_is_a_variable_of_type_float16(at_once):
 
 def test_rounding_is_kept_in_the_cache_of_kernels():
     kernel = derive_kernel(with_half_states(LIF()), atan())
-    assert from_data(to_data(kernel)) == kernel
-    assert "float16(" in to_data(kernel)["forward"]
+    data = encoded_fields(kernel)
+    assert decoded_fields(Kernel, data, "the kernel") == kernel
+    assert "float16(" in data["forward"]
 
 
 def test_values_that_are_float16_are_stored_unchanged():
