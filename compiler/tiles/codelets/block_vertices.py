@@ -52,7 +52,6 @@ class BlockLink:
     index: int
     """Index of the connection among those into the target; field names end with it."""
     link: Link
-    """The connection."""
     returned: bool
     """Whether the gradient of the source returns in windows."""
     limited: bool
@@ -72,7 +71,8 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
 
     The masks of `supports` outputs also mark neurons in the support of the surrogate.
     """
-    kernel, access = layer.kernel, _written(any(link.limited for link in links))
+    kernel = layer.kernel
+    access: FieldKind = "inout" if any(link.limited for link in links) else "output"
     fields = [*_BLOCK, *_first(layer), *_windows(links), *_weights(links)]
     for port in range(len(kernel.inputs)):
         fields.append(run(access, "float", f"current{port}", "the current of a port"))
@@ -195,34 +195,24 @@ def sends_halves(links: Iterable[BlockLink], port: int) -> bool:
     return any(link.link.port == port and link.link.half_deltas and not link.returned for link in links)
 
 
-def _written(also_read: bool) -> FieldKind:
-    """Return the access to a field that a vertex writes."""
-    return "inout" if also_read else "output"
-
-
 def _first(layer: Layer, *, always: bool = False) -> list[FieldSpec]:
-    """Return the field of the block's first neuron if one-to-one connections read it, or `always`."""
     return [_FIRST] if always or any(link.one_to_one for link in layer.incoming) else []
 
 
 def _windows(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
     for link in links:
-        yield from _window(link)
-
-
-def _window(link: BlockLink) -> Iterator[FieldSpec]:
-    i, connection = link.index, link.link
-    if connection.events:
-        yield run("input", id_type(connection.source.width), f"ids{i}", "ids of the window")
-        yield run("input", "unsigned", f"number{i}", "number of ids in the window")
-        yield constant(f"room{i}", "capacity of the window in ids, in whole words")
-        if connection.dense:
-            yield constant(f"inputs{i}", "values of the source")
-    else:
-        yield run("input", "float", f"values{i}", "values of the source")
-        yield constant(f"width{i}", "number of values")
-    if connection.one_to_one:
-        yield constant(f"offset{i}", "neuron that receives the first value")
+        i, connection = link.index, link.link
+        if connection.events:
+            yield run("input", id_type(connection.source.width), f"ids{i}", "ids of the window")
+            yield run("input", "unsigned", f"number{i}", "number of ids in the window")
+            yield constant(f"room{i}", "capacity of the window in ids, in whole words")
+            if connection.dense:
+                yield constant(f"inputs{i}", "values of the source")
+        else:
+            yield run("input", "float", f"values{i}", "values of the source")
+            yield constant(f"width{i}", "number of values")
+        if connection.one_to_one:
+            yield constant(f"offset{i}", "neuron that receives the first value")
 
 
 def _table(i: int, form: TableForm) -> Iterator[FieldSpec]:
@@ -245,7 +235,6 @@ def _target_table(link: BlockLink, form: TableForm) -> Iterator[FieldSpec]:
 
 
 def _weights(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
-    """Yield weights as stored on the target's tiles, or the state of a maximum."""
     for link in links:
         i, connection = link.index, link.link
         if link.form is not None:
@@ -282,7 +271,6 @@ def _choice(name: str, i: int) -> FieldSpec:
 
 
 def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
-    """Yield private sums of weight gradients, or the entries chosen by a maximum."""
     for link in links:
         i, connection = link.index, link.link
         if link.form is not None and connection.read_backward:
@@ -299,7 +287,6 @@ def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 
 
 def _halves_of_steps(name: str, access: FieldKind, contents: str = "a state of all steps") -> FieldSpec:
-    """Return a field of float16 values, padded to whole words."""
     return run(access, "half", name, contents, align=4)
 
 
@@ -349,7 +336,6 @@ def _ring(output: int) -> tuple[FieldSpec, FieldSpec]:
 
 
 def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec]:
-    """Yield the deltas of a target, and the weights of its connection as stored on the source's tiles."""
     delta, weight = run("input", "float", f"delta{i}", "the target's deltas"), run("input", "float", f"weight{i}", "weights")
     if link.half:
         contents = "weights, in rows of even length" if link.dense else "weights"

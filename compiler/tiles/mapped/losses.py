@@ -27,7 +27,6 @@ class ScoreSlot:
     """Scores of consecutive outputs."""
 
     kind: ScoreKind
-    """What the scores contain."""
     first: int
     stop: int
     """The range of outputs, among all that the loss reads."""
@@ -119,6 +118,5 @@ def _slots(loss: Composed) -> tuple[ScoreSlot, ...]:
 
 
 def _masked(loss: Composed) -> int:
-    """Return :attr:`LossShape.masked` of a composed loss."""
     compared = [term for term in loss.terms if term.reads_targets]
     return len(compared) * {"step_classes": 1, "values": loss.width(0)}.get(loss.targets, 0)

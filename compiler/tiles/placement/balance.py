@@ -19,6 +19,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div
+from snnc.compiler.tiles.memo import Memo
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
 
 T = TypeVar("T")
@@ -41,7 +42,6 @@ class AllocationTable:
     """All allocations of a population, ordered by tiles, then by cycles; each choice occurs with every useful number of tiles."""
 
     choices: Sequence[Choice]
-    """The choices of the population."""
     tiles: Ints
     """Number of tiles of each allocation, over all replicas."""
     parts: Floats
@@ -62,10 +62,6 @@ class AllocationTable:
         rows = _pareto_rows(self.parts.T)
         return AllocationTable(self.choices, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
 
-    def allocation(self, row: int) -> Allocation:
-        """Return the allocation in row `row`."""
-        return Allocation(self.choices[int(self.choice[row])], int(self.width[row]))
-
     @classmethod
     def of(cls, choices: Sequence[Choice]) -> AllocationTable:
         """Tabulate the allocations of a population."""
@@ -79,6 +75,11 @@ class AllocationTable:
         all_tiles, all_parts = np.concatenate(tiles), np.concatenate(parts, axis=1)
         order = np.lexsort((all_parts.sum(axis=0), all_tiles))
         return cls(choices, all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order])
+
+
+def cached_table(tables: Memo, choices: Sequence[Choice]) -> AllocationTable:
+    """Return the table of a list of choices, which populations with the same structure share."""
+    return tables.get(id(choices), partial(AllocationTable.of, choices))
 
 
 def bisect(low: float, high: float, attempt: Callable[[float], T | None], most: int, close: float = 1.0) -> T | None:
@@ -113,19 +114,6 @@ def _pareto_rows(busiest: Floats) -> list[int]:
     return kept
 
 
-class AllocationTables:
-    """Cache of allocation tables. Populations with the same structure share one list of choices, and so one table."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, AllocationTable] = {}
-
-    def of(self, choices: Sequence[Choice]) -> AllocationTable:
-        """Return the table of a population with these choices; it is built once."""
-        if id(choices) not in self._known:
-            self._known[id(choices)] = AllocationTable.of(choices)
-        return self._known[id(choices)]
-
-
 @dataclass(frozen=True, eq=False)
 class _ParetoAllocations:
     """The Pareto-optimal allocations of all structures, structure by structure, sorted by tiles.
@@ -135,7 +123,6 @@ class _ParetoAllocations:
 
     tiles: Ints
     parts: Floats
-    """Cycles, [parts, allocations]."""
     choice: Ints
     width: Ints
     starts: Ints
@@ -168,11 +155,11 @@ class _ParetoAllocations:
 class Balance:
     """Balances populations on one range of tiles. Populations with the same structure share one list of choices and get one allocation."""
 
-    def __init__(self, options: Sequence[Sequence[Choice]], tables: AllocationTables | None = None) -> None:
-        self._options, known = options, tables or AllocationTables()
+    def __init__(self, options: Sequence[Sequence[Choice]], tables: Memo) -> None:
+        self._options = options
         self._place = {key: place for place, key in enumerate(dict.fromkeys(id(choices) for choices in options))}
         structures = {id(choices): choices for choices in options}
-        self._allocations = _ParetoAllocations.of([known.of(structures[key]).pareto for key in self._place])
+        self._allocations = _ParetoAllocations.of([cached_table(tables, structures[key]).pareto for key in self._place])
         self._members = np.bincount([self._place[id(choices)] for choices in options])
 
     def improve(self, allocations: Sequence[Allocation], tiles: int) -> list[Allocation]:

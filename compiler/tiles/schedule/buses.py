@@ -36,11 +36,6 @@ class Bus:
         return self.source.kind == "spikes"
 
     @property
-    def id_bytes(self) -> int:
-        """Bytes of an id."""
-        return id_bytes(self.source)
-
-    @property
     def window_bytes(self) -> int:
         """Bytes of one sample's window."""
         return whole_words(self.capacity, self.source.width) * id_bytes(self.source) + COUNT_BYTES if self.events else 4 * self.source.width
