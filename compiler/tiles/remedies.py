@@ -149,8 +149,8 @@ class _Tries:
         now = getattr(request, name)
         if now <= _unit(request, name):
             return None
-        value, *result = self._largest(request, name, now)
-        return TriedRemedy(Knob((*before, (f"--{name}", str(value))), *result, exact=False), _with(request, name, value))
+        value, size, chips = self._largest(request, name, now)
+        return TriedRemedy(Knob((*before, (f"--{name}", str(value))), size, chips, exact=False), _with(request, name, value))
 
     def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, int, int]:
         """Find the largest number that fits by bisection, which starts from a linear interpolation of the bytes between 1 and `now`.

@@ -87,7 +87,10 @@ def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays:
     """Plan the reduction of every bus whose gradient returns in windows, by bus id."""
     buses = [bus for bus in problem.buses if bus.id in problem.returned]
     producers = {bus.id: producer_tiles(problem, bus, ranges) for bus in buses}
-    work = _work_by_chip(problem, buses, producers)
+    work = np.zeros(problem.target.chips)  # of stage one, counted on the chip of the first producer
+    for bus in buses:
+        for (_, samples), tiles in producers[bus.id].items():
+            work[int(tiles[0]) // problem.target.tiles_per_chip] += _work(problem, bus, len(tiles), samples)
     jobs: list[Job] = []
     parts = {}
     for bus in buses:
@@ -106,15 +109,6 @@ def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays:
         bus.id: BusReduction(bus.gradient_capacity, parts[bus.id], dict(zip(COLUMNS, tables[bus.id], strict=True)), producers[bus.id])
         for bus in buses
     }
-
-
-def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapping[str, Mapping[tuple[int, int], Ints]]) -> Floats:
-    """Return the work of stage one on each chip; all work for a range of samples counts on the chip of the first producer."""
-    work = np.zeros(problem.target.chips)
-    for bus in buses:
-        for (_, samples), tiles in producers[bus.id].items():
-            work[int(tiles[0]) // problem.target.tiles_per_chip] += _work(problem, bus, len(tiles), samples)
-    return work
 
 
 def _work(problem: MappingProblem, bus: Bus, producers: int, samples: int) -> float:

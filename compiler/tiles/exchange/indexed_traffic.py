@@ -36,20 +36,16 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
                 rows.setdefault((link.target, link.port), []).append(link)
         for target, links in rows.items():
             reader = layout.ranges[layer.id]
+            for link in links if not layout.exact else ():
+                assert link.indexed is not None
+                times = (target not in read_anyway) + link.chooses
+                amounts = layout.holdings(layer)(link.indexed, "source").total
+                traffic.add(reader.tiles, times * FLOAT * reader.tile_samples * amounts["read"], times * amounts["pieces"])
             if not layout.exact:
-                for link in links:
-                    _estimate_rows(layout, traffic, link, layer, target in read_anyway)
                 continue
             # For a maximum, the source also reads which entries were chosen.
             for read_together in ([links] if target not in read_anyway else []) + [[link] for link in links if link.chooses]:
                 _read_rows(layout, traffic, read_together, reader)
-
-
-def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: Layer, read_anyway: bool) -> None:
-    assert link.indexed is not None
-    reader, times = layout.ranges[layer.id], (not read_anyway) + link.chooses
-    amounts = layout.holdings(layer)(link.indexed, "source").total
-    traffic.add(reader.tiles, times * FLOAT * reader.tile_samples * amounts["read"], times * amounts["pieces"])
 
 
 def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], reader: TileRange) -> None:

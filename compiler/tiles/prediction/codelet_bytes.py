@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -67,7 +68,7 @@ def uses(layout: Layout) -> Iterator[Use]:
         yield from _of_updates(layout, layer)
     for source, relays in layout.relays.items():
         tiles = np.array([relay.tile for relay in relays])
-        codelets = layout.problem.memo.get(("relay codelets", source.buffer), lambda of=source: list(relay_codelets(layout.problem, of)))
+        codelets = layout.problem.memo.get(("relay codelets", source.buffer), partial(tuple, relay_codelets(layout.problem, source)))
         for key, vertex, number in codelets:
             yield Use(vertex, tiles, number, key)
         if layout.problem.fused is not None:

@@ -77,8 +77,8 @@ class MemoryUse:
         update = [stage not in SEQUENCE for stage in self.stages]
         if not any(update):
             return 0
-        kept = sum((size for (name, life), size in self.held.items() if name in OF_SEQUENCE and life == "always"), start=np.int64(0))
-        return int((self.over_time[update] - kept).max())
+        of_sequence = sum((size for (name, life), size in self.held.items() if name in OF_SEQUENCE and life == "always"), start=np.int64(0))
+        return int((self.over_time[update] - of_sequence).max())
 
     @property
     def tile(self) -> int:

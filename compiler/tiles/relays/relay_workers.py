@@ -259,9 +259,9 @@ def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, 
     room = source.width if problem.mode == "exact" else max(bus.capacity for bus in problem.buses_of(source))
     for kind, drawn in _found_counts(problem, source, rows, shares, chosen, later):
         end = np.cumsum(drawn, axis=1)
-        kept = np.minimum(end, room) if kind == "spikes" else end
-        begin = np.minimum(end - drawn, kept)
-        words = words + (kept - begin if wide_ids else (kept + 1) // 2 - (begin + 1) // 2)
+        stored = np.minimum(end, room) if kind == "spikes" else end
+        begin = np.minimum(end - drawn, stored)
+        words = words + (stored - begin if wide_ids else (stored + 1) // 2 - (begin + 1) // 2)
     if source in problem.bits:
         amounts["ids"] = np.sum([drawn for _, drawn in _found_counts(problem, source, rows, shares, chosen, later)], axis=0)
         amounts["bit_words"] = (bit_words(source.width) * parts.sum(axis=0))[:, None]

@@ -180,12 +180,8 @@ class EventTimeline:
 
         In the backward pass, the rounds process the windows from number 1 on; in the forward pass, all windows but the last.
         """
-        return self._memo.get(("further", backward), lambda: self._further_rounds(backward))
-
-    def _further_rounds(self, backward: bool) -> Rounds:
         number = self.rounds(backward=backward)
-        iteration = np.repeat(np.arange(len(number)), number)
-        return Rounds(iteration, places_within(number) + backward)
+        return Rounds(np.repeat(np.arange(len(number)), number), places_within(number) + backward)
 
     def in_rounds(self, bus: Bus, rounds: Rounds, *, backward: bool, spikes: bool, later: int = 0) -> Ints:
         """Return [rounds, samples]: number of spikes, or of all entries, in the windows `later` windows after those of `rounds`."""

@@ -171,9 +171,9 @@ class Search:
         options = self._options(self.problem)
         for share in TIGHT_SHARES if self.problem.packed else QUICK_SHARES:
             tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
-            for some in (tight, *(_equal_replicas(tight) if self.problem.packed else ())):
+            for alike in (tight, *(_equal_replicas(tight) if self.problem.packed else ())):
                 # The first and the fifth of up to six placements: with most tiles left free for relays, and with none.
-                for placement in islice(placements(self.problem, some, chips or self.problem.target.chips), 0, None, 4):
+                for placement in islice(placements(self.problem, alike, chips or self.problem.target.chips), 0, None, 4):
                     if self.price(placement, local_relays=False) is not None:
                         return self
         return self
@@ -296,18 +296,18 @@ class Search:
 
     def work(self) -> float:
         """Return the tile cycles of a step of all populations, with undivided batches."""
-        return sum(some[0].weight for some in self._options(self.problem))
+        return sum(of_population[0].weight for of_population in self._options(self.problem))
 
     def _least_cycles(self, part: MappingProblem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
         """Return a lower bound on the cycles of a placement: the slowest population in each part of a step, without relays."""
         if part.target.tiles < len(options):
             return 0.0
         columns: dict[tuple[int, Cut, int], Floats] = {}
-        for some, where in zip(options, placement.ranges, strict=True):
-            key = (id(some), where.cut, neurons := int(where.neurons.max()))
+        for of_population, where in zip(options, placement.ranges, strict=True):
+            key = (id(of_population), where.cut, neurons := int(where.neurons.max()))
             if key not in columns:
                 cut = replace(where.cut, replicas=where.replicas // placement.copies)
-                columns[key] = next(choice.parts[:, neurons - 1] for choice in some if choice.cut == cut)
+                columns[key] = next(choice.parts[:, neurons - 1] for choice in of_population if choice.cut == cut)
         parts = part.steps * float(np.max(list(columns.values()), axis=0).sum())
         return BOUND_MARGIN * (parts + self._least_update(placement)) + self._over_links(placement)
 
@@ -338,10 +338,14 @@ def _equal_replicas(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequen
 
     If the numbers differ, a tile reads deltas for only some of another tile's samples: one piece per neuron, with code for each piece.
     """
-    for replicas in sorted({choice.cut.replicas for some in options for choice in some}):
-        restricted = each_once(options, lambda some, number=replicas: [choice for choice in some if choice.cut.replicas == number])
+    for replicas in sorted({choice.cut.replicas for of_population in options for choice in of_population}):
+        restricted = each_once(options, partial(_with_replicas, replicas))
         if all(restricted):
             yield restricted
+
+
+def _with_replicas(replicas: int, options: Sequence[Choice]) -> list[Choice]:
+    return [choice for choice in options if choice.cut.replicas == replicas]
 
 
 def _error(placement: Placement, ratios: Sequence[tuple[Placement, float]]) -> float:

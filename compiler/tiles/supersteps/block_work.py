@@ -38,7 +38,8 @@ def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -
         if (part != "forward" and not layer.gradient) or (part == "source_gradient" and not problem.deltas_into(layer)):
             continue
         blocks, where = layout.blocks(layer), layout.ranges[layer.id]
-        cycles = _cycles_of_kinds(layout, layer, blocks, part)
+        make = partial(_source_gradients if part == "source_gradient" else _step_cycles, layout, layer, blocks, part)
+        cycles = problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(where)), make)
         loops = partial(_loops_of_kind, layout, layer, blocks, part)
         load.add_kinds(where.tiles[blocks.place], blocks.kind, load.in_chosen(cycles), loops=loops)
 
@@ -60,11 +61,6 @@ def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
     end = link.source.owner if link in layer.incoming else link.target
     name = layout.problem.by_id[end].label if end in layout.problem.by_id else end
     return f", {'from' if end == link.source.owner else 'to'} {name}"
-
-
-def _cycles_of_kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    make = partial(_source_gradients if part == "source_gradient" else _step_cycles, layout, layer, blocks, part)
-    return layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.ranges[layer.id])), make)
 
 
 def _step_cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:

@@ -132,8 +132,8 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
     past = layer.past if training else Past(0, 0, 0, 0)
     stores = floats + (len(kernel.saved) if training else 0) - past.half_others + layer.records
     # The history of a float16 state consists of the stored states.
-    kept = past.half_states if not kernel.halves else 0
-    halves = _HALF * (kept + past.half_others) + 2 * _HALF_STATE * len(kernel.halves)
+    history = past.half_states if not kernel.halves else 0
+    halves = _HALF * (history + past.half_others) + 2 * _HALF_STATE * len(kernel.halves)
     fill = 2 * len(kernel.inputs)
     return replace(
         _STEP,
