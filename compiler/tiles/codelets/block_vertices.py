@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from snnc.compiler.tiles.codelets.block_code import BackwardCode, BlockCode, half_states
+from snnc.compiler.tiles.codelets.block_code import BackwardCode, BlockCode, HalfState, half_states
 from snnc.compiler.tiles.codelets.block_loops import backward_loops, forward_loops, source_loops
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link
@@ -21,14 +21,11 @@ from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSp
 
 INDEX_TYPES: Final[Mapping[int, Element]] = {2: "unsigned short", 4: "unsigned"}
 """Element type of table entries, by bytes."""
-_WINDOWS: Final = (
+_BLOCK: Final = (
+    one("input", "int", "k", "the iteration"),
     constant("stage", "iteration in which the population runs step 0", "int"),
     constant("interval", "iterations from one step to the next", "int"),
     constant("steps", "steps", "int"),
-)
-_BLOCK: Final = (
-    one("input", "int", "k", "the iteration"),
-    *_WINDOWS,
     constant("samples", "samples of the block"),
     constant("count", "neurons of the block"),
 )
@@ -42,7 +39,6 @@ _SOURCES: Final = (
     constant("samples", "samples of the block"),
     constant("count", "neurons of the block"),
 )
-_FIRST: Final = constant("first", "first neuron of the block")
 
 
 @dataclass(frozen=True)
@@ -77,10 +73,11 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
     for port in range(len(kernel.inputs)):
         fields.append(run(access, "float", f"current{port}", "the current of a port"))
         fields += [_parameter(f"bias{port}_{n}", "a bias of the port", shared) for n, shared in enumerate(layer.biases[port])]
-    fields += [_state(layer, i, "inout", "a state") for i in range(len(kernel.states))]
+    fields += [_numbers(f"state{i}", "inout", "a state", half=state in kernel.halves) for i, state in enumerate(kernel.states)]
     fields += _parameters(layer, code)
-    fields += [_halves_of_steps(f"past{state.index}", "inout") for state in (half_states(layer) if saved else ())]
-    fields += [_saved(layer, i, "inout", "a saved value that the adjoint reads") for i in range(len(kernel.saved) if saved else 0)]
+    fields += [_past(state, "inout") for state in (half_states(layer) if saved else ())]
+    for i, name in enumerate(kernel.saved if saved else ()):
+        fields.append(_numbers(f"saved{i}", "inout", "a saved value that the adjoint reads", half=name in kernel.rounded))
     kinds = {source.buffer: source.kind for source in layer.sent}
     for i, buffer in enumerate(layer.outputs):
         if kinds.get(buffer) == "spikes":
@@ -131,12 +128,14 @@ def backward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: 
     halves = half_states(layer)
     rounded = {state.name for state in halves}
     fields += [
-        _state(layer, i, "input", "a state of all steps")
+        _numbers(f"state{i}", "input", "a state of all steps", half=state in kernel.halves)
         for i, (state, names) in enumerate(stored.items())
         if names & code.reads and state not in rounded
     ]
-    fields += [_halves_of_steps(f"past{state.index}", "input") for state in halves]
-    fields += [_saved(layer, i, "input", "a value of the forward pass") for i, name in enumerate(kernel.saved) if name in code.reads]
+    fields += [_past(state, "input") for state in halves]
+    for i, name in enumerate(kernel.saved):
+        if name in code.reads:
+            fields.append(_numbers(f"saved{i}", "input", "a value of the forward pass", half=name in kernel.rounded))
     returning_sources = returning_to(layer, code, returning)
     for i, source in enumerate(returning_sources):
         fields += _returning(i, source)
@@ -196,7 +195,8 @@ def sends_halves(links: Iterable[BlockLink], port: int) -> bool:
 
 
 def _first(layer: Layer, *, always: bool = False) -> list[FieldSpec]:
-    return [_FIRST] if always or any(link.one_to_one for link in layer.incoming) else []
+    needed = always or any(link.one_to_one for link in layer.incoming)
+    return [constant("first", "first neuron of the block")] if needed else []
 
 
 def _windows(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
@@ -286,20 +286,13 @@ def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
             yield run("output", "float", f"winner{i}", "entries that the maximum chose, for the source")
 
 
-def _halves_of_steps(name: str, access: FieldKind, contents: str = "a state of all steps") -> FieldSpec:
-    return run(access, "half", name, contents, align=4)
+def _numbers(name: str, access: FieldKind, contents: str, *, half: bool) -> FieldSpec:
+    """Return a field of floats, or of float16 numbers, which are padded to whole words."""
+    return run(access, "half", name, contents, align=4) if half else run(access, "float", name, contents)
 
 
-def _state(layer: Layer, i: int, access: FieldKind, contents: str) -> FieldSpec:
-    if layer.kernel.states[i] in layer.kernel.halves:
-        return _halves_of_steps(f"state{i}", access, contents)
-    return run(access, "float", f"state{i}", contents)
-
-
-def _saved(layer: Layer, i: int, access: FieldKind, contents: str) -> FieldSpec:
-    if layer.kernel.saved[i] in layer.kernel.rounded:
-        return _halves_of_steps(f"saved{i}", access, contents)
-    return run(access, "float", f"saved{i}", contents)
+def _past(state: HalfState, access: FieldKind) -> FieldSpec:
+    return _numbers(f"past{state.index}", access, "a state of all steps", half=True)
 
 
 def _partials(link: BlockLink) -> Iterator[FieldSpec]:

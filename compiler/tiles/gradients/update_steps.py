@@ -43,8 +43,6 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 GRADIENTS: Final = "update: gradients"
 """Name of the superstep that computes the last sums of gradients, if the update is a separate program."""
-RATES: Final = "update: rates"
-"""Name of the superstep that computes the learning rate, if the update is a separate program."""
 
 
 def update_steps(layout: Layout) -> Iterator[SuperstepDraft]:
@@ -61,7 +59,7 @@ def update_steps(layout: Layout) -> Iterator[SuperstepDraft]:
     gathered = _rates_to_updates(layout) if network.scaled or not network.square else ExchangeTraffic.none(problem)
     if network.passes:
         yield _step(layout, GRADIENTS, partial(_add_shares, vertex=sum_private(problem.costs), sums=True), _shares_of_gradients(layout))
-        yield SuperstepDraft(RATES, 1, Load(problem).add_vertices(0, schedule(problem.costs), {}), ExchangeTraffic.none(problem))
+        yield SuperstepDraft("update: rates", 1, Load(problem).add_vertices(0, schedule(problem.costs), {}), ExchangeTraffic.none(problem))
     else:
         gathered.merge(_shares_of_gradients(layout))
     if network.square:
@@ -251,14 +249,6 @@ def _shares_of_gradients(layout: Layout) -> ExchangeTraffic:
     return traffic
 
 
-SQUARES: Final = "update: squares"
-TILES: Final = "update: norm of tiles"
-CHIPS: Final = "update: norm of chips"
-NORM: Final = "update: norm"
-JUDGED: Final = "update: loss scale"
-"""Names of the supersteps of the norm: squares; their sums by tile, by chip and in total; and the adaptation of the loss scale."""
-
-
 def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
     """Yield the supersteps that compute the clipping factor of the update from the gradients and, with a loss scale, adapt this scale.
 
@@ -266,18 +256,19 @@ def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares
     """
     problem, tiles = layout.problem, np.flatnonzero(shares)
     adds = loss_sum(problem.costs)
-    yield SuperstepDraft(SQUARES, 1, squares, gradients)
+    yield SuperstepDraft("update: squares", 1, squares, gradients)
     load = Load(problem).add_vertices(tiles, adds, {"count": shares[tiles] * problem.target.workers})
-    yield SuperstepDraft(TILES, 1, load, ExchangeTraffic.none(problem))
+    yield SuperstepDraft("update: norm of tiles", 1, load, ExchangeTraffic.none(problem))
     if layout.several_chips:
         heads, number = heads_of_chips(layout, tiles)
         load = Load(problem).add_vertices(heads, adds, {"count": number})
-        yield SuperstepDraft(CHIPS, 1, load, _to_heads(layout, tiles, np.repeat(heads, number)))
+        yield SuperstepDraft("update: norm of chips", 1, load, _to_heads(layout, tiles, np.repeat(heads, number)))
         tiles = heads
     load = Load(problem).add_vertices(0, clip(problem.costs), {"count": len(tiles)})
-    yield SuperstepDraft(NORM, 1, load, _to_heads(layout, tiles, np.zeros(len(tiles), dtype=np.int64)))
+    yield SuperstepDraft("update: norm", 1, load, _to_heads(layout, tiles, np.zeros(len(tiles), dtype=np.int64)))
     if problem.network.scaled:
-        yield SuperstepDraft(JUDGED, 1, Load(problem).add_vertices(0, judge_update(problem.costs), {}), ExchangeTraffic.none(problem))
+        load = Load(problem).add_vertices(0, judge_update(problem.costs), {})
+        yield SuperstepDraft("update: loss scale", 1, load, ExchangeTraffic.none(problem))
 
 
 def squared_shares(layout: Layout) -> Ints:
