@@ -13,8 +13,8 @@ from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_from_json
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.tiles.errors import PartsError, UnreachedPartError
 from snnc.compiler.tiles.partition import Partition
-from snnc.compiler.tiles.partition.errors import PartsError, UnreachedPartError
 from snnc.compiler.tiles.partition.reorder import orders, reorder
 from snnc.compiler.tiles.planning.options import PlanOptions
 from snnc.compiler.tiles.planning.ordering import ChannelOrders
@@ -69,7 +69,7 @@ def load_parts(parter: NetworkPartitioner, folder: Path) -> Parts:
         names = json.loads(arrays["names"].tobytes())
         kinds = ("part", "place")
         partition = Partition(*({name: arrays[f"{k}_{n}"].astype(np.int64) for n, name in enumerate(names)} for k in kinds))
-        sizes = parter.candidates.sizes if parter.candidates is not None else {}
+        sizes = {} if parter.prepared.candidates is None else parter.prepared.candidates.sizes
         shapes = {name: (n,) for name, n in sizes.items()}
         if any({name: number.shape for name, number in some.items()} != shapes for some in (partition.parts, partition.places)):
             raise ValueError("it belongs to a different network")

@@ -8,7 +8,7 @@ from typing import Any
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.window_values import is_run_value
-from snnc.compiler.tiles.mapped.learned import learned_elements
+from snnc.compiler.tiles.mapped.learned import learned_rows
 from snnc.compiler.tiles.mapped.network import describe
 
 
@@ -48,7 +48,7 @@ def summarise(program: StepProgram) -> dict[str, Any]:
                 "surrogate": str(p.surrogate),
                 "parameters": sum(sizes.get(name, 0) for name in steps[p.id].parameters),
                 "outputs": list(p.output_buffers.values()),
-                "learned": sum(learned_elements(layers[p.id]).values()) * layers[p.id].neurons + layers[p.id].learnable_scalars,
+                "learned": sum(learned_rows(layers[p.id])) * layers[p.id].neurons + layers[p.id].learnable_scalars,
             }
             for p in program.populations
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
@@ -211,7 +211,7 @@ class Assembly:
     ) -> None:
         """Add a codelet, unless one with the same structure exists, and its vertex for each item and compute set, on the item's tile."""
         fields = connected(vertex, values)
-        structure = [vertex.name, [(f.name, f.type, f.kind) for f in fields], vertex.cost.to_dict(), repr(vertex.loops), body or {}]
+        structure = [vertex.name, [(f.name, f.type, f.kind) for f in fields], asdict(vertex.cost), repr(vertex.loops), body or {}]
         key = json.dumps(structure, sort_keys=True)
         if key not in self._by_key:
             number = sum(c.template == vertex.name for c in self.codelets)

@@ -13,6 +13,7 @@ from snnc.compiler.ir.plan import Phase
 from snnc.compiler.tiles.blocks.grouping import ceil_div
 from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.schedule.buses import id_bytes
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 
 VECTOR: Final = 2
@@ -49,7 +50,7 @@ def _issues(problem: MappingProblem, link: Link) -> float:
     if problem.training and link.weight_gradient:
         issues += float(rows * row)
     if problem.training and link.input_gradient:
-        entries = problem.support_events(problem.bus_into(link)) if problem.returns(link) else link.inputs
+        entries = problem.support_events[problem.bus_of[link.id]] if problem.returns(link) else link.inputs
         back = row if link.indexed is not None else ceil_div(link.outputs, width) if link.dense else 1.0 / width
         issues += float(entries * back)
     return problem.batch * issues
@@ -60,4 +61,4 @@ def _moved_bytes(problem: MappingProblem, bus_id: str) -> float:
     bus = problem.bus[bus_id]
     if not bus.events:
         return float(problem.batch * bus.window_bytes)
-    return problem.batch * min(problem.events(bus.source), bus.capacity) * bus.id_bytes
+    return problem.batch * min(problem.events(bus.source), bus.capacity) * id_bytes(bus.source)

@@ -1,4 +1,4 @@
-"""Errors of the mapping and of reports (SNNC-E3xx, and SNNC-E263)."""
+"""Errors of the mapping, of partitions and of reports (SNNC-E3xx, SNNC-E263 and SNNC-E433)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ class Knob:
     """Command-line options that may make a network fit, and the memory that the network needs with these options."""
 
     options: tuple[tuple[str, str], ...]
-    """Options and their values, in order."""
     bytes: int
     """Bytes on the fullest tile."""
-    fits: bool
-    """Whether the network fits."""
     chips: int
     """Number of chips that the plan uses; 0 if the network does not fit."""
     exact: bool = True
     """Whether `bytes` comes from a full plan; otherwise it is an estimate, and a full plan may need more or less."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the network fits."""
+        return self.chips > 0
 
     @property
     def text(self) -> str:
@@ -110,12 +112,24 @@ class NoPartitionerError(SnncError, code="SNNC-E324"):
 class BaselineTooBigError(TooBigError, code="SNNC-E325"):
     """No variant of a baseline, a simple mapping to compare plans with, fits; the smallest one needs `needed` bytes on its fullest tile."""
 
-    def __init__(self, text: str, needed: int) -> None:
-        super().__init__(text)
-        self.needed = needed
-
 
 class PictureToolError(SnncError, code="SNNC-E319"):
     """A report as PNG needs Pillow, which is not installed."""
 
     exit_code = 3
+
+
+class UnreachedPartError(SnncError, code="SNNC-E345"):
+    """A part of a population would have no connection; the population stays whole, or other parts are tried."""
+
+
+class PartitionerError(SnncError, code="SNNC-E346"):
+    """The named partitioner is unknown or not installed."""
+
+
+class PartitionerCrashError(SnncError, code="SNNC-E433"):
+    """A partitioner from another package ended its process, or its output is not a partition."""
+
+
+class PartsError(SnncError, code="SNNC-E347"):
+    """A network cannot be cut into the requested parts, or its file of parts is damaged."""

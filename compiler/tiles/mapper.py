@@ -17,7 +17,6 @@ from snnc.compiler.tiles.mapped.network import BusSource, describe
 from snnc.compiler.tiles.misfit_errors import baseline_misfit_error, misfit_error
 from snnc.compiler.tiles.placement.choices import check_pairs
 from snnc.compiler.tiles.plan_writer import write_estimate, write_plan
-from snnc.compiler.tiles.remedies import PlannedBytes
 from snnc.compiler.tiles.request import Gradients, MappingRequest, check_length, check_options
 from snnc.compiler.tiles.request_search import (
     FAR,
@@ -98,20 +97,12 @@ def make_plan(
     capacity, gradient_capacity
         Maximum numbers of events per sample in a window, and of entries in a window of the backward pass: for all buses, or by buffer.
         None: derived from measured activity, or the full width without measurements.
-    mode
-        Treatment of events beyond the capacity: "exact" sends further windows, "drop" keeps only the lowest ids.
+    mode, recompute, streaming
+        As for :func:`snnc.compile`. The automatic choices try segments only if nothing fits without them, and "history" also if it is
+        predicted to be faster than recomputation.
     gradients
         How gradients return to sources of spikes whose surrogate has bounded support: "windowed", only for neurons in the support;
         "dense", for all neurons; "auto", whichever is predicted to be faster.
-    recompute
-        Number of iterations in a segment. The forward pass of a segment runs again before its backward pass, so that only one segment's
-        history is stored at a time. "off": no segments; "auto": segments only if nothing fits without them, of the fastest of the tried
-        lengths.
-    streaming
-        Data that may be stored outside the tiles if a sequence is divided into segments: "off", none; "inputs", which the host then sends
-        segment by segment; "boundaries", also the initial states of segments, in streaming memory; "history", the inputs and, in streaming
-        memory, the histories of segments, which are then not recomputed. "auto" tries the first three in this order until one fits, and
-        uses the fourth if it is predicted to be faster.
     fused
         Whether relays search for the spikes of one iteration of the forward pass while neurons compute the next iteration, if the network
         allows it; None: if that is predicted to be faster.
@@ -188,7 +179,8 @@ def _run_searches(
 ) -> tuple[list[Search], Search]:
     """Return all searches, and the fastest of them after local search; continue from a quick estimate of the same request if one exists."""
     estimate = None if estimates is None or quick else estimates.pop(arguments)
-    resumed = estimate is not None and _same_windows(request)
+    # A quick estimate tries only full windows.
+    resumed = estimate is not None and len(problems := list(request.problems())) == len({problem.windowed for problem in problems})
     if estimate is not None:
         request = replace(request, estimated=tuple(estimate.searches))
     searches = estimate.searches if estimate is not None and resumed else fitting_searches(request, strategy, placer, quick=quick)
@@ -204,7 +196,6 @@ def _run_searches(
 
 
 def _misfit(searches: Sequence[Search], request: MappingRequest, strategy: str, effort: int, *, advises: bool) -> TooBigError:
-    """Return the error for a request that does not fit; with `advises`, plan other requests to find remedies."""
     if strategy != SNNC:
         return baseline_misfit_error(searches[0].problem, strategy, searches[0].misfit)
     nearest = smallest_misfit(searches)
@@ -216,12 +207,6 @@ def _populations(request: MappingRequest) -> Populations:
     target = request.target
     sizes = target.chips, target.tiles_per_chip, target.tile_bytes, request.steps, request.batch
     return sizes, tuple((layer.id, layer.neurons) for layer in request.network.layers)
-
-
-def _same_windows(request: MappingRequest) -> bool:
-    """Return whether quick estimates try the same windows as full plans."""
-    problems = list(request.problems())
-    return len(problems) == len({problem.windowed for problem in problems})
 
 
 def _fastest_refined(
@@ -282,7 +267,7 @@ def _fused(search: Search) -> Iterator[Search]:
     if schedule is not None:
         placement = search.best.layout.placement
         variant = search.with_schedule(replace(problem, fused=schedule)).run_placements([placement])
-        yield variant if variant.best is not None else variant.run_like(placement)
+        yield variant if variant.best is not None else variant.run_copies(placement.chips, placement.copies)
 
 
 def _promising(searches: Iterable[Search]) -> list[Search]:
@@ -300,10 +285,10 @@ def _promising(searches: Iterable[Search]) -> list[Search]:
     return [search for same in best.values() for search in same if search.cycles() <= FAR * fastest]
 
 
-def _plan_bytes(request: MappingRequest, *, quick: bool, effort: int) -> PlannedBytes:
-    """Plan a changed request; return the bytes of the fullest tile in the fastest plan, or in the smallest misfit if no plan fits."""
+def _plan_bytes(request: MappingRequest, *, quick: bool, effort: int) -> tuple[int, int]:
+    """Plan a changed request, as :class:`snnc.compiler.tiles.remedies.Attempt` describes: the fastest plan or the smallest misfit."""
     searches = quick_searches(request) if quick else fitting_searches(request, SNNC, None)
     best = (min(searches, key=Search.cycles) if quick else _refine_all(_candidates(searches, request), effort).price_exactly()).best
     if best is not None:
-        return PlannedBytes(best.memory.largest, best.layout.placement.chips)
-    return PlannedBytes(bytes_needed(searches), 0)
+        return best.memory.largest, best.layout.placement.chips
+    return bytes_needed(searches), 0

@@ -7,19 +7,19 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 MAX_RESULTS: Final = 1 << 14
-"""Maximum number of cached results; beyond it, the table is cleared."""
+"""Default maximum number of cached results."""
 
 
 class Memo:
-    """Table with at most :data:`MAX_RESULTS` results."""
+    """Table with at most `most` results; if it is full, it is cleared."""
 
-    def __init__(self) -> None:
-        self._results: dict[object, Any] = {}
+    def __init__(self, most: int = MAX_RESULTS) -> None:
+        self._most, self._results = most, dict[object, Any]()
 
     def get(self, key: object, make: Callable[[], T]) -> T:
         """Return the cached result for `key`; the first call computes it with `make`."""
         if key not in self._results:
-            if len(self._results) >= MAX_RESULTS:
+            if len(self._results) >= self._most:
                 self._results.clear()
             self._results[key] = make()
         result: T = self._results[key]

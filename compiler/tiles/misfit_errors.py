@@ -9,7 +9,7 @@ from snnc.compiler.tiles.codelets.block_codelets import layer_code_bytes
 from snnc.compiler.tiles.errors import BaselineTooBigError, Knob, TooBigError
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.mapped.network import BusSource, Layer
-from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, received_bytes
+from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, most_received
 from snnc.compiler.tiles.memory.lifetimes import fullest, stages_of
 from snnc.compiler.tiles.placement.choices import all_within, check_pairs, choices
 from snnc.compiler.tiles.placement.placement import Placement, each_once, placements
@@ -93,7 +93,6 @@ def _advice(problem: MappingProblem, knobs: tuple[Knob, ...]) -> str:
 
 
 def _category_text(layout: Layout, tile: int, category: str, size: int) -> str:
-    """Describe the largest category of a tile, which takes `size` bytes."""
     if category == "code":
         return _code(size - int(codelet_bytes(layout)[0][tile]) - layout.problem.target.fixed_tile_bytes)
     source = _most_relayed(layout, tile) if category == "relays" else None
@@ -137,7 +136,7 @@ def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
         held: dict[tuple[str, str], Any] = dict(block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)))
         held["code", "always"] = int(code_bytes_estimate(problem, layer, cut, neurons))
         stages = stages_of(training=problem.training, segment=problem.segment)
-        needs.append((layer, neurons, *fullest(held, stages, received_bytes(problem, layer, cut, neurons))))
+        needs.append((layer, neurons, *fullest(held, stages, most_received(problem, layer, cut, neurons))))
     return max(needs, key=lambda item: sum(item[3].values()))
 
 
@@ -152,5 +151,5 @@ def baseline_misfit_error(problem: MappingProblem, strategy: str, misfit: tuple[
         f"the network does not fit on {problem.target.name} with the strategy {strategy!r}: tile {tile} needs {needed:,} bytes and has "
         f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {what}. "
         "Try the strategy 'snnc'.",
-        needed,
+        needed=needed,
     )

@@ -120,7 +120,6 @@ def _population(problem: MappingProblem, layer: Layer, where: TileRange) -> Popu
 
 
 def _blocks(problem: MappingProblem, where: TileRange) -> Iterator[Block]:
-    """Cut each tile's neurons into column groups and these into sample groups."""
     groups = column_groups(where.neurons, where.columns).tolist()
     for replica, (sample, samples) in enumerate(where.samples):
         tiles = where.of(replica).tolist()

@@ -6,10 +6,10 @@ the data of one step as a window: a list of ids of spikes with a fixed capacity,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowS
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 from snnc.compiler.tiles.schedule.timeline import EventTimeline
 from snnc.compiler.tiles.vertices.cost import CodeletCost
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +48,7 @@ class MappingProblem:
     steps: int
     batch: int
     mode: Mode
-    """Treatment of events beyond the capacity of a window; see :func:`snnc.compiler.tiles.make_plan`."""
+    """Treatment of events beyond the capacity of a window; see :func:`snnc.compile`."""
     support: Mapping[str, float] = field(default_factory=dict)
     """Fraction of neurons that receive a gradient per step, by buffer."""
     windowed: frozenset[BusSource] = frozenset()
@@ -129,9 +132,9 @@ class MappingProblem:
     @cached_property
     def further(self) -> FurtherWindows:
         """Sizes of the windows of all buses, and from them the buses with further windows."""
-        windowed, exact = self.windowed_buses, self.mode == "exact"
+        exact = self.mode == "exact"
         sizes = {
-            b.id: WindowSizes(b.source.width, b.events, exact, b.capacity, b.gradient_capacity if b.id in windowed else None)
+            b.id: WindowSizes(b.source.width, b.events, exact, b.capacity, b.gradient_capacity if b.id in self.returned else None)
             for b in self.buses
         }
         return FurtherWindows(sizes, self.training)
@@ -163,7 +166,7 @@ class MappingProblem:
 
     def _store_lives(self, source: BusSource) -> dict[str, int]:
         buses = self.buses_of(source)
-        returning = [bus for bus in buses if bus.id in self.windowed_buses]
+        returning = [bus for bus in buses if bus.id in self.returned]
         searched = 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0
         return {
             "sequence": self.sequence_bytes(source, self.steps_stored(source)),
@@ -171,7 +174,7 @@ class MappingProblem:
             "found ids": 0 if self.fused is not None else searched,
             # In the backward pass, readers of a bus with gradient windows receive gradient windows instead of forward windows.
             "forward": (searched if self.fused is not None else 0) + sum(bus.window_bytes for bus in returning),
-            "windows": sum(bus.window_bytes for bus in buses if bus.id not in self.windowed_buses),
+            "windows": sum(bus.window_bytes for bus in buses if bus.id not in self.returned),
             "gradient windows": sum(bus.support_bytes for bus in returning),
             "returned windows": sum(bus.returned_bytes for bus in returning),
         }
@@ -187,13 +190,13 @@ class MappingProblem:
             return slots * source.width * 4
         if source in self.bits if bits is None else bits:
             return slots * 4 * bit_words(source.width)
-        counts = 2 if any(bus.id in self.windowed_buses for bus in self.buses_of(source)) else 1
+        counts = 2 if any(bus.id in self.returned for bus in self.buses_of(source)) else 1
         return slots * (self.ids_stored(source) * id_bytes(source) + COUNT_BYTES * counts)
 
     def ids_stored(self, source: BusSource) -> int:
         """Return the maximum number of ids that relays store in a step: all neurons in mode "exact", otherwise the largest capacity."""
         buses = self.buses_of(source)
-        support = [bus.gradient_capacity for bus in buses if bus.id in self.windowed_buses]
+        support = [bus.gradient_capacity for bus in buses if bus.id in self.returned]
         return whole_words(source.width if self.mode == "exact" else max([bus.capacity for bus in buses] + support), source.width)
 
     @property
@@ -237,18 +240,9 @@ class MappingProblem:
         return max(bus.lag for bus in self.buses_of(source))
 
     @cached_property
-    def windowed_buses(self) -> frozenset[str]:
-        """Ids of the buses over which gradients return in windows."""
-        return frozenset(self.returned)
-
-    @cached_property
     def returned(self) -> Mapping[str, tuple[Link, ...]]:
-        """Links whose targets send gradients back in windows, by bus."""
-        by_bus: dict[str, tuple[Link, ...]] = {}
-        for link in self.network.links:
-            if self.returns(link):
-                by_bus[self.bus_of[link.id]] = (*by_bus.get(self.bus_of[link.id], ()), link)
-        return by_bus
+        """Links whose targets send gradients back in windows, by the id of the bus that they read."""
+        return _grouped((self.bus_of[link.id], link) for link in self.network.links if self.returns(link))
 
     def returned_buses(self, layer: Layer) -> tuple[Bus, ...]:
         """Return the buses over which gradients return to `layer` in windows."""
@@ -256,7 +250,7 @@ class MappingProblem:
 
     def backward_bytes(self, bus: Bus) -> int:
         """Return the bytes of one sample's window that readers of `bus` receive in the backward pass."""
-        return bus.support_bytes if bus.id in self.windowed_buses else bus.window_bytes
+        return bus.support_bytes if bus.id in self.returned else bus.window_bytes
 
     @cached_property
     def by_id(self) -> Mapping[str, Layer]:
@@ -273,24 +267,17 @@ class MappingProblem:
 
     @cached_property
     def _buses_by_buffer(self) -> Mapping[str, tuple[Bus, ...]]:
-        by_buffer: dict[str, tuple[Bus, ...]] = {}
-        for bus in self.buses:
-            by_buffer[bus.source.buffer] = (*by_buffer.get(bus.source.buffer, ()), bus)
-        return by_buffer
+        return _grouped((bus.source.buffer, bus) for bus in self.buses)
 
     def readers(self, bus: Bus, *, backward: bool) -> tuple[Layer, ...]:
         """Return the layers that read a bus, in order; with `backward`, the layers that read its windows again for a gradient."""
-        return self._readers[backward].get(bus.id, ())
+        return self._readers.get((bus.id, backward), ())
 
     @cached_property
-    def _readers(self) -> tuple[Mapping[str, tuple[Layer, ...]], Mapping[str, tuple[Layer, ...]]]:
-        readers: tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[Layer, ...]]] = ({}, {})
-        for layer in self.network.layers:
-            for backward in (False, True):
-                links = [link for link in layer.incoming if link.read_backward or self.returns(link) or not backward]
-                for bus in dict.fromkeys(self.bus_of[link.id] for link in links):
-                    readers[backward][bus] = (*readers[backward].get(bus, ()), layer)
-        return readers
+    def _readers(self) -> Mapping[tuple[str, bool], tuple[Layer, ...]]:
+        links = [(layer, link, back) for layer in self.network.layers for link in layer.incoming for back in (False, True)]
+        read = [(self.bus_of[link.id], back, layer) for layer, link, back in links if link.read_backward or self.returns(link) or not back]
+        return _grouped(((bus, back), layer) for bus, back, layer in dict.fromkeys(read))
 
     def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
         """Return the buses whose events may need further windows."""
@@ -301,12 +288,9 @@ class MappingProblem:
         return source.width * self.activity.get(source.buffer, 0.0)
 
     @cached_property
-    def _support_events(self) -> Mapping[str, float]:
-        return {b: float(self.timeline.entries(self.bus[b]).mean()) for b in self.windowed_buses}
-
-    def support_events(self, bus: Bus) -> float:
-        """Return the expected number of entries of a sample in the first window of the backward pass."""
-        return self._support_events[bus.id]
+    def support_events(self) -> Mapping[str, float]:
+        """Expected number of entries of a sample in the first window of the backward pass, by bus id."""
+        return {b: float(self.timeline.entries(self.bus[b]).mean()) for b in self.returned}
 
     @cached_property
     def _window_events(self) -> Mapping[str, float]:
@@ -345,14 +329,16 @@ class MappingProblem:
         """Return the bytes of a delta of the current `port` of the population `target`, as its sources read it."""
         return next(link.delta_bytes for link in self.by_id[target].incoming if link.port == port and self.copies(link))
 
-    def ring_slots(self, source: BusSource) -> int:
-        """Return the number of steps whose output gradients are stored at once: ``1 + (largest lag - 1) // interval``; 0 if none are."""
-        return self._ring_slots.get(source.buffer, 0)
-
     @cached_property
-    def _ring_slots(self) -> Mapping[str, int]:
-        lags: dict[str, int] = {}
-        for link in self.network.links:
-            if link.input_gradient:
-                lags[link.source.buffer] = max(lags.get(link.source.buffer, 0), self.schedule.lags[link.id])
-        return {buffer: 1 + (lag - 1) // self.schedule.interval for buffer, lag in lags.items()}
+    def ring_slots(self) -> Mapping[str, int]:
+        """Number of steps whose output gradients are stored at once, ``1 + (largest lag - 1) // interval``, by buffer with gradients."""
+        lags = _grouped((link.source.buffer, self.schedule.lags[link.id]) for link in self.network.links if link.input_gradient)
+        return {buffer: 1 + (max(of_buffer) - 1) // self.schedule.interval for buffer, of_buffer in lags.items()}
+
+
+def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, tuple[Value, ...]]:
+    """Return the values of each key, in order."""
+    groups: dict[Key, tuple[Value, ...]] = {}
+    for key, value in pairs:
+        groups[key] = (*groups.get(key, ()), value)
+    return groups

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from snnc.compiler.machines import load_target, target_names
 from snnc.compiler.machines.chip_links import find_routes
@@ -35,29 +35,13 @@ WORTH: Final = 0.05
 """Smallest fraction of the missing bytes that an insufficient remedy must save to be reported."""
 
 
-@dataclass(frozen=True)
-class PlannedBytes:
-    """Bytes on the fullest tile of a plan, and the number of chips in use; if the network does not fit, bytes that it needs, and 0."""
-
-    bytes: int
-    chips: int
-
-    @property
-    def fits(self) -> bool:
-        """Whether a plan was found."""
-        return self.chips > 0
-
-
 Options: TypeAlias = tuple[tuple[str, str], ...]
 """Command-line options with their values."""
+Attempt: TypeAlias = Callable[..., tuple[int, int]]
+"""Function that plans a request: ``(request, quick=…)``; with `quick`, it stops at the first placement that fits.
 
-
-class Attempt(Protocol):
-    """Function that plans a request."""
-
-    def __call__(self, request: MappingRequest, *, quick: bool) -> PlannedBytes:
-        """Plan the request; with `quick`, stop at the first placement that fits."""
-        ...
+It returns the bytes on the fullest tile and the number of chips in use; if nothing fits, the bytes that are needed, and 0.
+"""
 
 
 def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
@@ -71,10 +55,10 @@ def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[
     enough = needed - WORTH * (needed - request.target.tile_bytes)
     remedies: list[TriedRemedy] = []
     for remedy in tries.all():
-        remedies += [remedy] if remedy.result.fits or remedy.result.bytes <= enough else []
+        remedies += [remedy] if remedy.knob.fits or remedy.knob.bytes <= enough else []
         if tries.late and len(remedies) >= MAX_KNOBS:
             break
-    if len(remedies) < MAX_KNOBS or not any(remedy.result.fits for remedy in remedies):
+    if len(remedies) < MAX_KNOBS or not any(remedy.knob.fits for remedy in remedies):
         remedies += tries.together()
     best = sorted(remedies, key=_rank)[:MAX_KNOBS]
     knobs = (remedy.knob for remedy in sorted(map(tries.planned, best), key=_rank))
@@ -83,32 +67,23 @@ def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[
 
 @dataclass(frozen=True)
 class TriedRemedy:
-    """A remedy that was planned: its options, the resulting request, and the result of the plan."""
+    """A remedy that was planned: its options with the result of the plan, and the resulting request."""
 
-    options: Options
+    knob: Knob
     request: MappingRequest
-    result: PlannedBytes
-    exact: bool = False
-
-    @property
-    def knob(self) -> Knob:
-        """The remedy as an option with its result, for messages."""
-        return Knob(self.options, self.result.bytes, self.result.fits, self.result.chips, self.exact)
 
 
 def _rank(remedy: TriedRemedy) -> tuple[bool, int]:
     """Return a sort key: first remedies that fit, by :data:`PREFERENCE`; then combinations that fit; then all others, by bytes."""
-    if not remedy.result.fits:
-        return True, remedy.result.bytes
-    names = {name for name, _ in remedy.options}
+    if not remedy.knob.fits:
+        return True, remedy.knob.bytes
+    names = {name for name, _ in remedy.knob.options}
     kinds = [PREFERENCE.index(name) for name in names - ({"--capacity"} if "--mode" in names else set())]
     return False, max(kinds) + (len(PREFERENCE) if len(kinds) > 1 else 0)
 
 
 @dataclass(frozen=True)
 class _Tries:
-    """Trial plans for the remedies of one request, within a time limit."""
-
     request: MappingRequest
     needed: int
     attempt: Attempt
@@ -121,10 +96,10 @@ class _Tries:
     def planned(self, remedy: TriedRemedy) -> TriedRemedy:
         if self.late:
             return remedy
-        return replace(remedy, result=self.attempt(remedy.request, quick=False), exact=True)
+        return replace(remedy, knob=Knob(remedy.knob.options, *self.attempt(remedy.request, quick=False)))
 
     def _try(self, request: MappingRequest, *options: tuple[str, str]) -> TriedRemedy:
-        return TriedRemedy(options, request, self.attempt(request, quick=True))
+        return TriedRemedy(Knob(options, *self.attempt(request, quick=True), exact=False), request)
 
     def all(self) -> Iterator[TriedRemedy]:
         """Try every option by itself, beginning with options whose plans take little time."""
@@ -149,8 +124,8 @@ class _Tries:
         for change in (self._dropped, self._sgd, partial(self._fewer, "batch"), partial(self._fewer, "steps")):
             combined = change(request, tuple(options))
             if combined is not None:
-                last, request, options = combined, combined.request, list(combined.options)
-            if last is not None and last.result.fits:
+                last, request, options = combined, combined.request, list(combined.knob.options)
+            if last is not None and last.knob.fits:
                 break
         if last is not None and len(options) > 1:
             yield last
@@ -166,7 +141,6 @@ class _Tries:
         return self._try(replace(request, capacity=size, mode="drop"), *before, ("--mode", "drop"), ("--capacity", str(size)))
 
     def _sgd(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
-        """Try plain gradient descent, which stores no moments."""
         sgd = replace(request, network=replace(request.network, moments=0, update=SGD_CYCLES))
         return self._try(sgd, *before, ("--optimizer", "sgd")) if request.network.moments else None
 
@@ -175,37 +149,41 @@ class _Tries:
         now = getattr(request, name)
         if now <= _unit(request, name):
             return None
-        value, result = self._largest(request, name, now)
-        return TriedRemedy((*before, (f"--{name}", str(value))), _with(request, name, value), result)
+        value, size, chips = self._largest(request, name, now)
+        return TriedRemedy(Knob((*before, (f"--{name}", str(value))), size, chips, exact=False), _with(request, name, value))
 
-    def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, PlannedBytes]:
-        """Find the largest number that fits by bisection, which starts from a linear interpolation of the bytes between 1 and `now`."""
+    def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, int, int]:
+        """Find the largest number that fits by bisection, which starts from a linear interpolation of the bytes between 1 and `now`.
+
+        Return the number, and the result of its plan (:class:`Attempt`).
+        """
         tile_bytes, unit = request.target.tile_bytes, _unit(request, name)
         now //= unit
         value, best = 1, self.attempt(_with(request, name, unit), quick=True)
         high = now
-        if not best.fits:
-            return unit, best
-        slope = (self.needed - best.bytes) / max(now - 1, 1)
-        guess = int(1 + (tile_bytes - best.bytes) / slope) if slope > 0 else now // 2
+        bytes_of_one, chips = best
+        if not chips:
+            return unit, *best
+        slope = (self.needed - bytes_of_one) / max(now - 1, 1)
+        guess = int(1 + (tile_bytes - bytes_of_one) / slope) if slope > 0 else now // 2
         for tried in range(TRIES):
             if high - value <= 1 or (self.late and tried >= MIN_TRIES):
                 break
             middle = min(max(min(guess, GALLOP * value), value + 1), high - 1)
-            result = self.attempt(_with(request, name, middle * unit), quick=True)
-            if result.fits:
-                value, best = middle, result
+            planned_bytes, chips = self.attempt(_with(request, name, middle * unit), quick=True)
+            if chips:
+                value, best = middle, (planned_bytes, chips)
             else:
                 high = middle
             guess = guess if value < guess < high else (value + high) // 2
-        return value * unit, best
+        return value * unit, *best
 
     def _machine(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
         """Try larger machines of the same kind: the smallest on which the network fits, else the largest."""
         last: TriedRemedy | None = None
         for target in larger_targets(request.target):
             last = self._try(replace(request, target=target, chips=None), *before, self._named(target))
-            if last.result.fits or self.late:
+            if last.knob.fits or self.late:
                 break
         return last
 
@@ -213,7 +191,6 @@ class _Tries:
         return (IN_FILE, str(target.chips)) if target.name == self.request.target.name else ("--target", target.name)
 
     def _capacity(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
-        """Try smaller windows in mode "exact"."""
         size = _usual_capacity(request) if request.mode == "exact" else None
         return None if size is None else self._try(replace(request, capacity=size), *before, ("--capacity", str(size)))
 
@@ -233,7 +210,6 @@ def larger_targets(target: Target) -> tuple[Target, ...]:
 
 
 def _is_joined(target: Target) -> bool:
-    """Return whether the links in the machine's file connect all its chips."""
     try:
         find_routes(target)
     except UnreachableChipError:

@@ -126,7 +126,6 @@ def _histories_pay(segmented: Sequence[Search]) -> bool:
 
 
 def _fastest_way(searches: Sequence[Search]) -> list[Search]:
-    """Return the searches with the fastest choice of streamed data, including transfers from the host."""
     best = min((search for search in searches if search.best is not None), key=_time, default=None)
     return [] if best is None else [search for search in searches if search.problem.streamed == best.problem.streamed]
 
@@ -139,7 +138,6 @@ def _time(search: Search) -> float:
 
 
 def _in_segments(request: MappingRequest, streamed: Streamed, placer: Placer | None, *, quick: bool) -> list[Search]:
-    """Search with segments of several lengths, around the longest that fits."""
     lengths, search = request.lengths(streamed), partial(_searches, strategy=SNNC, placer=placer)
     if not lengths:
         return []
@@ -190,13 +188,14 @@ def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], s
         order = searches
     for search in (search for search in order if search not in request.estimated):
         reference = first[search.problem.windowed].best
+        like = None if reference is None else reference.layout.placement
         if placer is not None:
             search.run_placements(placer(search.problem))
         elif strategy != SNNC:
             search.run_baseline(strategy, request.chips)
         else:
             search.limit = FAR * min(other.cycles() for other in searches)
-            search.run(request.chips) if reference is None else search.run_like(reference.layout.placement)
+            search.run(request.chips) if like is None else search.run_copies(like.chips, like.copies)
     return searches
 
 

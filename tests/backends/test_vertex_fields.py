@@ -68,8 +68,7 @@ def planned_fields(layout):
     """Numbers of fields by kind of codelet, as the mapper counts them."""
     found = {}
     for use in uses(layout):
-        name = use.key if isinstance(use.key, str) else use.key[0]
-        found.setdefault("".join(word.capitalize() for word in name.split("_")), set()).add(use.fields)
+        found.setdefault("".join(word.capitalize() for word in use.vertex.name.split("_")), set()).add(len(use.vertex.fields))
     return found
 
 

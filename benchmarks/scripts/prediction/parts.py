@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--targets", default="gc200,m2000")
     parser.add_argument("--steps", type=int, default=25)
     parser.add_argument("--parts", default="4,8")
-    parser.add_argument("--partitioners", default=",".join(p.name for p in partitioners()))
+    parser.add_argument("--partitioners", default=",".join(partitioners()))
     arguments = parser.parse_args()
     numbers = [int(n) for n in arguments.parts.split(",")]
     case = replace(benchmark(arguments.net), steps=arguments.steps)

@@ -16,6 +16,7 @@ from snnc.compiler.tiles.cycles.block_cycles import step_cycles
 from snnc.compiler.tiles.errors import StrategyError
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.schedule.buses import id_bytes
 
 SNNC: Final = "snnc"
 """Name of snnc's own way to place neurons."""
@@ -85,7 +86,7 @@ def _flows(problem: MappingProblem) -> tuple[NeuronFlow, ...]:
         if link.source.external or link.source.owner == link.target:
             continue
         bus = problem.bus_into(link)
-        forward = problem.events(link.source) * bus.id_bytes if bus.events else 4.0 * link.source.width
+        forward = problem.events(link.source) * id_bytes(link.source) if bus.events else 4.0 * link.source.width
         backward = 4.0 * link.outputs if link.input_gradient else 0.0
         flows.append(NeuronFlow(index[link.source.owner], index[link.target], forward / link.inputs + backward / link.outputs))
     return tuple(flows)

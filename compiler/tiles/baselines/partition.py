@@ -72,7 +72,6 @@ def runs_at_random(sizes: tuple[int, ...], tiles: int, rng: np.random.Generator)
 
 
 def _in_order(neurons: int, tiles: int) -> Ints:
-    """Return the tile of each neuron when `neurons` are spread in order over `tiles`."""
     used = min(neurons, tiles)
     return np.repeat(np.arange(used, dtype=np.int64), neurons_per_tile(neurons, used))
 

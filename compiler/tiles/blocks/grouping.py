@@ -43,13 +43,9 @@ def even_neurons(neurons: Any, limit: Any) -> Ints:
     """Return the number of neurons of a tile if each column group is padded to an even number, so that 16-bit values fill whole words."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
-    larger = n % groups
-    padded: Ints = larger * _even(n // groups + 1) + (groups - larger) * _even(n // groups)
+    size, larger = n // groups, n % groups
+    padded: Ints = n + larger * ((size + 1) % 2) + (groups - larger) * (size % 2)
     return padded
-
-
-def _even(count: Any) -> Any:
-    return count + count % 2
 
 
 def ceil_div(a: Any, b: Any) -> Any:
@@ -134,7 +130,6 @@ class Cut:
     replicas: int
     """Number of groups of tiles that each process all neurons, for a share of the samples."""
     columns: int
-    """Maximum number of column groups of a tile's neurons."""
     paired: bool = True
     """Whether workers share samples in pairs; see :func:`split_samples`."""
 

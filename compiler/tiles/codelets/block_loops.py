@@ -96,7 +96,6 @@ def _values(cost: CodeletCost, place: Place, *, mostly_zero: bool) -> Iterator[L
 
 
 def _tables(cost: CodeletCost, link: Link, form: TableForm | None, place: Place) -> Iterator[Loop]:
-    """Yield the loops over the table of an indexed connection: searches, lookups, rows and their runs."""
     if link.events:
         yield from looping("halvings of a search for the first spike", Amount("searches"), cost.search, place)
     yield from looping("lookups in a table", Amount("lookups"), cost.lookup, place)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from snnc.compiler.tiles.codelets.block_code import BackwardCode, BlockCode, half_states
+from snnc.compiler.tiles.codelets.block_code import BackwardCode, BlockCode, HalfState, half_states
 from snnc.compiler.tiles.codelets.block_loops import backward_loops, forward_loops, source_loops
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link
@@ -21,14 +21,11 @@ from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSp
 
 INDEX_TYPES: Final[Mapping[int, Element]] = {2: "unsigned short", 4: "unsigned"}
 """Element type of table entries, by bytes."""
-_WINDOWS: Final = (
+_BLOCK: Final = (
+    one("input", "int", "k", "the iteration"),
     constant("stage", "iteration in which the population runs step 0", "int"),
     constant("interval", "iterations from one step to the next", "int"),
     constant("steps", "steps", "int"),
-)
-_BLOCK: Final = (
-    one("input", "int", "k", "the iteration"),
-    *_WINDOWS,
     constant("samples", "samples of the block"),
     constant("count", "neurons of the block"),
 )
@@ -42,7 +39,6 @@ _SOURCES: Final = (
     constant("samples", "samples of the block"),
     constant("count", "neurons of the block"),
 )
-_FIRST: Final = constant("first", "first neuron of the block")
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,6 @@ class BlockLink:
     index: int
     """Index of the connection among those into the target; field names end with it."""
     link: Link
-    """The connection."""
     returned: bool
     """Whether the gradient of the source returns in windows."""
     limited: bool
@@ -72,15 +67,17 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
 
     The masks of `supports` outputs also mark neurons in the support of the surrogate.
     """
-    kernel, access = layer.kernel, _written(any(link.limited for link in links))
+    kernel = layer.kernel
+    access: FieldKind = "inout" if any(link.limited for link in links) else "output"
     fields = [*_BLOCK, *_first(layer), *_windows(links), *_weights(links)]
     for port in range(len(kernel.inputs)):
         fields.append(run(access, "float", f"current{port}", "the current of a port"))
         fields += [_parameter(f"bias{port}_{n}", "a bias of the port", shared) for n, shared in enumerate(layer.biases[port])]
-    fields += [_state(layer, i, "inout", "a state") for i in range(len(kernel.states))]
+    fields += [_numbers(f"state{i}", "inout", "a state", half=state in kernel.halves) for i, state in enumerate(kernel.states)]
     fields += _parameters(layer, code)
-    fields += [_halves_of_steps(f"past{state.index}", "inout") for state in (half_states(layer) if saved else ())]
-    fields += [_saved(layer, i, "inout", "a saved value that the adjoint reads") for i in range(len(kernel.saved) if saved else 0)]
+    fields += [_past(state, "inout") for state in (half_states(layer) if saved else ())]
+    for i, name in enumerate(kernel.saved if saved else ()):
+        fields.append(_numbers(f"saved{i}", "inout", "a saved value that the adjoint reads", half=name in kernel.rounded))
     kinds = {source.buffer: source.kind for source in layer.sent}
     for i, buffer in enumerate(layer.outputs):
         if kinds.get(buffer) == "spikes":
@@ -131,12 +128,14 @@ def backward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: 
     halves = half_states(layer)
     rounded = {state.name for state in halves}
     fields += [
-        _state(layer, i, "input", "a state of all steps")
+        _numbers(f"state{i}", "input", "a state of all steps", half=state in kernel.halves)
         for i, (state, names) in enumerate(stored.items())
         if names & code.reads and state not in rounded
     ]
-    fields += [_halves_of_steps(f"past{state.index}", "input") for state in halves]
-    fields += [_saved(layer, i, "input", "a value of the forward pass") for i, name in enumerate(kernel.saved) if name in code.reads]
+    fields += [_past(state, "input") for state in halves]
+    for i, name in enumerate(kernel.saved):
+        if name in code.reads:
+            fields.append(_numbers(f"saved{i}", "input", "a value of the forward pass", half=name in kernel.rounded))
     returning_sources = returning_to(layer, code, returning)
     for i, source in enumerate(returning_sources):
         fields += _returning(i, source)
@@ -195,34 +194,25 @@ def sends_halves(links: Iterable[BlockLink], port: int) -> bool:
     return any(link.link.port == port and link.link.half_deltas and not link.returned for link in links)
 
 
-def _written(also_read: bool) -> FieldKind:
-    """Return the access to a field that a vertex writes."""
-    return "inout" if also_read else "output"
-
-
 def _first(layer: Layer, *, always: bool = False) -> list[FieldSpec]:
-    """Return the field of the block's first neuron if one-to-one connections read it, or `always`."""
-    return [_FIRST] if always or any(link.one_to_one for link in layer.incoming) else []
+    needed = always or any(link.one_to_one for link in layer.incoming)
+    return [constant("first", "first neuron of the block")] if needed else []
 
 
 def _windows(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
     for link in links:
-        yield from _window(link)
-
-
-def _window(link: BlockLink) -> Iterator[FieldSpec]:
-    i, connection = link.index, link.link
-    if connection.events:
-        yield run("input", id_type(connection.source.width), f"ids{i}", "ids of the window")
-        yield run("input", "unsigned", f"number{i}", "number of ids in the window")
-        yield constant(f"room{i}", "capacity of the window in ids, in whole words")
-        if connection.dense:
-            yield constant(f"inputs{i}", "values of the source")
-    else:
-        yield run("input", "float", f"values{i}", "values of the source")
-        yield constant(f"width{i}", "number of values")
-    if connection.one_to_one:
-        yield constant(f"offset{i}", "neuron that receives the first value")
+        i, connection = link.index, link.link
+        if connection.events:
+            yield run("input", id_type(connection.source.width), f"ids{i}", "ids of the window")
+            yield run("input", "unsigned", f"number{i}", "number of ids in the window")
+            yield constant(f"room{i}", "capacity of the window in ids, in whole words")
+            if connection.dense:
+                yield constant(f"inputs{i}", "values of the source")
+        else:
+            yield run("input", "float", f"values{i}", "values of the source")
+            yield constant(f"width{i}", "number of values")
+        if connection.one_to_one:
+            yield constant(f"offset{i}", "neuron that receives the first value")
 
 
 def _table(i: int, form: TableForm) -> Iterator[FieldSpec]:
@@ -245,7 +235,6 @@ def _target_table(link: BlockLink, form: TableForm) -> Iterator[FieldSpec]:
 
 
 def _weights(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
-    """Yield weights as stored on the target's tiles, or the state of a maximum."""
     for link in links:
         i, connection = link.index, link.link
         if link.form is not None:
@@ -282,7 +271,6 @@ def _choice(name: str, i: int) -> FieldSpec:
 
 
 def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
-    """Yield private sums of weight gradients, or the entries chosen by a maximum."""
     for link in links:
         i, connection = link.index, link.link
         if link.form is not None and connection.read_backward:
@@ -298,21 +286,13 @@ def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
             yield run("output", "float", f"winner{i}", "entries that the maximum chose, for the source")
 
 
-def _halves_of_steps(name: str, access: FieldKind, contents: str = "a state of all steps") -> FieldSpec:
-    """Return a field of float16 values, padded to whole words."""
-    return run(access, "half", name, contents, align=4)
+def _numbers(name: str, access: FieldKind, contents: str, *, half: bool) -> FieldSpec:
+    """Return a field of floats, or of float16 numbers, which are padded to whole words."""
+    return run(access, "half", name, contents, align=4) if half else run(access, "float", name, contents)
 
 
-def _state(layer: Layer, i: int, access: FieldKind, contents: str) -> FieldSpec:
-    if layer.kernel.states[i] in layer.kernel.halves:
-        return _halves_of_steps(f"state{i}", access, contents)
-    return run(access, "float", f"state{i}", contents)
-
-
-def _saved(layer: Layer, i: int, access: FieldKind, contents: str) -> FieldSpec:
-    if layer.kernel.saved[i] in layer.kernel.rounded:
-        return _halves_of_steps(f"saved{i}", access, contents)
-    return run(access, "float", f"saved{i}", contents)
+def _past(state: HalfState, access: FieldKind) -> FieldSpec:
+    return _numbers(f"past{state.index}", access, "a state of all steps", half=True)
 
 
 def _partials(link: BlockLink) -> Iterator[FieldSpec]:
@@ -349,7 +329,6 @@ def _ring(output: int) -> tuple[FieldSpec, FieldSpec]:
 
 
 def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec]:
-    """Yield the deltas of a target, and the weights of its connection as stored on the source's tiles."""
     delta, weight = run("input", "float", f"delta{i}", "the target's deltas"), run("input", "float", f"weight{i}", "weights")
     if link.half:
         contents = "weights, in rows of even length" if link.dense else "weights"

@@ -72,7 +72,7 @@ def _codelet(
     """Return a codelet of one pass, with a key of everything that its emitted code depends on."""
     requests = tuple((problem.further.passes(bus.id, forward=forward), problem.further.both) for bus in buses)
     limits = tuple(
-        (problem.further.sizes[bus.id].limited(backward=not forward), bus.id in problem.windowed_buses and not forward) for bus in buses
+        (problem.further.sizes[bus.id].limited(backward=not forward), bus.id in problem.returned and not forward) for bus in buses
     )
     ring = (source.external, problem.largest_lag(source)) if problem.segment else ()
     key = (vertex.name, source.static, source.width > 1 << 16, source in problem.windowed, limits, requests, ring, len(vertex.fields))

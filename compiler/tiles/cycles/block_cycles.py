@@ -17,7 +17,7 @@ from snnc.compiler.tiles.blocks.blocks import BlockShape
 from snnc.compiler.tiles.blocks.grouping import AnyCut, Floats, Ints, ceil_div, column_groups, largest_share
 from snnc.compiler.tiles.codelets.block_codelets import block_loops
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, expected_halvings, keys_passed, source_amounts, target_amounts
-from snnc.compiler.tiles.mapped.learned import half_elements, learned_elements
+from snnc.compiler.tiles.mapped.learned import half_elements, learned_rows
 from snnc.compiler.tiles.mapped.network import Layer, Link
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
@@ -67,14 +67,11 @@ class WindowContents:
     """Number of spikes."""
     entries: Callable[[Link], Any]
     """Number of entries of a backward window."""
-    passed: Callable[[Link], Any]
-    """Fraction of a table's keys that a search for the spikes passes."""
 
 
 def expected(problem: MappingProblem) -> WindowContents:
     """Return the mean contents of windows."""
-    events = problem.window_events
-    return WindowContents(events, lambda link: problem.support_events(problem.bus_into(link)), lambda link: keys_passed(events(link)))
+    return WindowContents(problem.window_events, lambda link: problem.support_events[problem.bus_of[link.id]])
 
 
 def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
@@ -87,7 +84,7 @@ def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
     def entries(link: Link) -> Any:
         return problem.timeline.busiest(problem.bus_into(link), "entries", samples)
 
-    return WindowContents(events, entries, lambda link: keys_passed(events(link)))
+    return WindowContents(events, entries)
 
 
 def shape_cycles(
@@ -97,13 +94,8 @@ def shape_cycles(
 
     Windows of returned gradients are not included.
     """
-    total = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
-    for run in block_runs(problem, layer, shape, samples, part, holdings, contents):
-        cycles = cycles_of(run.loops, run.amounts)
-        if run.alone is not None:
-            cycles = np.where(np.asarray(samples) == 1, cycles_of(run.alone, run.amounts), cycles)
-        total = total + cycles
-    return total
+    start = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
+    return sum((run.cycles(samples) for run in block_runs(problem, layer, shape, samples, part, holdings, contents)), start)
 
 
 class BlockRun(NamedTuple):
@@ -113,6 +105,11 @@ class BlockRun(NamedTuple):
     amounts: dict[str, Any]
     loops: tuple[Loop, ...]
     alone: tuple[Loop, ...] | None = None
+
+    def cycles(self, samples: Any) -> Any:
+        """Return the worker cycles on a tile with `samples` samples."""
+        cycles = cycles_of(self.loops, self.amounts)
+        return cycles if self.alone is None else np.where(np.asarray(samples) == 1, cycles_of(self.alone, self.amounts), cycles)
 
 
 def block_runs(
@@ -141,15 +138,13 @@ def read_links(layer: Layer, part: str) -> list[Link]:
 def _amounts(problem: MappingProblem, link: Link, shape: BlockShape, holdings: Holdings, contents: WindowContents) -> dict[str, Any]:
     if link.indexed is not None:
         held, events = holdings(link.indexed, "target").largest, contents.events(link) if link.events else 0.0
-        passed = contents.passed(link) if link.events else 0.0
-        return target_amounts(link, held, shape.samples, events, passed, problem.window_events(link))
+        return target_amounts(link, held, shape.samples, events, keys_passed(events), problem.window_events(link))
     if link.events:
         return {"events": shape.samples * contents.events(link)}
     return {"width": link.inputs, "nonzero": shape.samples * link.inputs * _nonzero_rows(problem, link) if link.sparse_values else 0}
 
 
 def _source_amounts(link: Link, shape: BlockShape, of_tile: Any, holdings: Holdings) -> dict[str, Any]:
-    """Return the amounts of a connection out of a block; its tile has `of_tile` samples."""
     if link.indexed is not None:
         return source_amounts(link, holdings(link.indexed, "source").largest, shape.columns, shape.samples)
     return {"outputs": link.outputs, "unaligned": np.asarray(of_tile) % 2 | shape.odd} if link.dense else {}
@@ -163,9 +158,9 @@ def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Int
     """
     samples = cut.samples(problem.batch)
     runs = {"forward": True, "backward": layer.gradient, "source_gradient": layer.gradient and bool(problem.deltas_into(layer))}
-    received = _received(problem, layer, samples)
+    exchange = {part: size / problem.target.exchange_bytes_per_cycle for part, size in received_bytes(problem, layer, samples).items()}
     rows = [
-        problem.target.workers * block_cycles(problem, layer, cut, neurons, samples, part, even=even) + received[part] + 0.0 * neurons
+        problem.target.workers * block_cycles(problem, layer, cut, neurons, samples, part, even=even) + exchange[part] + 0.0 * neurons
         if runs[part]
         else 0.0 * neurons
         for part in PARTS
@@ -173,20 +168,19 @@ def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Int
     return np.stack(np.broadcast_arrays(*rows, _update(problem, layer, cut, neurons))).astype(np.float64)
 
 
-def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, Any]:
-    """Return the exchange cycles before each part of :data:`PARTS`, without the cost of fragments."""
-    rate = problem.target.exchange_bytes_per_cycle
-    windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
+def received_bytes(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, Any]:
+    """Return the bytes that a tile with `samples` samples receives before each part of :data:`PARTS`, without deltas of single rows."""
+    windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer))
     read = problem.whole_deltas_into(layer)
-    deltas = sum(samples * problem.delta_bytes(target, port) * problem.by_id[target].neurons for target, port in read) / rate
+    deltas = sum(samples * problem.delta_bytes(target, port) * problem.by_id[target].neurons for target, port in read)
     back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
     back += sum(samples * bus.returned_bytes for bus in problem.returned_buses(layer))
-    return {"forward": windows, "backward": back / rate, "source_gradient": deltas}
+    return {"forward": windows, "backward": back, "source_gradient": deltas}
 
 
 def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -> Floats:
     """Return the tile cycles of the update, divided by the number of iterations of a sequence."""
-    learned = sum(learned_elements(layer).values()) if problem.training else 0
+    learned = sum(learned_rows(layer)) if problem.training else 0
     elements = learned * neurons
     shares = problem.sample_groups(neurons, cut.columns, cut.samples(problem.batch))
     summed = moved = updated = 0.0 * neurons
@@ -203,10 +197,9 @@ def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -
 
 
 def _returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
-    """Return the expected amounts of the loops over a block's own neurons in all windows that return to it."""
     amounts: dict[str, Any] = {"windows": 0, "searches": 0.0, "own": 0.0}
     for bus in problem.returned_buses(layer):
-        support = problem.support_events(bus)
+        support = problem.support_events[bus.id]
         spikes = min(problem.events(bus.source), bus.capacity, support)
         amounts["windows"] = amounts["windows"] + samples
         amounts["searches"] = amounts["searches"] + samples * (expected_halvings(spikes) + expected_halvings(support - spikes))
@@ -216,16 +209,15 @@ def _returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, sampl
 
 def _nonzero_rows(problem: MappingProblem, link: Link) -> float:
     """Return the fraction of pairs of input values, sums of independent spikes, that are not both 0."""
-    return problem.memo.get(("nonzero rows", link.source.buffer), lambda: _count_nonzero_rows(problem, link))
 
+    def count() -> float:
+        all_zero = np.zeros(link.inputs + link.inputs % 2)
+        for feeding in problem.by_id[link.source.owner].incoming:
+            assert feeding.indexed is not None
+            entries, mean = feeding.indexed.map, problem.activity.get(feeding.source.buffer, 0.0)
+            rate, relative = np.full(feeding.inputs, mean), problem.relative_rate(feeding.source.buffer)
+            rate = rate if relative is None else rate * relative
+            np.add.at(all_zero, entries.target, np.log(np.maximum(1 - rate[entries.source], MIN_SILENCE)))
+        return float(1 - np.exp(all_zero.reshape(-1, 2).sum(axis=1)).mean())
 
-def _count_nonzero_rows(problem: MappingProblem, link: Link) -> float:
-    """Return :func:`_nonzero_rows` from the measured rates of the neurons that feed the link's source, or from the mean activity."""
-    all_zero = np.zeros(link.inputs + link.inputs % 2)
-    for feeding in problem.by_id[link.source.owner].incoming:
-        assert feeding.indexed is not None
-        entries, mean = feeding.indexed.map, problem.activity.get(feeding.source.buffer, 0.0)
-        rate, relative = np.full(feeding.inputs, mean), problem.relative_rate(feeding.source.buffer)
-        rate = rate if relative is None else rate * relative
-        np.add.at(all_zero, entries.target, np.log(np.maximum(1 - rate[entries.source], MIN_SILENCE)))
-    return float(1 - np.exp(all_zero.reshape(-1, 2).sum(axis=1)).mean())
+    return problem.memo.get(("nonzero rows", link.source.buffer), count)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,8 +19,6 @@ from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.mapped.network import Layer, Link
 from snnc.compiler.tiles.problem import MappingProblem
 
-TABLES: Final = "tables"
-"""Memory category of tables."""
 Holdings: TypeAlias = Callable[[IndexedLink, Side], TableAmounts]
 """Function that returns the sizes of a connection's tables on each tile."""
 
@@ -104,7 +102,7 @@ def indexed_bytes(
 
     Each of `shares` sample groups stores its own weight gradients.
     """
-    tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
+    tables, weights, gradients = ((name, "always") for name in ("tables", "weights", "gradients"))
     private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")
     # Weight gradients do not need the weights, but a backward pass that recomputes segments reads them until its end.
     read = copies if problem.segment else ("weights", "copies read forward")

@@ -72,7 +72,6 @@ class Load:
     """
 
     def __init__(self, problem: MappingProblem, iterations: int | None = None) -> None:
-        """Create the load of a compute set that runs in the first `iterations` iterations of a sequence, by default in all."""
         self.problem = problem
         self._in_all_iterations = iterations is None
         self._chosen = problem.timeline.before(iterations)
@@ -83,10 +82,11 @@ class Load:
         self._described: list[LoopsOfKind | None] = []
         self._number = 0
 
-    def add_vertices(self, tiles: Ints | int, vertex: VertexSpec, amounts: Values, number: Any = 1) -> None:
+    def add_vertices(self, tiles: Ints | int, vertex: VertexSpec, amounts: Values, number: Any = 1) -> Load:
         """Add to each of `tiles` `number` vertices that run a step in every iteration; `amounts` are the trip counts of their loops."""
         cycles = self.problem.target.vertex_start_cycles + vertex.cycles(amounts)
         self.add(tiles, cycles, number, partial(_loops_of_vertex, vertex, amounts))
+        return self
 
     def add_shared(self, tiles: Ints, vertex: VertexSpec, amounts: Values) -> None:
         """Add to each of `tiles` one vertex that all its workers share; `amounts` are the trip counts of the slowest worker."""

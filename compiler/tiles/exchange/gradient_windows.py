@@ -40,7 +40,6 @@ class BusReduction:
     capacity: int
     """Maximum number of entries in a window."""
     parts: int
-    """Number of parts."""
     table: Mapping[str, Ints]
     """Columns of :class:`~snnc.compiler.ir.plan.PartialSum`, one row per vertex."""
     producers: Mapping[tuple[int, int], Ints]
@@ -86,9 +85,12 @@ def producer_tiles(problem: MappingProblem, bus: Bus, ranges: Mapping[str, TileR
 
 def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays: Mapping[str, Sequence[Relay]]) -> dict[str, BusReduction]:
     """Plan the reduction of every bus whose gradient returns in windows, by bus id."""
-    buses = [bus for bus in problem.buses if bus.id in problem.windowed_buses]
+    buses = [bus for bus in problem.buses if bus.id in problem.returned]
     producers = {bus.id: producer_tiles(problem, bus, ranges) for bus in buses}
-    work = _work_by_chip(problem, buses, producers)
+    work = np.zeros(problem.target.chips)  # of stage one, counted on the chip of the first producer
+    for bus in buses:
+        for (_, samples), tiles in producers[bus.id].items():
+            work[int(tiles[0]) // problem.target.tiles_per_chip] += _work(problem, bus, len(tiles), samples)
     jobs: list[Job] = []
     parts = {}
     for bus in buses:
@@ -109,17 +111,7 @@ def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays:
     }
 
 
-def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapping[str, Mapping[tuple[int, int], Ints]]) -> Floats:
-    """Return the work of stage one on each chip; all work for a range of samples counts on the chip of the first producer."""
-    work = np.zeros(problem.target.chips)
-    for bus in buses:
-        for (_, samples), tiles in producers[bus.id].items():
-            work[int(tiles[0]) // problem.target.tiles_per_chip] += _work(problem, bus, len(tiles), samples)
-    return work
-
-
 def _work(problem: MappingProblem, bus: Bus, producers: int, samples: int) -> float:
-    """Return the worker cycles to add the partial products of `producers` producers for `samples` samples."""
     return samples * bus.gradient_capacity / 2 * float(reduce_partials(problem.costs).trip(PAIRS, {"producers": producers}))
 
 

@@ -33,7 +33,7 @@ class Ownership:
     @cached_property
     def owners(self) -> Owners:
         """The owners of the weights."""
-        where, tables = self.target, self.indexed.tables("target", self.target)
+        where, tables = self.target, self.indexed.on_tiles.tables("target", self.target)
         return find_owners(
             self.indexed.map, tables.used, where.starts[0] + group_tiles(where), np.sort(where.tiles),
             weight_learns=self.indexed.weight_learns, bias_learns=self.indexed.bias_learns,
@@ -48,11 +48,6 @@ class Ownership:
     def sizes(self) -> Ints:
         """For each owner, the bytes of one of its elements."""
         return np.where(self.halves, HALF, FLOAT).astype(np.int64)
-
-    @property
-    def placed(self) -> bool:
-        """Whether the weights are in another order than in the model's array, so that stochastic rounding needs a table of positions."""
-        return self.indexed.map.reordered
 
     @property
     def sides(self) -> dict[Side, TileRange]:
@@ -92,7 +87,7 @@ class Ownership:
 
     def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints, Ints]:
         """Return the pieces that column groups exchange with owners: group, owner, first element, and number of elements of each."""
-        used = self.indexed.tables(side, where).used
+        used = self.indexed.on_tiles.tables(side, where).used
         group = np.repeat(np.arange(len(used.group) - 1), np.diff(used.group))
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1
         end = np.searchsorted(self.owners.first, used.first + used.count, side="left")

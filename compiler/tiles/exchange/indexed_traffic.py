@@ -36,21 +36,16 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
                 rows.setdefault((link.target, link.port), []).append(link)
         for target, links in rows.items():
             reader = layout.ranges[layer.id]
+            for link in links if not layout.exact else ():
+                assert link.indexed is not None
+                times = (target not in read_anyway) + link.chooses
+                amounts = layout.holdings(layer)(link.indexed, "source").total
+                traffic.add(reader.tiles, times * FLOAT * reader.tile_samples * amounts["read"], times * amounts["pieces"])
             if not layout.exact:
-                for link in links:
-                    _estimate_rows(layout, traffic, link, layer, target in read_anyway)
                 continue
             # For a maximum, the source also reads which entries were chosen.
             for read_together in ([links] if target not in read_anyway else []) + [[link] for link in links if link.chooses]:
                 _read_rows(layout, traffic, read_together, reader)
-
-
-def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: Layer, read_anyway: bool) -> None:
-    """Add the expected rows of one connection; with `read_anyway`, a dense connection reads its deltas in any case."""
-    assert link.indexed is not None
-    reader, times = layout.ranges[layer.id], (not read_anyway) + link.chooses
-    amounts = layout.holdings(layer)(link.indexed, "source").total
-    traffic.add(reader.tiles, times * FLOAT * reader.tile_samples * amounts["read"], times * amounts["pieces"])
 
 
 def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], reader: TileRange) -> None:
@@ -83,7 +78,7 @@ def _tile_rows(links: Sequence[Link], reader: TileRange) -> tuple[Ints, Ints]:
     outputs, keys_of_links = links[0].outputs, []
     for link in links:
         assert link.indexed is not None
-        owner, row = _spread(link.indexed.tables("source", reader).targets)
+        owner, row = _spread(link.indexed.on_tiles.tables("source", reader).targets)
         keys_of_links.append(tile_of_group[owner] * outputs + row)
     keys = np.sort(np.concatenate(keys_of_links))
     tile, row = np.divmod(keys[np.append(True, np.diff(keys) != 0)[: len(keys)]], outputs)
@@ -96,7 +91,6 @@ def _spread(pieces: Pieces) -> tuple[Ints, Ints]:
 
 
 def _rows_over_links(layout: Layout, traffic: ExchangeTraffic, to: Ints, origin: Ints, row: Ints, size: float) -> None:
-    """Add rows that cross chips; each is sent once to each chip that reads it."""
     if not layout.several_chips:
         return
     per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
@@ -181,7 +175,7 @@ def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
         for weights in owned_by(layout, layers):
             tiles, *numbers = _estimated_work(layout, weights)
             count, pieces, values = (np.full(len(tiles), number, np.int64) for number in numbers)
-            yield OwnedWork(tiles, count, pieces, values, weights.link.half, weights.link.half and random and weights.placed)
+            yield OwnedWork(tiles, count, pieces, values, weights.link.half, weights.link.half and random and weights.indexed.map.reordered)
     for weights in owned_by(layout, layers) if layout.exact else ():
         number = len(weights.owners.tile)
         pieces, values = np.zeros(number, np.int64), np.zeros(number, np.int64)
@@ -192,7 +186,7 @@ def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
             owned = weights.owners.learned & (weights.halves == half)
             if owned.any():
                 tiles, count = weights.owners.tile[owned], weights.owners.count[owned]
-                yield OwnedWork(tiles, count, pieces[owned], values[owned], half, half and random and weights.placed)
+                yield OwnedWork(tiles, count, pieces[owned], values[owned], half, half and random and weights.indexed.map.reordered)
 
 
 def _estimated_work(layout: Layout, weights: Ownership) -> tuple[Ints, int, int, int]:

@@ -25,7 +25,7 @@ from snnc.compiler.machines.chip_links import Flows, Routes
 from snnc.compiler.tiles.blocks.grouping import Floats, mask_unit
 from snnc.compiler.tiles.exchange.places import BatchGroup, LayerPlace, LayerPlaces, locate
 from snnc.compiler.tiles.exchange.traffic import common
-from snnc.compiler.tiles.mapped.learned import learned_elements
+from snnc.compiler.tiles.mapped.learned import learned_rows
 from snnc.compiler.tiles.mapped.network import MappedNetwork
 from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, whole_words
 
@@ -111,10 +111,7 @@ def traffic_of(plan: Plan, network: MappedNetwork) -> PlanTraffic:
         }
         for link in network.links
     ]
-    learned = [
-        {"id": layer.id, "learned": sum(learned_elements(layer).values()) * layer.neurons + layer.learnable_scalars}
-        for layer in network.layers
-    ]
+    learned = [{"id": layer.id, "learned": sum(learned_rows(layer)) * layer.neurons + layer.learnable_scalars} for layer in network.layers]
     known = {"connections": connections, "populations": learned, "loss_layer": network.loss_layer}
     return measure_traffic(plan, locate(plan), known).to_plan()
 

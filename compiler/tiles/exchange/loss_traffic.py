@@ -9,7 +9,6 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.blocks.grouping import column_groups
-from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_to_all
 
 
@@ -46,18 +45,13 @@ def records_or_adjoints(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
         np.subtract.at(traffic.received, losses, local_size)
         np.subtract.at(traffic.fragments, losses, local_pieces)
         np.add.at(traffic.sent, losses, moved)
-    if layout.several_chips:
-        _losses_over_links(layout, traffic, where, to_loss=to_loss)
-    return traffic
-
-
-def _losses_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, *, to_loss: bool) -> None:
-    for replica, (first, count) in enumerate(where.samples):
-        parts = layout.by_chip(where.of(replica), layout.problem.steps * FLOAT * where.neurons)
+    for r, (first, count) in enumerate(where.samples if layout.several_chips else ()):
+        parts = layout.by_chip(where.of(r), problem.steps * FLOAT * where.neurons)
         for tile in layout.loss_tiles[first : first + count]:
             for chip, part in parts.items():
-                source, receiver = (chip, layout.chip_of(tile)) if to_loss else (layout.chip_of(tile), chip)
-                traffic.flows.send(source, (receiver,), part)
+                sender, receiver = (chip, layout.chip_of(tile)) if to_loss else (layout.chip_of(tile), chip)
+                traffic.flows.send(sender, (receiver,), part)
+    return traffic
 
 
 def losses_to_one_tile(layout: Layout) -> ExchangeTraffic:

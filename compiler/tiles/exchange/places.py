@@ -38,7 +38,6 @@ class LayerPlace:
     tiles: Ints
     """The tiles, ascending; the other arrays are parallel to them."""
     neurons: Ints
-    """Number of neurons on each tile."""
     words: Ints
     """Number of 32-bit words of a tile's spike masks for one sample. A word contains the bits of up to 32 neurons of one column group. All
     tiles have equally many words, enough for the largest number of column groups and the largest group."""
@@ -85,7 +84,6 @@ def locate(plan: Plan) -> LayerPlaces:
 
 
 def _layer(blocks: Sequence[Block]) -> LayerPlace:
-    """Return the tiles of a layer, with the neurons and samples on each, from its blocks."""
     numbers = chain.from_iterable((b.tile, b.first, b.count, b.sample, b.samples) for b in blocks)
     table = np.fromiter(numbers, dtype=np.int64, count=5 * len(blocks)).reshape(-1, 5)
     tiles, at = np.unique(table[:, 0], return_inverse=True)

@@ -76,7 +76,6 @@ def _runs(*columns: Ints) -> Ints:
 
 
 def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:
-    """Return a table with one row for each sample of each vertex."""
     rows = np.repeat(np.arange(len(table["tile"])), table["samples"])
     columns = {name: column[rows] for name, column in table.items()}
     return {**columns, "sample": columns["sample"] + places_within(table["samples"])}

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -77,7 +78,7 @@ class Packing:
     @cached_property
     def part_of(self) -> tuple[Ints, Ints]:
         """For each tile, the range [first, end) of source tiles whose rows it packs."""
-        ranges = [(a, b) for size in np.diff(self.edges).tolist() for a, b in zip(*_ends(self.parts(size)), strict=True)]
+        ranges = [ends for size in np.diff(self.edges).tolist() for ends in pairwise(self.parts(size).tolist())]
         begin, end = np.array(ranges, dtype=np.int64).T
         return begin, end
 
@@ -126,10 +127,6 @@ def equal_runs(neurons: Ints) -> Runs:
 
 def _edges(total: int, parts: int) -> Ints:
     return np.array([first for first, _ in split(total, parts)] + [total], dtype=np.int64)
-
-
-def _ends(edges: Ints) -> tuple[list[int], list[int]]:
-    return edges[:-1].tolist(), edges[1:].tolist()
 
 
 def saves_room(problem: MappingProblem) -> bool:
@@ -203,8 +200,8 @@ def row_pieces(target: TileRange) -> Ints:
     return np.asarray((larger * pieces(size + 1) + smaller * pieces(size)) * np.minimum(target.neurons, 1), dtype=np.int64)
 
 
-def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
-    """Return the exchange and the work of the superstep in which tiles collect rows of their bundle; None if no rows are packed."""
+def rows_to_bundles(layout: Layout) -> tuple[Load, ExchangeTraffic] | None:
+    """Return the work and the exchange of the superstep in which tiles collect rows of their bundle; None if no rows are packed."""
     packed = list(packings(layout))
     if not packed:
         return None
@@ -215,7 +212,7 @@ def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
         cycles = {shape: _cycles(layout.problem, *shape) for shape in dict.fromkeys(packing.shapes)}
         each = np.array([cycles[shape] for shape in packing.shapes])
         load.add(packing.tiles, np.tile(each, len(packing.readers)), layout.problem.target.workers)
-    return traffic, load
+    return load, traffic
 
 
 def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica: int) -> None:
@@ -227,7 +224,7 @@ def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica
     if not layout.several_chips:
         return
     chips = tiles // layout.problem.target.tiles_per_chip
-    for first, last in zip(*_ends(packing.edges), strict=True):
+    for first, last in pairwise(packing.edges.tolist()):
         if chips[first] == chips[last - 1]:
             continue
         sent, wanted = layout.by_chip(tiles[first:last], neurons[first:last]), layout.by_chip(tiles[first:last], packing.rows[first:last])

@@ -39,16 +39,6 @@ class Move:
     traffic: ExchangeTraffic
     stays: Floats
 
-    @classmethod
-    def none(cls, layout: Layout) -> Move:
-        """Return a move that copies nothing."""
-        return cls(ExchangeTraffic.none(layout.problem), np.zeros(layout.problem.target.tiles))
-
-    @property
-    def local(self) -> float:
-        """Tile cycles of the copies within tiles."""
-        return local_copy_cycles(float(self.stays.max()))
-
 
 def local_copy_cycles(size: float) -> float:
     """Return the tile cycles of a copy of `size` bytes inside a tile; 0 if `size` is 0."""
@@ -77,7 +67,7 @@ def numbers_to_readers(layout: Layout) -> list[Move]:
 
 def _numbers(layout: Layout, size: int) -> Move | None:
     """Return the move of :func:`numbers_to_readers` for values of `size` bytes; None if no such value exists."""
-    problem, move = layout.problem, Move.none(layout)
+    problem, move = layout.problem, Move(ExchangeTraffic.none(layout.problem), np.zeros(layout.problem.target.tiles))
     any_moves = weights_from_owners(layout, size, move.traffic, move.stays)
     for layer in problem.network.layers if size == FLOAT else ():
         where = layout.ranges[layer.id]
@@ -132,8 +122,8 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, siz
 # ---- dense weights, by rows, on their source ------------------------------------------------------------------------
 
 
-def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
-    """Return the exchange and the work to copy weights to the sources that need them for their gradients; None if no source needs weights.
+def weights_to_sources(layout: Layout) -> tuple[Load, ExchangeTraffic] | None:
+    """Return the work and the exchange to copy weights to the sources that need them for their gradients; None if no source needs weights.
 
     All workers of a source tile sort the rows that it reads by neuron of the target.
     """
@@ -153,7 +143,7 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
         key, row_cycles = ("weight rows", target.neurons.tobytes(), target.columns), _half_cycles if link.half else _cycles
         cycles = np.array([problem.memo.get((*key, n), partial(row_cycles, layout, n, target)) for n in sizes.tolist()])[which]
         load.add(source.tiles, np.tile(cycles, source.replicas), problem.target.workers)
-    return traffic, load
+    return load, traffic
 
 
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:

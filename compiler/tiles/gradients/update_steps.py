@@ -21,7 +21,7 @@ from snnc.compiler.tiles.cycles.load import Load, Work
 from snnc.compiler.tiles.exchange.indexed_traffic import gradients_to_owners, owned_by, owned_work
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, between_replicas, parameter_groups, send_to_all, shares_of
 from snnc.compiler.tiles.gradients.packing import rows_to_bundles
-from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
+from snnc.compiler.tiles.gradients.parameter_copies import local_copy_cycles, numbers_to_readers, weights_to_replicas, weights_to_sources
 from snnc.compiler.tiles.mapped.learned import LearnedRows, learned_parameters, learned_rows, learned_scalars
 from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.lifetimes import PACKED
@@ -43,8 +43,6 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 GRADIENTS: Final = "update: gradients"
 """Name of the superstep that computes the last sums of gradients, if the update is a separate program."""
-RATES: Final = "update: rates"
-"""Name of the superstep that computes the learning rate, if the update is a separate program."""
 
 
 def update_steps(layout: Layout) -> Iterator[SuperstepDraft]:
@@ -61,9 +59,7 @@ def update_steps(layout: Layout) -> Iterator[SuperstepDraft]:
     gathered = _rates_to_updates(layout) if network.scaled or not network.square else ExchangeTraffic.none(problem)
     if network.passes:
         yield _step(layout, GRADIENTS, partial(_add_shares, vertex=sum_private(problem.costs), sums=True), _shares_of_gradients(layout))
-        rates = Load(problem)
-        rates.add_vertices(0, schedule(problem.costs), {})
-        yield SuperstepDraft(RATES, "update", 1, rates, ExchangeTraffic.none(problem))
+        yield SuperstepDraft("update: rates", 1, Load(problem).add_vertices(0, schedule(problem.costs), {}), ExchangeTraffic.none(problem))
     else:
         gathered.merge(_shares_of_gradients(layout))
     if network.square:
@@ -77,19 +73,17 @@ def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
     """Yield the supersteps that copy new parameters: to replicas, then single values to readers, then rows of weights to sources."""
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
-        yield SuperstepDraft("update: replicas", "update", 1, Load(layout.problem), replicas)
+        yield SuperstepDraft("update: replicas", 1, Load(layout.problem), replicas)
     if numbers:
         first, *others = (move.traffic for move in numbers)
-        local = sum(move.local for move in numbers)
-        yield SuperstepDraft("update: shared numbers", "update", 1, Load(layout.problem), first, tuple(others), local=local)
+        local = sum(local_copy_cycles(float(move.stays.max())) for move in numbers)
+        yield SuperstepDraft("update: shared numbers", 1, Load(layout.problem), first, tuple(others), local=local)
     packed = rows_to_bundles(layout)
     if packed is not None:
-        traffic, load = packed
-        yield SuperstepDraft(PACKED, "update", 1, load, traffic)
+        yield SuperstepDraft(PACKED, 1, *packed)
     rows = weights_to_sources(layout)
     if rows is not None:
-        traffic, load = rows
-        yield SuperstepDraft("update: weight copies", "update", 1, load, traffic)
+        yield SuperstepDraft("update: weight copies", 1, *rows)
 
 
 def least_update(layout: Layout, layer: Layer) -> Floats:
@@ -109,7 +103,7 @@ def least_update(layout: Layout, layer: Layer) -> Floats:
 
 
 def _step(layout: Layout, name: str, add: Callable[[Layout, Sequence[Layer], Load], None], traffic: ExchangeTraffic) -> SuperstepDraft:
-    return SuperstepDraft(name, "update", 1, _loaded(layout, add), traffic)
+    return SuperstepDraft(name, 1, _loaded(layout, add), traffic)
 
 
 def _loaded(layout: Layout, add: Callable[[Layout, Sequence[Layer], Load], None]) -> Load:
@@ -189,7 +183,6 @@ def _cached(
 
 
 def _private_vertices(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows]) -> Vertices:
-    """Return the vertices that sum the private gradients of column groups with several blocks."""
     shares, vertices = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for half, groups, elements in _groups_of_parameters(where, rows):
         amounts = _summed(problem, np.tile(elements, where.replicas), shares)
@@ -199,7 +192,6 @@ def _private_vertices(problem: MappingProblem, where: TileRange, rows: Sequence[
 
 
 def _share_vertices(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows], *, sums: bool) -> Vertices:
-    """Return the vertices that each process a share of a parameter; with `sums`, they also sum its gradients."""
     shares, vertices = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for half, groups, elements in _groups_of_parameters(where, rows):
         elements_of_tile = shares_of(where, elements).ravel()
@@ -257,14 +249,6 @@ def _shares_of_gradients(layout: Layout) -> ExchangeTraffic:
     return traffic
 
 
-SQUARES: Final = "update: squares"
-TILES: Final = "update: norm of tiles"
-CHIPS: Final = "update: norm of chips"
-NORM: Final = "update: norm"
-JUDGED: Final = "update: loss scale"
-"""Names of the supersteps of the norm: squares; their sums by tile, by chip and in total; and the adaptation of the loss scale."""
-
-
 def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
     """Yield the supersteps that compute the clipping factor of the update from the gradients and, with a loss scale, adapt this scale.
 
@@ -272,22 +256,19 @@ def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares
     """
     problem, tiles = layout.problem, np.flatnonzero(shares)
     adds = loss_sum(problem.costs)
-    yield SuperstepDraft(SQUARES, "update", 1, squares, gradients)
-    load = Load(problem)
-    load.add_vertices(tiles, adds, {"count": shares[tiles] * problem.target.workers})
-    yield SuperstepDraft(TILES, "update", 1, load, ExchangeTraffic.none(problem))
+    yield SuperstepDraft("update: squares", 1, squares, gradients)
+    load = Load(problem).add_vertices(tiles, adds, {"count": shares[tiles] * problem.target.workers})
+    yield SuperstepDraft("update: norm of tiles", 1, load, ExchangeTraffic.none(problem))
     if layout.several_chips:
-        load, heads, number = Load(problem), *heads_of_chips(layout, tiles)
-        load.add_vertices(heads, adds, {"count": number})
-        yield SuperstepDraft(CHIPS, "update", 1, load, _to_heads(layout, tiles, np.repeat(heads, number)))
+        heads, number = heads_of_chips(layout, tiles)
+        load = Load(problem).add_vertices(heads, adds, {"count": number})
+        yield SuperstepDraft("update: norm of chips", 1, load, _to_heads(layout, tiles, np.repeat(heads, number)))
         tiles = heads
-    load = Load(problem)
-    load.add_vertices(0, clip(problem.costs), {"count": len(tiles)})
-    yield SuperstepDraft(NORM, "update", 1, load, _to_heads(layout, tiles, np.zeros(len(tiles), dtype=np.int64)))
+    load = Load(problem).add_vertices(0, clip(problem.costs), {"count": len(tiles)})
+    yield SuperstepDraft("update: norm", 1, load, _to_heads(layout, tiles, np.zeros(len(tiles), dtype=np.int64)))
     if problem.network.scaled:
-        load = Load(problem)
-        load.add_vertices(0, judge_update(problem.costs), {})
-        yield SuperstepDraft(JUDGED, "update", 1, load, ExchangeTraffic.none(problem))
+        load = Load(problem).add_vertices(0, judge_update(problem.costs), {})
+        yield SuperstepDraft("update: loss scale", 1, load, ExchangeTraffic.none(problem))
 
 
 def squared_shares(layout: Layout) -> Ints:
@@ -295,9 +276,8 @@ def squared_shares(layout: Layout) -> Ints:
     number = np.zeros(layout.problem.target.tiles, dtype=np.int64)
     for layer in layout.problem.network.layers:
         where = layout.ranges[layer.id]
-        for rows in learned_rows(layer):
-            for groups, elements in parameter_groups(where, rows):
-                number[where.tiles] += np.tile(groups, where.replicas) * (shares_of(where, elements).ravel() > 0)
+        for _, groups, elements in _groups_of_parameters(where, learned_parameters(layer)):
+            number[where.tiles] += np.tile(groups, where.replicas) * (shares_of(where, elements).ravel() > 0)
         number[where.tiles[0]] += learned_scalars(layer)
     for tiles, *_ in owned_work(layout, layout.problem.network.layers):
         np.add.at(number, tiles, 1)
@@ -323,7 +303,6 @@ def norm_bytes(layout: Layout, shares: Ints) -> Ints:
 
 
 def _to_heads(layout: Layout, tiles: Ints, heads: Ints) -> ExchangeTraffic:
-    """Return the exchange in which each of `tiles` sends one number to the corresponding tile of `heads`."""
     traffic = ExchangeTraffic.none(layout.problem)
     away = tiles != heads
     np.add.at(traffic.received, heads[away], FLOAT)

@@ -15,6 +15,7 @@ import numpy as np
 
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints
 from snnc.compiler.tiles.indexed.tables import IndexTables
+from snnc.compiler.tiles.memo import Memo
 
 Cutter: TypeAlias = Callable[[Ints, Ints], IndexTables]
 """Function that builds tables for groups of neurons; its arguments are the first neuron and the number of neurons of each group."""
@@ -87,7 +88,7 @@ def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
         "bias_values": bias_values,
         "size": tables.used.sizes,
         "biases": tables.used.sizes_from(tables.weights),
-        "bytes": tables.index_bytes() * tables.numbers,
+        "bytes": tables.form.index_bytes * tables.numbers,
         "read": tables.targets.sizes,
         "pieces": np.diff(tables.targets.group),
     }
@@ -119,30 +120,22 @@ class Profile:
 
     sizes: Ints
     largest: Floats
-    _known: dict[tuple[bytes, bytes], TableAmounts] = field(default_factory=dict)
-    """Cache of the latest results, because a search needs the same few results many times."""
+    _known: Memo = field(default_factory=lambda: Memo(REMEMBERED))
 
     def held(self, neurons: Any, groups: Any) -> TableAmounts:
         """Estimate the amounts of tiles whose `neurons` neurons are cut into `groups` groups."""
         each, number = np.asarray(-(-np.asarray(neurons) // np.maximum(groups, 1)), np.int64), np.asarray(groups)
-        key = _bytes(each), _bytes(number)
-        if key not in self._known:
-            if len(self._known) == REMEMBERED:
-                del self._known[next(iter(self._known))]
-            values = self._between(each)
-            total = dict(zip(AMOUNTS, values * number, strict=True))
-            self._known[key] = TableAmounts(dict(zip(AMOUNTS, values, strict=True)), total)
-        return self._known[key]
+        return self._known.get((_bytes(each), _bytes(number)), lambda: self._between(each, number))
 
-    def _between(self, each: Ints) -> Floats:
-        """Return the amounts in groups of `each` neurons, interpolated between the measured sizes."""
+    def _between(self, each: Ints, number: Ints) -> TableAmounts:
+        """Return the amounts of `number` groups of `each` neurons, interpolated between the measured sizes."""
         last = len(self.sizes) - 1
         below = np.clip(np.searchsorted(self.sizes, each, side="right") - 1, 0, max(last - 1, 0))
         above = np.minimum(below + 1, last)
         step = np.maximum(self.sizes[above] - self.sizes[below], 1)
         share = np.clip((each - self.sizes[below]) / step, 0.0, 1.0)
-        interpolated: Floats = self.largest[:, below] * (1 - share) + self.largest[:, above] * share
-        return interpolated
+        values = self.largest[:, below] * (1 - share) + self.largest[:, above] * share
+        return TableAmounts(dict(zip(AMOUNTS, values, strict=True)), dict(zip(AMOUNTS, values * number, strict=True)))
 
 
 def _bytes(array: Ints | Floats) -> bytes:

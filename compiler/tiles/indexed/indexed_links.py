@@ -18,8 +18,9 @@ from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups, spl
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.indexed.holdings import Profile, TableAmounts, amounts, held_exactly, measure
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm, source_tables, target_tables
+from snnc.compiler.tiles.memo import Memo
 
-KEPT: Final = 4
+CACHED_CUTS: Final = 4
 """Maximum number of cuts whose tables are cached while placements are compared."""
 Side: TypeAlias = Literal["target", "source"]
 """Population for which a table is built: the target or the source of the connection."""
@@ -30,46 +31,23 @@ class MapCuts:
     """Tables of `map` on the tiles of its target and on the tiles of its source, cached for the latest cuts of these populations."""
 
     map: IndexedMap
-    _tables: dict[tuple[Side, bytes, int], IndexTables] = field(default_factory=dict)
-    _forms: dict[tuple[Side, bytes, int], TableForm] = field(default_factory=dict)
-    _measured: dict[tuple[Side, bytes, int, bytes | None], dict[str, Any]] = field(default_factory=dict)
-
-    @cached_property
-    def target(self) -> Profile:
-        """Amounts measured on the target's side; the amounts of placements are interpolated from them."""
-        return _profile(self.map, "target")
-
-    @cached_property
-    def source(self) -> Profile:
-        """Amounts measured on the source's side."""
-        return _profile(self.map, "source")
+    _tables: Memo = field(default_factory=lambda: Memo(CACHED_CUTS))
+    _forms: Memo = field(default_factory=Memo)
+    _measured: Memo = field(default_factory=lambda: Memo(CACHED_CUTS))
 
     def tables(self, side: Side, where: TileRange) -> IndexTables:
         """Return the tables of one replica of a population placed on `where`."""
-        key = (side, where.neurons.tobytes(), where.columns)
-        if key not in self._tables:
-            first, count = _groups(where)
-            if len(self._tables) >= KEPT:
-                self._tables.clear()
-            self._tables[key] = (target_tables if side == "target" else source_tables)(self.map, first, count)
-            self._forms[key] = self._tables[key].form
-        return self._tables[key]
+        build = target_tables if side == "target" else source_tables
+        return self._tables.get((side, where.neurons.tobytes(), where.columns), lambda: build(self.map, *_groups(where)))
 
     def form(self, side: Side, where: TileRange) -> TableForm:
         """Return the form of the tables of a population placed on `where`."""
-        key = (side, where.neurons.tobytes(), where.columns)
-        if key not in self._forms:
-            self._forms[key] = self.tables(side, where).form
-        return self._forms[key]
+        return self._forms.get((side, where.neurons.tobytes(), where.columns), lambda: self.tables(side, where).form)
 
     def amounts(self, side: Side, where: TileRange, rate: Floats | None) -> dict[str, Any]:
         """Return the amounts of each column group of a replica; `rate` is the event rate of each source value, if measured."""
         key = (side, where.neurons.tobytes(), where.columns, None if rate is None else rate.tobytes())
-        if key not in self._measured:
-            if len(self._measured) >= KEPT:
-                self._measured.clear()
-            self._measured[key] = amounts(self.tables(side, where), rate)
-        return self._measured[key]
+        return self._measured.get(key, lambda: amounts(self.tables(side, where), rate))
 
 
 def _groups(where: TileRange) -> tuple[Ints, Ints]:
@@ -110,7 +88,8 @@ class IndexedLink:
         return indexed_map(self.op, self.buffers)
 
     @cached_property
-    def _cuts(self) -> MapCuts:
+    def on_tiles(self) -> MapCuts:
+        """The tables of :attr:`map`."""
         return self.cuts.setdefault(self.map, MapCuts(self.map))
 
     @property
@@ -125,23 +104,15 @@ class IndexedLink:
 
     def estimated(self, side: Side, neurons: Any, groups: Any) -> TableAmounts:
         """Estimate the amounts of tiles with `neurons` in `groups` column groups."""
-        return (self._cuts.target if side == "target" else self._cuts.source).held(neurons, groups)
-
-    def tables(self, side: Side, where: TileRange) -> IndexTables:
-        """Return the tables of one replica of a population placed on `where`."""
-        return self._cuts.tables(side, where)
-
-    def form(self, side: Side, where: TileRange) -> TableForm:
-        """Return the form of the tables of a population placed on `where`."""
-        return self._cuts.form(side, where)
+        return _profile(self.map, side).held(neurons, groups)
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
         """Return the amounts of every tile of `where`, replica by replica; `rate` is the event rate of each source value, if measured."""
-        replica = held_exactly(self._cuts.amounts(side, where, rate), column_groups(where.neurons, where.columns))
+        replica = held_exactly(self.on_tiles.amounts(side, where, rate), column_groups(where.neurons, where.columns))
         largest, total = ({name: np.tile(v, where.replicas) for name, v in sizes.items()} for sizes in (replica.largest, replica.total))
         return TableAmounts(largest, total)
 
     def held_by(self, side: Side, where: TileRange, rate: Floats | None, groups: Ints) -> TableAmounts:
         """Return the amounts of the column groups with the indices `groups` in a replica; `rate` as for :meth:`held`."""
-        sizes = {name: values[groups] for name, values in self._cuts.amounts(side, where, rate).items()}
+        sizes = {name: values[groups] for name, values in self.on_tiles.amounts(side, where, rate).items()}
         return TableAmounts(sizes, sizes)

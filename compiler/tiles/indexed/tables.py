@@ -132,20 +132,11 @@ class IndexTables:
         """Index of the first key of each group."""
         return np.concatenate([[0], np.cumsum(self.span)]) if self.keyed else np.zeros(len(self.span) + 1, np.int64)
 
-    @property
-    def largest(self) -> int:
-        """Largest number in all tables."""
-        arrays = (self.keys, self.rows, self.place, self.weight, self.length)
-        return max(int(a.max(initial=0)) for a in arrays)
-
-    def index_bytes(self) -> int:
-        """Return the bytes of a number in a table: 2 if 16 bits suffice, else 4."""
-        return 2 if self.largest < 1 << 16 else 4
-
     @cached_property
     def form(self) -> TableForm:
         """Properties of these tables that determine code."""
-        return TableForm(self.single, self.keyed, self.index_bytes())
+        largest = max(int(numbers.max(initial=0)) for numbers in (self.keys, self.rows, self.place, self.weight, self.length))
+        return TableForm(self.single, self.keyed, 2 if largest < 1 << 16 else 4)
 
     @property
     def numbers(self) -> Ints:
@@ -155,8 +146,6 @@ class IndexTables:
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """Entries of a map, assigned to groups and ordered by group, row and target."""
-
     group: Ints
     row: Ints
     target: Ints
@@ -215,7 +204,6 @@ def _clipped(indexed: IndexedMap, first: Ints, count: Ints) -> _Entries:
 
 
 def _ranges(first: Ints, count: Ints) -> Ints:
-    """Return the concatenation of all ranges ``[first, first + count)``."""
     return places_within(count) + np.repeat(first, count)
 
 
@@ -230,7 +218,6 @@ def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
 
 
 def _merged(entries: _Entries) -> _Entries:
-    """Merge adjacent entries into runs."""
     e = entries
     if not len(e.group):
         return e
@@ -245,7 +232,6 @@ def _merged(entries: _Entries) -> _Entries:
 
 
 def _tables(indexed: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> IndexTables:
-    """Return the tables that contain `runs`; `shape` is `low`, `span` and `keys` of :class:`IndexTables`."""
     low, span, keys = shape
     groups = len(low)
     run_start = np.searchsorted(runs.group, np.arange(groups + 1), side="left")

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from snnc.compiler.tiles.mapped.network import Layer
-
-
-def learned_elements(layer: Layer) -> Mapping[str, int]:
-    """Return the number of learned values per neuron: weights by link id, and biases and neuron parameters under ``"bias"``."""
-    weights = {link.id: (link.inputs if link.dense else int(link.weight_elements > 1)) for link in layer.incoming if link.weight_gradient}
-    return {**weights, "bias": layer.learnable_neuron_parameters}
 
 
 class LearnedRows(NamedTuple):

@@ -27,7 +27,6 @@ class ScoreSlot:
     """Scores of consecutive outputs."""
 
     kind: ScoreKind
-    """What the scores contain."""
     first: int
     stop: int
     """The range of outputs, among all that the loss reads."""
@@ -100,7 +99,8 @@ def loss_shape(program: StepProgram) -> LossShape:
     width = next((math.prod(o.shape) for o in program.outputs if o.id == program.loss_output), 0)
     if isinstance(loss, Composed):
         columns, each_step = (0 if loss.plain_targets else loss.columns), loss.targets.startswith("step")
-        return LossShape(loss.name, width, _slots(loss), columns, each_step, loss.lengths, _masked(loss))
+        masked = sum(term.reads_targets for term in loss.terms) * {"step_classes": 1, "values": loss.width(0)}.get(loss.targets, 0)
+        return LossShape(loss.name, width, _slots(loss), columns, each_step, loss.lengths, masked)
     scored = not isinstance(loss, ExternalLoss) and loss.name != _OF_STEPS
     return LossShape(loss.name, width, (ScoreSlot("count", 0, width, 0),) if scored else ())
 
@@ -116,9 +116,3 @@ def _slots(loss: Composed) -> tuple[ScoreSlot, ...]:
         slots.append(ScoreSlot(kind, first, stop, place))
         place += stop - first
     return tuple(slots)
-
-
-def _masked(loss: Composed) -> int:
-    """Return :attr:`LossShape.masked` of a composed loss."""
-    compared = [term for term in loss.terms if term.reads_targets]
-    return len(compared) * {"step_classes": 1, "values": loss.width(0)}.get(loss.targets, 0)

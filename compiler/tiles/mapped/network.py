@@ -150,7 +150,6 @@ class Layer:
     biases: tuple[tuple[bool, ...], ...]
     """For each bias of each port, whether all neurons share one value."""
     learned: tuple[LearnedParameter, ...]
-    """Trained parameters and biases."""
     outputs: tuple[str, ...]
     """Output buffers of the kernel, in order."""
     sent: tuple[BusSource, ...]
@@ -339,7 +338,6 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
 
 
 def _source(program: StepProgram, connection: ConnectionInfo, inputs: Mapping[str, bool]) -> BusSource:
-    """Return the source of a connection; `inputs` tells whether each input is the same at every step."""
     buffer = program.buffers[connection.source_buffer]
     return BusSource(
         buffer.name,

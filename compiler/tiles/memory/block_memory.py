@@ -17,8 +17,9 @@ from snnc.compiler.tiles.blocks.blocks import cut_key
 from snnc.compiler.tiles.blocks.grouping import AnyCut, Cut, Ints, ceil_div, column_groups, even_neurons, mask_words
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.codelets.block_codelets import layer_code_bytes
+from snnc.compiler.tiles.cycles.block_cycles import received_bytes
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read
-from snnc.compiler.tiles.mapped.learned import half_elements, learned_elements, learned_scalars
+from snnc.compiler.tiles.mapped.learned import half_elements, learned_rows, learned_scalars
 from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.lifetimes import (
     BACKWARD,
@@ -48,7 +49,7 @@ def block_bytes(
     """
     groups = column_groups(neurons, cut.columns)
     shares = problem.sample_groups(neurons, cut.columns, samples)
-    learned = sum(learned_elements(layer).values())
+    learned = sum(learned_rows(layer))
     scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
     stored, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
     partials = sum(problem.bus_into(link).gradient_capacity for link in layer.incoming if problem.returns(link))
@@ -128,7 +129,6 @@ def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
 
 
 def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
-    """Return the number of floats per neuron and sample of states, history, initial values, boundaries, currents and sent values."""
     kernel, segments = layer.kernel, problem.segments
     states, sent = len(kernel.states) - len(kernel.halves), sum(source.kind != "spikes" for source in layer.sent)
     # Further windows are added to currents that the previous step set to zero.
@@ -146,7 +146,6 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]
 
 
 def _half_states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
-    """Return the number of float16 values per neuron and sample of states, history, initial values and boundaries."""
     segments, recomputes = problem.segments, problem.segment > 0
     values: dict[CategoryAndLife, int] = {
         ("history", "always"): max(1, segments.boundaries) * len(layer.kernel.halves),
@@ -160,7 +159,7 @@ def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, in
     """Return the number of floats per neuron and sample of state adjoints, pending output gradients, sent deltas and deltas of currents."""
     if not (problem.training and layer.gradient):
         return {}
-    rings = sum(problem.ring_slots(source) for source in layer.sent)
+    rings = sum(problem.ring_slots.get(source.buffer, 0) for source in layer.sent)
     sent = len({link.port for link in layer.incoming if link.input_gradient and not problem.returns(link)})
     # Sources read deltas before targets overwrite them in the first iteration.
     return {
@@ -170,23 +169,21 @@ def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, in
     }
 
 
-def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any) -> dict[str, Any]:
+def most_received(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any) -> dict[str, Any]:
     """Return the maximum number of bytes that a tile of `layer` receives in a superstep of each stage, including packed rows of weights."""
     samples = cut.samples(problem.batch)
-    windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) + 0 * neurons
+    before = received_bytes(problem, layer, samples)
+    windows = before["forward"] + 0 * neurons
     if not problem.training:
         return {FORWARD_NEURONS: windows}
-    read = problem.whole_deltas_into(layer)
-    deltas = sum(samples * problem.delta_bytes(target, port) * problem.by_id[target].neurons for target, port in read)
-    deltas = deltas + samples * FLOAT * rows_read(layer, estimated(neurons, column_groups(neurons, cut.columns)))
-    back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
-    back += sum(samples * bus.returned_bytes for bus in problem.returned_buses(layer))
-    elements = sum(learned_elements(layer).values()) * neurons
+    rows = rows_read(layer, estimated(neurons, column_groups(neurons, cut.columns)))
+    deltas, back = before["source_gradient"] + samples * FLOAT * rows, before["backward"]
+    elements = sum(learned_rows(layer)) * neurons
     gathered = FLOAT * (elements - elements // cut.replicas)
     received = {FORWARD_NEURONS: windows, RECOMPUTE_NEURONS: windows, BACKWARD: deltas, BACKWARD_NEURONS: back, OPTIMISER: gathered}
     if problem.packed:
-        rows = FLOAT * neurons * sum(link.inputs for link in layer.incoming if link.dense and problem.copies(link))
-        received |= {PACKED: 2 * rows, COPIES: rows + FLOAT * neurons * _copies(problem, layer)}
+        packed = FLOAT * neurons * sum(link.inputs for link in layer.incoming if link.dense and problem.copies(link))
+        received |= {PACKED: 2 * packed, COPIES: packed + FLOAT * neurons * _copies(problem, layer)}
     return received
 
 

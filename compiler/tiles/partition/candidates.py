@@ -29,7 +29,6 @@ class Candidates:
     """Populations that can be cut, in the order of the graph."""
 
     sizes: Mapping[str, int]
-    """Number of neurons of each population."""
     sources: Ints
     targets: Ints
     """Sending and receiving neuron of each entry of the sparse connections among these populations. Neurons are numbered across all of
@@ -68,7 +67,6 @@ class Candidates:
         return Partition({name: part[neurons] for name, neurons in neurons_of.items()}, places)
 
     def _places(self, part: Ints, neurons: slice) -> Ints:
-        """Return the position of each of `neurons` within its part; `part` is the part of each of them."""
         work, places = np.stack([self.fan_in[neurons], self.fan_out[neurons]]), np.zeros(len(part), dtype=np.int64)
         for members in Partition({"": part}).members(""):
             places[members[even_order(work[:, members])]] = np.arange(len(members))

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from snnc.compiler.tiles.partition.errors import PartitionerCrashError
+from snnc.compiler.tiles.errors import PartitionerCrashError
 from snnc.compiler.tiles.partition.hypergraph import Ints
 
 PROGRAM: Final = Path(__file__).with_name("native.py")

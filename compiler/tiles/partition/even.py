@@ -40,7 +40,6 @@ def even_order(work: Floats) -> Ints:
 
 
 def _by_turns(work: Floats) -> Ints:
-    """Order the neurons of one stretch; return the neuron at each position."""
     deviation = work - work.mean(axis=1, keepdims=True)
     size = (deviation**2).sum(axis=0)
     most_different = iter([n for n in np.argsort(-size, kind="stable").tolist() if size[n] <= OUTLIER**2])

@@ -6,8 +6,7 @@ maximum work of a part.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
@@ -25,18 +24,12 @@ LEAST: Final = 1e-9
 """Minimum gain of a move, and of a successful round, as a fraction of the cut."""
 
 
-@dataclass(frozen=True)
-class BuiltInPartitioner:
-    """Partitioner that grows parts and moves vertices; see :class:`~snnc.compiler.tiles.partition.partitioners.Partitioner`."""
-
-    name: ClassVar[str] = "snnc"
-
-    def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
-        """Return the part of every vertex: the best of three starts, each improved by moves."""
-        most = graph.most_work(parts, imbalance)
-        starts = [in_order(graph, parts), grown(graph, parts), joined(graph, parts, seed)]
-        candidates = [moved(graph, balanced(graph, start, parts, most), parts, most, seed) for start in starts]
-        return min(candidates, key=lambda part: graph.cut(part, parts))
+def grow_and_move(graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
+    """Return the best of three starts, each improved by moves; see :data:`~snnc.compiler.tiles.partition.partitioners.Partitioner`."""
+    most = graph.most_work(parts, imbalance)
+    starts = [in_order(graph, parts), grown(graph, parts), joined(graph, parts, seed)]
+    candidates = [moved(graph, balanced(graph, start, parts, most), parts, most, seed) for start in starts]
+    return min(candidates, key=lambda part: graph.cut(part, parts))
 
 
 def in_order(graph: Hypergraph, parts: int) -> Ints:
@@ -159,7 +152,6 @@ def _best_moves(graph: Hypergraph, part: Ints, parts: int, closed: Floats) -> tu
 
 
 def _within(graph: Hypergraph, part: Ints, wanted: Ints, target: Ints, parts: int, most: float) -> Ints:
-    """Move the vertices `wanted` to their targets, in this order, while the targets have room."""
     moved_part = part.copy()
     room = most - graph.loads(part, parts)
     for k in range(parts):

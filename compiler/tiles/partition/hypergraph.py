@@ -29,7 +29,6 @@ class Hypergraph:
     rate: Floats
     """Weight of each net: events per step."""
     work: Floats
-    """Weight of each vertex."""
 
     @classmethod
     def of(cls, nets: Ints, pins: Ints, rate: Floats, work: Floats) -> Hypergraph:

@@ -79,7 +79,6 @@ def _buffers(program: StepProgram, population: PopulationInfo) -> set[str]:
 
 
 def _owners(program: StepProgram) -> dict[str, str]:
-    """Return the input or population of each buffer."""
     owner_of = {f"{info.id}_in": info.id for info in program.inputs}
     for population in program.populations:
         owner_of.update(dict.fromkeys(_buffers(program, population), population.id))
@@ -87,7 +86,6 @@ def _owners(program: StepProgram) -> dict[str, str]:
 
 
 def _shown(program: StepProgram, buffer: str) -> bool:
-    """Return whether `buffer` contains the values of an input or of the source of a connection."""
     return any(c.source_buffer == buffer for c in program.connections) or any(buffer == f"{i.id}_in" for i in program.inputs)
 
 
@@ -109,7 +107,6 @@ def _parameter_places(program: StepProgram, order_of: Mapping[str, ChannelOrder]
 
 
 def _orders_per_neuron(program: StepProgram, names: tuple[str, ...], order: ChannelOrder) -> dict[str, Ints]:
-    """Return the order of the values of parameters with a value for each neuron."""
     return {name: order.values() for name in names if program.parameters[name].value.size == order.channels * order.positions}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from snnc.compiler.ir.connections import recorded
 from snnc.compiler.ir.graph import Array, Edge, Flatten, Graph, Linear, Output, Population, Reshape, Sparse, StateRef
 from snnc.compiler.passes.edit import add_edge, fresh_name
-from snnc.compiler.tiles.partition.errors import UnreachedPartError
+from snnc.compiler.tiles.errors import UnreachedPartError
 from snnc.compiler.tiles.partition.hypergraph import Ints
 
 Connection: TypeAlias = Linear | Sparse
@@ -81,15 +81,12 @@ def split(graph: Graph, partition: Partition) -> Split:
 
 @dataclass
 class _Work:
-    """The graph of the parts under construction, and the origin of its nodes and arrays."""
-
     graph: Graph
     partition: Partition
     populations: dict[str, ArrayPiece] = field(default_factory=dict)
     outputs: dict[str, ArrayPiece] = field(default_factory=dict)
     parameters: dict[str, ArrayPiece] = field(default_factory=dict)
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Names of the parts of each population."""
     joined: set[str] = field(default_factory=set)
     """Connections and outputs of parts, whose edges are in `edges`."""
     edges: list[Edge] = field(default_factory=list)
@@ -133,7 +130,6 @@ class _Work:
         return self.members.get(before.source), self.members.get(after.target)
 
     def _population(self, whole: str, operation: Population, part: str, index: Ints) -> None:
-        """Add one `part` of a population: the neurons `index` of the population `whole`."""
 
         def restricted(values: Mapping[str, Array]) -> dict[str, Array]:
             return {name: np.asarray(v).reshape(-1)[index] if np.ndim(v) else v for name, v in values.items()}
@@ -146,7 +142,6 @@ class _Work:
             self.parameters[f"{part}.{name}"] = ArrayPiece(f"{whole}.{name}", index if per_neuron else np.zeros(1, np.int64))
 
     def _outputs(self, name: str, operation: Output, source: str, port: str, delay: int) -> None:
-        """Add one output for each part of the population that an output records."""
         for part, index in zip(self.parts[source], self.members[source], strict=True):
             several = len(self.parts[source]) > 1
             new = self.made.add(fresh_name(self.made, f"{name} of {part}") if several else name, operation)

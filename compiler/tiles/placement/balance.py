@@ -19,6 +19,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div
+from snnc.compiler.tiles.memo import Memo
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
 
 T = TypeVar("T")
@@ -41,7 +42,6 @@ class AllocationTable:
     """All allocations of a population, ordered by tiles, then by cycles; each choice occurs with every useful number of tiles."""
 
     choices: Sequence[Choice]
-    """The choices of the population."""
     tiles: Ints
     """Number of tiles of each allocation, over all replicas."""
     parts: Floats
@@ -62,10 +62,6 @@ class AllocationTable:
         rows = _pareto_rows(self.parts.T)
         return AllocationTable(self.choices, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
 
-    def allocation(self, row: int) -> Allocation:
-        """Return the allocation in row `row`."""
-        return Allocation(self.choices[int(self.choice[row])], int(self.width[row]))
-
     @classmethod
     def of(cls, choices: Sequence[Choice]) -> AllocationTable:
         """Tabulate the allocations of a population."""
@@ -79,6 +75,11 @@ class AllocationTable:
         all_tiles, all_parts = np.concatenate(tiles), np.concatenate(parts, axis=1)
         order = np.lexsort((all_parts.sum(axis=0), all_tiles))
         return cls(choices, all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order])
+
+
+def cached_table(tables: Memo, choices: Sequence[Choice]) -> AllocationTable:
+    """Return the table of a list of choices, which populations with the same structure share."""
+    return tables.get(id(choices), partial(AllocationTable.of, choices))
 
 
 def bisect(low: float, high: float, attempt: Callable[[float], T | None], most: int, close: float = 1.0) -> T | None:
@@ -101,79 +102,34 @@ def bisect(low: float, high: float, attempt: Callable[[float], T | None], most: 
 
 def _pareto_rows(busiest: Floats) -> list[int]:
     """Return the rows of `busiest`, [allocations, parts], for which every earlier row is larger in some part."""
-    kept: list[int] = []
+    pareto: list[int] = []
     for first in range(0, len(busiest), AT_ONCE):
         compared = busiest[first : first + AT_ONCE]
-        worse = (busiest[kept][:, None] <= compared).all(axis=2).any(axis=0)
+        worse = (busiest[pareto][:, None] <= compared).all(axis=2).any(axis=0)
         new: list[int] = []
         for n in np.flatnonzero(~worse).tolist():
             if not (compared[new] <= compared[n]).all(axis=1).any():
                 new.append(n)
-        kept += [first + n for n in new]
-    return kept
-
-
-class AllocationTables:
-    """Cache of allocation tables. Populations with the same structure share one list of choices, and so one table."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, AllocationTable] = {}
-
-    def of(self, choices: Sequence[Choice]) -> AllocationTable:
-        """Return the table of a population with these choices; it is built once."""
-        if id(choices) not in self._known:
-            self._known[id(choices)] = AllocationTable.of(choices)
-        return self._known[id(choices)]
-
-
-@dataclass(frozen=True, eq=False)
-class _ParetoAllocations:
-    """The Pareto-optimal allocations of all structures, structure by structure, sorted by tiles.
-
-    Populations with one *structure* share one list of choices.
-    """
-
-    tiles: Ints
-    parts: Floats
-    """Cycles, [parts, allocations]."""
-    choice: Ints
-    width: Ints
-    starts: Ints
-    """Index of the first allocation of each structure."""
-
-    @classmethod
-    def of(cls, ordered: Sequence[AllocationTable]) -> _ParetoAllocations:
-        """Concatenate the allocations of structures."""
-        starts = np.cumsum([0, *(len(table.tiles) for table in ordered[:-1])])
-        columns = [(table.tiles, table.parts, table.choice, table.width) for table in ordered]
-        tiles, parts, choice, width = (np.concatenate(arrays, axis=-1) for arrays in zip(*columns, strict=True))
-        return cls(tiles, parts, choice, width, starts)
-
-    def multiples(self, ratio: Floats) -> Floats:
-        """Return, for each allocation, the smallest multiple of the bounds `ratio` that the allocation satisfies."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            largest: Floats = np.where(self.parts > 0, self.parts / ratio[:, None], 0.0).max(axis=0)
-        return largest
-
-    def fewest(self, multiples: Floats, scale: float) -> Ints | None:
-        """Return the index of the first allocation of each structure with a multiple up to `scale`; None if a structure has none."""
-        inside = np.flatnonzero(multiples <= scale)
-        at = np.searchsorted(inside, self.starts)
-        if at[-1] == len(inside):
-            return None
-        first = inside[at]
-        return None if (first[:-1] >= self.starts[1:]).any() else first
+        pareto += [first + n for n in new]
+    return pareto
 
 
 class Balance:
-    """Balances populations on one range of tiles. Populations with the same structure share one list of choices and get one allocation."""
+    """Balances populations on one range of tiles.
 
-    def __init__(self, options: Sequence[Sequence[Choice]], tables: AllocationTables | None = None) -> None:
-        self._options, known = options, tables or AllocationTables()
-        self._place = {key: place for place, key in enumerate(dict.fromkeys(id(choices) for choices in options))}
+    Populations with one *structure* share one list of choices, and get one allocation, which is Pareto-optimal.
+    """
+
+    def __init__(self, options: Sequence[Sequence[Choice]], tables: Memo) -> None:
+        self._options = options
         structures = {id(choices): choices for choices in options}
-        self._allocations = _ParetoAllocations.of([known.of(structures[key]).pareto for key in self._place])
+        self._place = {key: place for place, key in enumerate(structures)}
         self._members = np.bincount([self._place[id(choices)] for choices in options])
+        pareto = [cached_table(tables, choices).pareto for choices in structures.values()]
+        columns = [(table.tiles, table.parts, table.choice, table.width) for table in pareto]
+        # The allocations of all structures, structure by structure, sorted by tiles; parts are [parts, allocations].
+        self._tiles, self._parts, self._choice, self._width = (np.concatenate(arrays, axis=-1) for arrays in zip(*columns, strict=True))
+        self._starts = np.cumsum([0, *(len(table.tiles) for table in pareto[:-1])])
 
     def improve(self, allocations: Sequence[Allocation], tiles: int) -> list[Allocation]:
         """Return allocations on at most `tiles` tiles with which a step takes no longer than with `allocations`.
@@ -188,21 +144,32 @@ class Balance:
                 for factor in FACTORS:
                     ratio = best.copy()
                     ratio[part] *= factor
-                    scaled = bisect(*SCALES, partial(self._fitting, self._allocations.multiples(ratio), tiles), BISECTIONS)
+                    scaled = bisect(*SCALES, partial(self._fitting, self._multiples(ratio), tiles), BISECTIONS)
                     if scaled is None:
                         continue
-                    bounds = self._allocations.parts[:, scaled].max(axis=1)
+                    bounds = self._parts[:, scaled].max(axis=1)
                     if bounds.sum() < WORTH * best.sum():
                         best, best_rows = bounds, scaled
             if best.sum() >= WORTH * before:
                 break
         if best_rows is None:
             return list(allocations)
-        choice, width = self._allocations.choice[best_rows].tolist(), self._allocations.width[best_rows].tolist()
+        choice, width = self._choice[best_rows].tolist(), self._width[best_rows].tolist()
         places = (self._place[id(choices)] for choices in self._options)
         return [Allocation(choices[choice[place]], width[place]) for choices, place in zip(self._options, places, strict=True)]
 
+    def _multiples(self, ratio: Floats) -> Floats:
+        """Return, for each allocation, the smallest multiple of the bounds `ratio` that the allocation satisfies."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            largest: Floats = np.where(self._parts > 0, self._parts / ratio[:, None], 0.0).max(axis=0)
+        return largest
+
     def _fitting(self, multiples: Floats, tiles: int, scale: float) -> Ints | None:
-        """Return the allocations within the multiple `scale` of the bounds; None if the tiles do not suffice."""
-        rows = self._allocations.fewest(multiples, scale)
-        return None if rows is None or int(self._allocations.tiles[rows] @ self._members) > tiles else rows
+        """Return the index of the first allocation of each structure with a multiple up to `scale`; None if `tiles` do not suffice."""
+        inside = np.flatnonzero(multiples <= scale)
+        at = np.searchsorted(inside, self._starts)
+        if at[-1] == len(inside):
+            return None
+        first = inside[at]
+        each_has_one = not (first[:-1] >= self._starts[1:]).any()
+        return first if each_has_one and int(self._tiles[first] @ self._members) <= tiles else None

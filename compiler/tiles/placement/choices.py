@@ -18,7 +18,7 @@ from snnc.compiler.errors import HalfDeltasError
 from snnc.compiler.tiles.blocks.grouping import Cut, Cuts, Floats, Ints, ceil_div, column_limits, largest_share
 from snnc.compiler.tiles.cycles.block_cycles import PARTS, step_cycles
 from snnc.compiler.tiles.mapped.network import Layer, Link, MappedNetwork
-from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, most_bytes, received_bytes
+from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, most_bytes, most_received
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.buses import Bus
 
@@ -43,7 +43,6 @@ class Choice:
     limit: float
     """Maximum number of bytes of a tile that blocks may use."""
     neurons: int
-    """Number of neurons of the population."""
 
     @cached_property
     def parts(self) -> Floats:
@@ -148,7 +147,7 @@ def _structure(problem: MappingProblem, layer: Layer) -> object:
         tuple((_link_key(link), problem.returns(link)) for link in layer.outgoing),
         tuple(bus.window_bytes for bus in problem.buses_into(layer)),
         tuple(problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)),
-        tuple((source.kind, source.width, problem.ring_slots(source), source in problem.windowed) for source in layer.sent),
+        tuple((source.kind, source.width, problem.ring_slots.get(source.buffer, 0), source in problem.windowed) for source in layer.sent),
         tuple(_returned_key(problem, problem.bus_into(link)) for link in layer.incoming if problem.returns(link)),
         tuple(_returned_key(problem, bus) for bus in problem.returned_buses(layer)),
         len(layer.adjoint_outputs),
@@ -156,7 +155,7 @@ def _structure(problem: MappingProblem, layer: Layer) -> object:
 
 
 def _returned_key(problem: MappingProblem, bus: Bus) -> object:
-    return bus.gradient_capacity, bus.source.width, _rounded(problem.support_events(bus)), _rounded(problem.events(bus.source))
+    return bus.gradient_capacity, bus.source.width, _rounded(problem.support_events[bus.id]), _rounded(problem.events(bus.source))
 
 
 def _rounded(number: float) -> int:
@@ -196,16 +195,14 @@ def _row(table: Callable[[], Floats], row: int, of_neurons: Ints) -> Floats:
 
 
 def _parts(problem: MappingProblem, layer: Layer, several: Cuts, neurons: Ints, *, even: bool) -> Floats:
-    """Return the tile cycles of a step, [parts, cuts, neurons], not decreasing with the number of neurons."""
     return np.maximum.accumulate(step_cycles(problem, layer, several, neurons, even=even), axis=2)
 
 
 def _used(problem: MappingProblem, layer: Layer, cut_list: Sequence[Cut], neurons: Ints) -> Ints:
-    """Return the bytes on a tile, [cuts, neurons], not decreasing with the number of neurons."""
     several = Cuts.of(cut_list)
     held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
     code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in cut_list])
-    return np.maximum.accumulate(most_bytes(problem, held, received_bytes(problem, layer, several, neurons)) + code, axis=1)
+    return np.maximum.accumulate(most_bytes(problem, held, most_received(problem, layer, several, neurons)) + code, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

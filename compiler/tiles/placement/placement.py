@@ -21,7 +21,8 @@ import numpy as np
 
 from snnc.compiler.tiles.blocks.grouping import Cut, neurons_per_tile, split
 from snnc.compiler.tiles.blocks.tile_range import TileRange
-from snnc.compiler.tiles.placement.balance import AllocationTable, AllocationTables, Balance, bisect
+from snnc.compiler.tiles.memo import Memo
+from snnc.compiler.tiles.placement.balance import AllocationTable, Balance, bisect, cached_table
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
 from snnc.compiler.tiles.problem import MappingProblem
 
@@ -78,7 +79,7 @@ def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chi
         return
     if any(all(choice.fit < 1 for choice in choices) for choices in options):
         return
-    fitting, tables = each_once(options, lambda choices: [choice for choice in choices if choice.fit >= 1]), AllocationTables()
+    fitting, tables = each_once(options, lambda choices: [choice for choice in choices if choice.fit >= 1]), Memo()
     relays = len(problem.network.sources) * problem.batch
     for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
         for balanced in (False, True):
@@ -101,7 +102,7 @@ def copied(problem: MappingProblem, placed: Placement, chips: int, copies: int) 
 
 
 def _place(
-    problem: MappingProblem, fitting: Sequence[Sequence[Choice]], tables: AllocationTables, chips: int, spare: int, *, balanced: bool
+    problem: MappingProblem, fitting: Sequence[Sequence[Choice]], tables: Memo, chips: int, spare: int, *, balanced: bool
 ) -> Placement | None:
     """Place the layers on `chips` chips, with `spare` tiles of each chip left free for relays; None if the memory does not suffice.
 
@@ -130,7 +131,7 @@ def _place(
     return Placement(tuple(ranges), first_chip)
 
 
-def _shared_out(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int, *, balanced: bool) -> list[Allocation] | None:
+def _shared_out(options: Sequence[Sequence[Choice]], tables: Memo, tiles: int, *, balanced: bool) -> list[Allocation] | None:
     allocations = _allot(options, tables, tiles)
     if allocations is not None and balanced:
         allocations = _quicken(Balance(options, tables).improve(allocations, tiles), tiles)
@@ -143,17 +144,17 @@ def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> Til
     return TileRange(starts, neurons_per_tile(neurons, width), tuple(split(batch, cut.replicas)), cut.columns, paired=cut.paired)
 
 
-def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int) -> list[Allocation] | None:
+def _allot(options: Sequence[Sequence[Choice]], tables: Memo, tiles: int) -> list[Allocation] | None:
     """Return allocations with the smallest bound on the cycles of a tile, each with the fewest tiles; None if they need too many tiles."""
-    tables_of_options = [tables.of(choices) for choices in {id(choices): choices for choices in options}.values()]
+    tables_of_options = [cached_table(tables, choices) for choices in {id(choices): choices for choices in options}.values()]
     members = Counter(map(id, options))
     number = [members[id(table.choices)] for table in tables_of_options]
     high = float(max(table.cycles.max() for table in tables_of_options))
     best = bisect(0.0, high, partial(_within, tables_of_options, number, tiles), BISECTIONS, CLOSE)
     if best is None:
         return None
-    allocations = {id(table.choices): table.allocation(row) for table, row in zip(tables_of_options, best, strict=True)}
-    return [allocations[id(choices)] for choices in options]
+    rows = {id(table.choices): (int(table.choice[row]), int(table.width[row])) for table, row in zip(tables_of_options, best, strict=True)}
+    return [Allocation(choices[rows[id(choices)][0]], rows[id(choices)][1]) for choices in options]
 
 
 def _within(tables: Sequence[AllocationTable], number: Sequence[int], tiles: int, bound: float) -> list[int] | None:

@@ -104,21 +104,16 @@ def _changed(
 
 def _families(problem: MappingProblem) -> list[list[int]]:
     """Return groups of populations with incoming indexed connections, equal states and similar sizes: usually parts of one population."""
-    families: dict[int, list[int]] = {}
-    for index, layer in enumerate(problem.network.layers):
+    layers, families = problem.network.layers, dict[int, list[int]]()
+    for index, layer in enumerate(layers):
         if any(link.indexed is not None for link in layer.incoming):
-            first = next((family[0] for family in families.values() if _similar(problem, family[0], index)), index)
-            families.setdefault(first, []).append(index)
+            equal_states = [first for first in families if layers[first].kernel.states == layer.kernel.states]
+            similar = (f for f in equal_states if abs(layers[f].neurons - layer.neurons) <= SIMILAR * layers[f].neurons)
+            families.setdefault(next(similar, index), []).append(index)
     return list(families.values())
 
 
-def _similar(problem: MappingProblem, one: int, other: int) -> bool:
-    a, b = (problem.network.layers[index] for index in (one, other))
-    return a.kernel.states == b.kernel.states and abs(a.neurons - b.neurons) <= SIMILAR * a.neurons
-
-
 def _moves(shape: PlacedShape, choices: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
-    """Yield choices and widths with other numbers of neurons per tile, other column groups, and fewer or more replicas."""
     by_cut = {choice.cut: choice for choice in sorted(choices, key=lambda choice: (choice.cut.columns, not choice.cut.paired))}
     replicas = sorted({choice.cut.replicas for choice in choices})
     present = by_cut.get(shape.cut)

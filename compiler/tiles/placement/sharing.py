@@ -129,7 +129,6 @@ def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[lis
 
 
 def _allocations(choices: Sequence[Choice], tiles: int) -> list[_LoadedAllocation]:
-    """Return the Pareto-optimal allocations of a population on at most `tiles` tiles."""
     table = AllocationTable.of(choices).pareto
     return [_LoadedAllocation(choices[int(table.choice[row])], int(table.width[row])) for row in np.flatnonzero(table.tiles <= tiles)]
 
@@ -137,7 +136,6 @@ def _allocations(choices: Sequence[Choice], tiles: int) -> list[_LoadedAllocatio
 def _starts(
     options: Sequence[Sequence[Choice]], allocations: Sequence[Sequence[_LoadedAllocation]], separate: Iterable[Placement], copies: int
 ) -> Iterator[list[_Placed]]:
-    """Yield the initial states: every population on the fewest tiles, and the best placement of `separate`."""
     yield [(of_population[0], 0) for of_population in allocations]
     best, cycles = None, np.inf
     for placement in separate:
@@ -155,8 +153,6 @@ def _as_placed(choices: Sequence[Choice], where: TileRange, copies: int) -> _Pla
 
 
 class _Descent:
-    """Descent over the allocation and first tile of every population, changed one by one."""
-
     def __init__(
         self, allocations: Sequence[Sequence[_LoadedAllocation]], tiles: int, limit: float, places: Ints, start: Sequence[_Placed]
     ) -> None:
@@ -191,7 +187,6 @@ class _Descent:
         self.total = others
 
     def _best_allocation(self, allocations: Sequence[_LoadedAllocation], costs: _Costs) -> tuple[float, _Placed]:
-        """Return the least cost of one population, with its allocation and place; all others are fixed."""
         best_places: dict[int, tuple[float, int]] = {}
 
         def best_of(numbers: Sequence[int]) -> int:
@@ -273,7 +268,6 @@ class _Costs:
 
 
 def _between(values: Floats, first: Ints, number: int) -> Floats:
-    """Return sums of `number` values of each row from `first` on, [rows, ...]."""
     sums = _sums(values)
     return sums[:, first + number] - sums[:, first]
 

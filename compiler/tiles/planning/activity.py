@@ -44,16 +44,7 @@ class Activity:
     @property
     def measured(self) -> dict[str, Any]:
         """Keyword arguments of :func:`snnc.compiler.tiles.make_plan`: the statistics other than :attr:`mean` and the peaks."""
-        values = (self.rates, self.support, self.counts, self.support_counts, self.patterns)
-        return dict(zip(("rates", "support", "counts", "support_counts", "patterns"), values, strict=True))
-
-    def capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return window capacities: one more than 125 % of the spikes in the busiest measured step, rounded up (:data:`GRAIN`)."""
-        return _with_room(program, self.peak)
-
-    def gradient_capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return the capacities of gradient windows: one more than 125 % of the entries in the busiest measured step, rounded up."""
-        return _with_room(program, self.support_peak)
+        return {name: getattr(self, name) for name in ("rates", "support", "counts", "support_counts", "patterns")}
 
 
 def pattern_at(pattern: Array, index: Array | None) -> Array:
@@ -61,6 +52,7 @@ def pattern_at(pattern: Array, index: Array | None) -> Array:
     return pattern if index is None else np.packbits(np.unpackbits(pattern, axis=-1)[..., index], axis=-1)
 
 
-def _with_room(program: StepProgram, peak: Mapping[str, int]) -> dict[str, int]:
+def capacities(program: StepProgram, peak: Mapping[str, int]) -> dict[str, int]:
+    """Return capacities of windows: one more than 125 % of the events in the busiest step (`peak`), rounded up (:data:`GRAIN`)."""
     widths = {name: math.prod(program.buffers[name].shape) for name in peak}
     return {name: min(GRAIN * math.ceil((1.25 * most + 1) / GRAIN), widths[name]) for name, most in peak.items()}

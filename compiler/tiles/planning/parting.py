@@ -14,13 +14,12 @@ import numpy as np
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.tiles.errors import TooBigError
+from snnc.compiler.tiles.errors import PartsError, TooBigError, UnreachedPartError
 from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.partition import Correspondence, Partition, Prepared
 from snnc.compiler.tiles.partition.candidates import Candidates
-from snnc.compiler.tiles.partition.errors import PartsError, UnreachedPartError
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph
-from snnc.compiler.tiles.partition.partitioners import Partitioner, partitioner
+from snnc.compiler.tiles.partition.partitioners import Partitioner, first_that_works
 from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.schedule.buses import ASSUMED_ACTIVITY
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs
@@ -68,30 +67,22 @@ class NetworkPartitioner:
     lowering: Mapping[str, Any]
     """Options of :func:`snnc.compiler.lowering.lower.lower` with which the program was lowered."""
     activity: Activity | None
-    """Measured or assumed spikes."""
     seed: int = 0
-    """Seed of the partitioner."""
-
-    @property
-    def candidates(self) -> Candidates | None:
-        """The populations and connections that can be cut."""
-        return self.prepared.candidates
 
     def hypergraph(self) -> Hypergraph:
         """Return the hypergraph of all neurons that can be cut, weighted by their predicted work; rates of neurons are weights of nets."""
-        candidates = self.candidates
+        candidates = self.prepared.candidates
         assert candidates is not None
         rates = {name: _rate(self.program, name, self.activity) for name in candidates.sizes}
         return candidates.hypergraph(rates, self._work(candidates, rates))
 
     def partition(self, parts: int, by: Partitioner | None = None) -> Partition:
         """Cut the network into `parts` parts."""
-        candidates = self.candidates
+        candidates = self.prepared.candidates
         assert candidates is not None
         if parts == 1:
             return candidates.partition(np.zeros(candidates.neurons, dtype=np.int64))
-        graph = self.hypergraph()
-        return candidates.partition((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
+        return candidates.partition((by or first_that_works)(self.hypergraph(), parts, IMBALANCE, self.seed))
 
     def apply(self, partition: Partition) -> Parts:
         """Lower the network in the parts of `partition`; an UnreachedPartError if a part has no connection."""
@@ -142,7 +133,7 @@ def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: in
     whole = partial(mapper, parter.program, parter.activity)
     if wanted is not None and wanted > 1:
         return _map(parter, mapper, _requested_parts(parter, wanted))
-    if wanted == 1 or parter.candidates is None:
+    if wanted == 1 or parter.prepared.candidates is None:
         return Mapped(whole())
     worth = worth_planning(_quick_estimates(parter, mapper, chips))
     return min((Mapped(whole()) if p is None else _map(parter, mapper, p) for p in worth or [None]), key=lambda mapped: mapped.plan.cycles)
@@ -194,8 +185,8 @@ def _map(parter: NetworkPartitioner, mapper: Mapper, parts: Parts) -> Mapped:
 
 def _candidate_parts(parter: NetworkPartitioner, chips: int) -> Iterator[Parts]:
     """Yield the network in as many parts as chips, and in two, four, … parts, in ascending order."""
-    assert parter.candidates is not None
-    most = min(MAX_PARTS, parter.candidates.neurons // MIN_NEURONS)
+    assert parter.prepared.candidates is not None
+    most = min(MAX_PARTS, parter.prepared.candidates.neurons // MIN_NEURONS)
     for number in sorted({chips, *(1 << k for k in range(1, MAX_PARTS.bit_length()))}):
         if not 2 <= number <= most:
             continue
@@ -206,7 +197,7 @@ def _candidate_parts(parter: NetworkPartitioner, chips: int) -> Iterator[Parts]:
 
 
 def _requested_parts(parter: NetworkPartitioner, number: int) -> Parts:
-    candidates = parter.candidates
+    candidates = parter.prepared.candidates
     if candidates is None or number > candidates.neurons:
         what = "no population has sparse connections" if candidates is None else f"{candidates.neurons} neurons have sparse connections"
         raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {what}; omit --parts.")

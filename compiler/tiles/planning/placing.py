@@ -18,7 +18,7 @@ from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.partition import prepare
-from snnc.compiler.tiles.planning.activity import Activity
+from snnc.compiler.tiles.planning.activity import Activity, capacities
 from snnc.compiler.tiles.planning.options import DEFAULT_BATCH, PlanOptions
 from snnc.compiler.tiles.planning.ordering import Common, map_orders
 from snnc.compiler.tiles.planning.parting import Mapped, NetworkPartitioner, map_parts
@@ -136,10 +136,10 @@ def map_program(
     if not activity.peak:
         make = partial(make, gradient_capacity=widths) if drops else make
         return make(activity=activity.mean, activity_source=activity.source, support=activity.support, capacity=requested)
-    forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if requested is None else [requested]
+    forward: list[int | Mapping[str, int]] = [widths, capacities(program, activity.peak)] if requested is None else [requested]
     if isinstance(requested, Mapping):
-        forward = [{**widths, **requested}] if drops else [{**widths, **requested}, {**activity.capacities(program), **requested}]
-    backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.support else [{}]
+        forward = [{**widths, **requested}] if drops else [{**widths, **requested}, {**capacities(program, activity.peak), **requested}]
+    backward: list[Mapping[str, int]] = [widths, capacities(program, activity.support_peak)] if activity.support else [{}]
     backward = backward[:1] if drops else backward
     candidates = [
         # Dense gradients have no gradient windows, so only one of the two candidates tries them.
@@ -170,7 +170,7 @@ def _requested_capacity(program: StepProgram, chosen: PlanOptions) -> int | Mapp
 def _fastest_capacities(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the candidate with the fastest plan before local search; the last one if none fits."""
     plans: list[tuple[float, int]] = []
-    for index, capacities in enumerate(candidates) if len(candidates) > 1 else ():
+    for index, candidate in enumerate(candidates) if len(candidates) > 1 else ():
         with suppress(TooBigError):
-            plans.append((make(**{**capacities, "effort": 0}).cycles, index))
+            plans.append((make(**{**candidate, "effort": 0}).cycles, index))
     return candidates[min(plans, default=(0.0, -1))[1]]

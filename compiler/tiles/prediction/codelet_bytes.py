@@ -15,16 +15,15 @@ import numpy as np
 
 from snnc.compiler.tiles.blocks.grouping import Ints, column_groups
 from snnc.compiler.tiles.codelets.block_codelets import block_codelets
-from snnc.compiler.tiles.codelets.relay_codelets import Codelet, relay_codelets
+from snnc.compiler.tiles.codelets.relay_codelets import relay_codelets
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.gradients.update_steps import heads_of_chips, squared_shares
 from snnc.compiler.tiles.mapped.learned import learned_parameters, learned_scalars
-from snnc.compiler.tiles.mapped.network import BusSource, Layer
+from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.window_test import ROOT
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, ZERO_VERTEX, answer, count_down, known, most, most_of_workers
-from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
 from snnc.compiler.tiles.vertices.parameter_vertices import (
@@ -51,18 +50,15 @@ LISTED: Final = 1
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """Vertices of the class `key`: `number` on each of `tiles` (a tile may occur several times), with `fields` fields each."""
+    """Vertices of one class: `number` on each of `tiles` (a tile may occur several times).
 
-    key: Hashable
-    cost: CodeletCost
+    `key` identifies the class if the name of `vertex` does not.
+    """
+
+    vertex: VertexSpec
     tiles: Any
     number: Any
-    fields: int
-
-    @classmethod
-    def of(cls, vertex: VertexSpec, tiles: Any, number: Any) -> Use:
-        """Return the use of the class described by `vertex`."""
-        return cls(vertex.name, vertex.cost, tiles, number, len(vertex.fields))
+    key: Hashable = None
 
 
 def uses(layout: Layout) -> Iterator[Use]:
@@ -72,20 +68,20 @@ def uses(layout: Layout) -> Iterator[Use]:
         yield from _of_updates(layout, layer)
     for source, relays in layout.relays.items():
         tiles = np.array([relay.tile for relay in relays])
-        made = partial(_of_relays, layout.problem, source)
-        for key, vertex, number in layout.problem.memo.get(("relay codelets", source.buffer), made):
-            yield Use(key, vertex.cost, tiles, number, len(vertex.fields))
+        codelets = layout.problem.memo.get(("relay codelets", source.buffer), partial(tuple, relay_codelets(layout.problem, source)))
+        for key, vertex, number in codelets:
+            yield Use(vertex, tiles, number, key)
         if layout.problem.fused is not None:
-            yield Use.of(CLOCK_VERTEX, tiles, 1)
+            yield Use(CLOCK_VERTEX, tiles, 1)
             if not source.external and source.kind == "spikes":
-                yield Use.of(copy_mask(layout.problem.costs), layout.ranges[source.owner].tiles, 1)
+                yield Use(copy_mask(layout.problem.costs), layout.ranges[source.owner].tiles, 1)
     yield from _single(layout)
     yield from _of_losses(layout)
     yield from _of_reductions(layout)
     yield from _of_owners(layout)
     yield from _of_norm(layout)
     for _, packing in packings(layout):
-        yield Use.of(pack_rows(layout.problem.costs), packing.tiles, 1)
+        yield Use(pack_rows(layout.problem.costs), packing.tiles, 1)
 
 
 def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
@@ -95,20 +91,15 @@ def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
     structure = problem.memo.get(("structure", layer.id), lambda: _structure(layer))
     for vertex, number in _block_codelets(layout, layer):
         shown = structure if vertex.name in ("forward", "backward", "source_gradient") else None
-        key = vertex.name if vertex is ZERO_VERTEX else (vertex.name, vertex.cost, len(vertex.fields), shown)
-        yield Use(key, vertex.cost, where.tiles, number * blocks, len(vertex.fields))
+        key = None if vertex is ZERO_VERTEX else (vertex.name, vertex.cost, len(vertex.fields), shown)
+        yield Use(vertex, where.tiles, number * blocks, key)
 
 
 def _block_codelets(layout: Layout, layer: Layer) -> Codelets:
-    """Return the codelets of a layer's blocks, with the actual forms of tables if its column groups have distinct tables."""
     problem = layout.problem
     if not layout.distinct_groups(layer):
         return problem.memo.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer)))
-    return tuple(block_codelets(problem, layer, lambda link, side: link.form(side, layout.ranges[layer.id])))
-
-
-def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...]:
-    return tuple(relay_codelets(problem, source))
+    return tuple(block_codelets(problem, layer, lambda link, side: link.on_tiles.form(side, layout.ranges[layer.id])))
 
 
 def _structure(layer: Layer) -> Hashable:
@@ -128,33 +119,34 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
     if rows:
         halves = sum(parameter.half for parameter in rows) if problem.network.rounding is not None else 0
         if halves:
-            yield Use.of(_update(problem, half=True), where.tiles, halves * groups)
+            yield Use(_update(problem, half=True), where.tiles, halves * groups)
         if len(rows) > halves:
-            yield Use.of(updates, where.tiles, (len(rows) - halves) * groups)
+            yield Use(updates, where.tiles, (len(rows) - halves) * groups)
         if problem.network.passes:
-            yield Use.of(sum_private(problem.costs), where.tiles, len(rows) * groups)
+            yield Use(sum_private(problem.costs), where.tiles, len(rows) * groups)
         if where.replicas > 1:
             shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
             several = np.flatnonzero(shares > 1)
-            yield Use.of(sum_private(problem.costs), where.tiles[several], len(rows) * groups[several])
+            yield Use(sum_private(problem.costs), where.tiles[several], len(rows) * groups[several])
     if learned_scalars(layer):
-        yield Use.of(updates, where.tiles[:1], learned_scalars(layer))
+        yield Use(updates, where.tiles[:1], learned_scalars(layer))
         if problem.network.passes:
-            yield Use.of(sum_private(problem.costs), where.tiles[:1], learned_scalars(layer))
+            yield Use(sum_private(problem.costs), where.tiles[:1], learned_scalars(layer))
     copied = sum(problem.copies(link) and link.dense for link in layer.outgoing)
     if copied:
-        yield Use.of(weight_rows(problem.costs, half=problem.network.half_weights), where.tiles, copied)
+        yield Use(weight_rows(problem.costs, half=problem.network.half_weights), where.tiles, copied)
 
 
 def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False) -> VertexSpec:
-    """Return the vertex that receives the gradients of a parameter: it updates the parameter, or returns their sum to a caller."""
+    """Return the vertex that updates a parameter or, if a caller does so, returns the sum of its gradients."""
     network = problem.network
     if network.external:
         return sum_private(problem.costs)
     clips = network.square > 0
     if half:
-        kept = {"accumulates": network.accumulates, "clips": clips}
-        return update_half(problem.costs, network.moments, **kept, rounding=network.rounding, placed=placed)
+        return update_half(
+            problem.costs, network.moments, accumulates=network.accumulates, clips=clips, rounding=network.rounding, placed=placed
+        )
     return update(problem.costs, network.moments, accumulates=network.accumulates, clips=clips)
 
 
@@ -165,23 +157,22 @@ def _of_norm(layout: Layout) -> Iterator[Use]:
     shares = squared_shares(layout)
     tiles = np.flatnonzero(shares)
     scaled = problem.network.scaled
-    yield Use.of(squares(problem.costs, accumulates=problem.network.accumulates, scaled=scaled), tiles, shares[tiles])
-    yield Use.of(loss_sum(problem.costs), tiles, 1)
+    yield Use(squares(problem.costs, accumulates=problem.network.accumulates, scaled=scaled), tiles, shares[tiles])
+    yield Use(loss_sum(problem.costs), tiles, 1)
     if layout.several_chips:
-        yield Use.of(loss_sum(problem.costs), heads_of_chips(layout, tiles)[0], 1)
-    yield Use.of(clip(problem.costs), np.zeros(1, dtype=np.int64), 1)
+        yield Use(loss_sum(problem.costs), heads_of_chips(layout, tiles)[0], 1)
+    yield Use(clip(problem.costs), np.zeros(1, dtype=np.int64), 1)
     if scaled:
-        yield Use.of(judge_update(problem.costs, accumulates=problem.network.accumulates), np.zeros(1, dtype=np.int64), 1)
+        yield Use(judge_update(problem.costs, accumulates=problem.network.accumulates), np.zeros(1, dtype=np.int64), 1)
 
 
 def _single(layout: Layout) -> Iterator[Use]:
-    """Yield the codelets that count iterations, and those of tile 0: tests for further windows, the sum of losses, the learning rate."""
     problem, first = layout.problem, np.zeros(1, dtype=np.int64)
-    yield Use.of(CLOCK_VERTEX, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0))
+    yield Use(CLOCK_VERTEX, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0))
     yield from _of_tests(layout)
     if problem.training and not problem.network.external:
-        yield Use.of(loss_sum(problem.costs), first, 1)
-        yield Use.of(schedule(problem.costs, scaled=problem.network.scaled), first, 1)
+        yield Use(loss_sum(problem.costs), first, 1)
+        yield Use(schedule(problem.costs, scaled=problem.network.scaled), first, 1)
 
 
 def _of_tests(layout: Layout) -> Iterator[Use]:
@@ -189,12 +180,12 @@ def _of_tests(layout: Layout) -> Iterator[Use]:
     if test is None:
         return
     for level in test.levels:
-        yield Use.of(most(problem.costs), level.tile, 1)
-    yield Use.of(most_of_workers(problem.costs), root, 1)
-    yield Use.of(answer(problem.costs, looks_back=problem.further.known), root, 1)
-    yield Use.of(count_down(problem.costs), root, 1 + problem.further.known)
+        yield Use(most(problem.costs), level.tile, 1)
+    yield Use(most_of_workers(problem.costs), root, 1)
+    yield Use(answer(problem.costs, looks_back=problem.further.known), root, 1)
+    yield Use(count_down(problem.costs), root, 1 + problem.further.known)
     if problem.further.known:
-        yield Use.of(known(problem.costs), root, 1)
+        yield Use(known(problem.costs), root, 1)
 
 
 def _of_losses(layout: Layout) -> Iterator[Use]:
@@ -202,37 +193,36 @@ def _of_losses(layout: Layout) -> Iterator[Use]:
     if not problem.training or problem.network.external:
         return
     tiles, loss = np.array(layout.loss_tiles), problem.network.loss
-    yield Use.of(sample_loss(problem.costs, loss, scaled=problem.network.scaled), tiles, 1)
+    yield Use(sample_loss(problem.costs, loss, scaled=problem.network.scaled), tiles, 1)
     if loss.scores:
-        yield Use.of(loss_scores(problem.costs, loss), tiles, 1)
+        yield Use(loss_scores(problem.costs, loss), tiles, 1)
 
 
 def _of_reductions(layout: Layout) -> Iterator[Use]:
     problem = layout.problem
     limited = {bus.id for bus in problem.limited(backward=True)} if problem.training else set()
     for bus_id, reduction in layout.reductions.items():
-        yield Use.of(reduce_partials(problem.costs), reduction.table["tile"], 1)
+        yield Use(reduce_partials(problem.costs), reduction.table["tile"], 1)
         relays = layout.relays[problem.bus[bus_id].source]
         tiles, sets = np.array([relay.tile for relay in relays]), 1 + (bus_id in limited)
-        yield Use.of(remember(problem.costs), tiles, sets)
-        yield Use.of(gradient_window(problem.costs), tiles, sets)
+        yield Use(remember(problem.costs), tiles, sets)
+        yield Use(gradient_window(problem.costs), tiles, sets)
 
 
 def _of_owners(layout: Layout) -> Iterator[Use]:
-    """Yield the codelets of owners of indexed weights, and of column groups that sum the gradients of several blocks."""
     problem = layout.problem
     for weights in layout.owned if layout.exact else ():
         tiles, where = weights.owners.tile[weights.owners.learned], weights.target
         halves = weights.halves[weights.owners.learned]
-        yield Use.of(sum_pieces(problem.costs), tiles, problem.target.workers)  # each worker sums a share of the pieces
+        yield Use(sum_pieces(problem.costs), tiles, problem.target.workers)  # each worker sums a share of the pieces
         for half in (False, True):
             if (halves == half).any():
-                yield Use.of(_update(problem, half=half, placed=half and weights.placed), tiles[halves == half], 1)
+                yield Use(_update(problem, half=half, placed=half and weights.indexed.map.reordered), tiles[halves == half], 1)
         if problem.network.passes:
-            yield Use.of(sum_private(problem.costs), tiles, 1)
+            yield Use(sum_private(problem.costs), tiles, 1)
         groups = column_groups(where.tile_neurons, where.columns)
         several = np.flatnonzero(problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples) > 1)
-        yield Use.of(sum_private(problem.costs), where.tiles[several], groups[several])
+        yield Use(sum_private(problem.costs), where.tiles[several], groups[several])
 
 
 def codelet_bytes(layout: Layout) -> tuple[Ints, Ints]:
@@ -242,9 +232,9 @@ def codelet_bytes(layout: Layout) -> tuple[Ints, Ints]:
     held: dict[Hashable, tuple[int, Any]] = {}
     for use in uses(layout):
         tiles, number = np.asarray(use.tiles), np.broadcast_to(use.number, np.shape(use.tiles))
-        np.add.at(vertices, tiles, WORD * (use.fields + LISTED) * number)
-        here = tiles[number > 0]
-        for key, instructions in ((use.key, use.cost.instructions), *((("loop", name), size) for name, size in use.cost.loops)):
+        np.add.at(vertices, tiles, WORD * (len(use.vertex.fields) + LISTED) * number)
+        here, cost = tiles[number > 0], use.vertex.cost
+        for key, instructions in ((use.key or use.vertex.name, cost.instructions), *((("loop", name), size) for name, size in cost.loops)):
             _, on = held.setdefault(key, (instructions, np.zeros(target.tiles, dtype=bool)))
             on[here] = True
     code: Ints = np.zeros(target.tiles, dtype=np.int64)

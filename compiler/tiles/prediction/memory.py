@@ -77,8 +77,8 @@ class MemoryUse:
         update = [stage not in SEQUENCE for stage in self.stages]
         if not any(update):
             return 0
-        kept = sum((size for (name, life), size in self.held.items() if name in OF_SEQUENCE and life == "always"), start=np.int64(0))
-        return int((self.over_time[update] - kept).max())
+        of_sequence = sum((size for (name, life), size in self.held.items() if name in OF_SEQUENCE and life == "always"), start=np.int64(0))
+        return int((self.over_time[update] - of_sequence).max())
 
     @property
     def tile(self) -> int:
@@ -172,13 +172,12 @@ def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[Categor
 
 def _buffers(step: SuperstepDraft) -> Ints:
     """Return the bytes of exchange buffers in a superstep, for data that vertices read from or write to other tiles."""
-    if not step.vertices:
+    if not step.load.vertices:
         return np.zeros(step.traffic.received.shape, dtype=np.int64)
     return (step.traffic.received + sum(traffic.sent for traffic in step.after)).astype(np.int64)
 
 
 def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
-    """Yield the bytes that owners store for weights of indexed connections."""
     for connection in layout.copied if layout.exact else ():
         size = FLOAT * connection.owners.count
         numbers = owned_numbers(layout.problem, 1, int(connection.link.weight_gradient))

@@ -33,7 +33,7 @@ def moments_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
         for shape in layout.shapes(layer):
             cycles = block_moments(problem.costs).cycles({"rows": problem.steps * shape.samples, "count": shape.columns})
             load.add(layout.ranges[layer.id].tiles, problem.target.vertex_start_cycles + cycles, shape.number)
-    return (SuperstepDraft(MOMENTS, "forward", 1, load, ExchangeTraffic.none(problem)),)
+    return (SuperstepDraft(MOMENTS, 1, load, ExchangeTraffic.none(problem)),)
 
 
 def runs_of_parts(problem: MappingProblem) -> Mapping[str, int]:

@@ -82,13 +82,13 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     steps = (
         *forward,
         *moments_steps(layout),
-        *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
-        *([_row_step(layout, "forward: to streaming memory", "forward")] if segments.rows else []),
+        *([_boundary_step(layout, "forward: save", segments.number - 1)] if segments.reruns else []),
+        *([_row_step(layout, "forward: to streaming memory")] if segments.rows else []),
         *_loss_steps(layout),
-        *([_row_step(layout, "backward: from streaming memory", "backward")] if segments.rows else []),
+        *([_row_step(layout, "backward: from streaming memory")] if segments.rows else []),
         *_recompute_steps(layout),
-        _local_copy(layout, "backward: start", "backward", runs=segments.number if segments.reruns else 1),
-        SuperstepDraft("backward: relays and source gradients", "backward", runs, sources, into_relays),
+        _local_copy(layout, "backward: start", runs=segments.number if segments.reruns else 1),
+        SuperstepDraft("backward: relays and source gradients", runs, sources, into_relays),
         _backward_neurons(layout, runs),
         *_reduction(layout, runs + _rounds(problem, runs, backward=True)),
         *_overflow_test(layout, "backward", runs),
@@ -103,7 +103,7 @@ def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
     add_blocks(layout, neurons, "backward", layout.problem.network.layers)
     windows = windows_to_blocks(layout, backward=True)
     windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
-    return SuperstepDraft("backward: neurons", "backward", runs, neurons, with_clock(layout, windows, neurons.tiles))
+    return SuperstepDraft("backward: neurons", runs, neurons, with_clock(layout, windows, neurons.tiles))
 
 
 def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
@@ -116,19 +116,27 @@ def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
         bytes_of_neurons = bytes_of_neurons + HALF * halves * even_neurons(where.tile_neurons, where.columns)
         np.add.at(moved, where.tiles, bytes_of_neurons * where.tile_samples)
     copied = moved.any() and not problem.segment
-    return (_local_copy(layout, "forward: initial states", "forward", float(moved.max())),) if copied else ()
+    return (_local_copy(layout, "forward: initial states", float(moved.max())),) if copied else ()
 
 
 def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of the forward pass with relays and neurons in separate supersteps."""
-    relays, neurons = relay_load(layout, "masks"), block_load(layout)
+    start = _local_copy(layout, "forward: start", runs=1 + (layout.problem.segments.rows > 0))
+    return (*_initial_states(layout), start, *_relays_and_neurons(layout, "forward", runs, None))
+
+
+def _relays_and_neurons(layout: Layout, part: str, runs: int, iterations: int | None) -> tuple[SuperstepDraft, ...]:
+    """Return the supersteps in which relays search for spikes and write windows, and neurons compute.
+
+    They run `runs` times; `iterations` is passed to :class:`Load`.
+    """
+    relays, neurons = relay_load(layout, "masks", iterations), block_load(layout, iterations)
+    windows = relay_load(layout, "windows", runs)
+    joined = SuperstepDraft(f"{part}: windows", runs, windows, ExchangeTraffic.none(layout.problem))  # no exchange precedes it
     return (
-        *_initial_states(layout),
-        _local_copy(layout, "forward: start", "forward", runs=1 + (layout.problem.segments.rows > 0)),
-        SuperstepDraft("forward: relays", "forward", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
-        *_joined_windows(layout, runs),
-        *_overflow_test(layout, "forward", runs),
-        SuperstepDraft("forward: neurons", "forward", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
+        SuperstepDraft(f"{part}: relays", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
+        *((joined,) if windows.vertices else ()),
+        *_overflow_test(layout, part, runs),
+        SuperstepDraft(f"{part}: neurons", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
     )
 
 
@@ -155,15 +163,14 @@ def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     at_home = int(np.bincount(relays, minlength=problem.target.tiles)[homes].max())
     return (
         *_initial_states(layout),
-        _local_copy(layout, "forward: start", "forward"),
-        SuperstepDraft("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * at_home)),
-        SuperstepDraft("forward: windows", "forward", runs, windows, nothing),
-        SuperstepDraft("forward: neurons", "forward", runs, neurons_and_masks, moved),
+        _local_copy(layout, "forward: start"),
+        SuperstepDraft("forward: counters", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * at_home)),
+        SuperstepDraft("forward: windows", runs, windows, nothing),
+        SuperstepDraft("forward: neurons", runs, neurons_and_masks, moved),
     )
 
 
 def _add_mask_copies(layout: Layout, load: Load) -> None:
-    """Add the copies of masks that each tile sends; all workers of the tile share a copy."""
     problem = layout.problem
     vertex, workers = copy_mask(problem.costs), problem.target.workers
     for source in problem.network.sources:
@@ -180,27 +187,19 @@ def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Return the supersteps that restore the initial states of a segment and run its forward pass again."""
     problem, runs = layout.problem, layout.problem.segments.rerun_iterations
     if not runs:
-        return (_boundary_step(layout, "recompute: restore", "recompute", 1),) if problem.segment else ()
-    relays, neurons = relay_load(layout, "masks", runs), block_load(layout, runs)
-    forward = (
-        SuperstepDraft("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
-        *_joined_windows(layout, runs, "recompute"),
-        *_overflow_test(layout, "recompute", runs),
-        SuperstepDraft("recompute: neurons", "recompute", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
-    )
+        return (_boundary_step(layout, "recompute: restore", 1),) if problem.segment else ()
     return (
         *_counter_copies(layout),
-        _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
-        *(replace(step, repeats=True) for step in forward),
+        _boundary_step(layout, "recompute: restore", problem.segments.number),
+        *(replace(step, repeats=True) for step in _relays_and_neurons(layout, "recompute", runs, runs)),
     )
 
 
-def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
+def _row_step(layout: Layout, name: str) -> SuperstepDraft:
     """Return the superstep that copies the data of a segment (a row) to streaming memory or back, for all segments except the last."""
-    problem, load = layout.problem, Load(layout.problem)
-    load.add_vertices(0, CLOCK_VERTEX, {})
-    nothing, local = ExchangeTraffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
-    return SuperstepDraft(name, part, problem.segments.number - 1, load, nothing, local=local, row=row_copy(layout))
+    problem, local = layout.problem, local_copy_cycles(FLOAT) + CONTROL
+    load, nothing = Load(problem).add_vertices(0, CLOCK_VERTEX, {}), ExchangeTraffic.none(problem)
+    return SuperstepDraft(name, problem.segments.number - 1, load, nothing, local=local, row=row_copy(layout))
 
 
 def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
@@ -210,10 +209,10 @@ def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
         lost = bus.events and bus.capacity < bus.source.width
         for relay in layout.relays[bus.source] if lost else ():
             moved[relay.tile] += FLOAT * problem.target.workers
-    return (_local_copy(layout, "recompute: counters", "recompute", float(moved.max()), 2),) if moved.any() else ()
+    return (_local_copy(layout, "recompute: counters", float(moved.max()), 2),) if moved.any() else ()
 
 
-def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> SuperstepDraft:
+def _boundary_step(layout: Layout, name: str, runs: int) -> SuperstepDraft:
     """Return the superstep that copies states of blocks, and steps that relays have not sent yet, to or from a boundary."""
     problem, load = layout.problem, Load(layout.problem)
     for layer in problem.network.layers:
@@ -238,16 +237,15 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
         load.add_kinds(np.array([relay.tile for relay in relays]), kind.reshape(-1), np.where(at_first, first, later))
     if name.endswith("restore"):
         load.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
-    return SuperstepDraft(name, part, runs, load, clock_to_boundaries(layout))
+    return SuperstepDraft(name, runs, load, clock_to_boundaries(layout))
 
 
 def _reduction(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
-    """Return stage one of the reduction of partial input gradients, if any."""
     if not layout.reductions:
         return ()
     load = Load(layout.problem)
     add_reduction(layout, load)
-    return (SuperstepDraft("backward: reduction", "backward", runs, load, partials_to_sums(layout)),)
+    return (SuperstepDraft("backward: reduction", runs, load, partials_to_sums(layout)),)
 
 
 def exchange_cycles(layout: Layout, traffic: ExchangeTraffic) -> Floats:
@@ -276,7 +274,7 @@ def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Pha
         runs=step.runs,
         compute=step.load.busiest + step.local,
         sync=sum(_barrier(layout, traffic) for traffic in exchanges)
-        + CONTROL * step.executed
+        + CONTROL * (step.load.vertices > 0 or not step.decisions)  # a decision alone is neither a compute set nor a copy
         + step.decisions * decision
         + (step.row.copies * copy if step.row else 0.0),
         exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
@@ -305,12 +303,6 @@ def block_load(layout: Layout, iterations: int | None = None) -> Load:
     return load
 
 
-def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[SuperstepDraft, ...]:
-    """Return the superstep in which relays merge the results of their workers and write windows; no exchange precedes it."""
-    load = relay_load(layout, "windows", runs)
-    return (SuperstepDraft(f"{part}: windows", part, runs, load, ExchangeTraffic.none(layout.problem)),) if load.vertices else ()
-
-
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft, ...]:
     """Return the supersteps that test for further windows and process them in a loop; none if no bus has limited windows."""
     problem, backward = layout.problem, part == "backward"
@@ -318,15 +310,15 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft
         return ()
     rounds = _rounds(problem, runs, backward=backward)
     test = tuple(_test_steps(layout, part, runs)) if problem.further.requested_in == ("backward" if backward else "forward") else ()
-    decided = SuperstepDraft(f"{part}: decisions", part, runs + rounds, Load(problem), ExchangeTraffic.none(problem), decisions=1)
+    decided = SuperstepDraft(f"{part}: decisions", runs + rounds, Load(problem), ExchangeTraffic.none(problem), decisions=1)
     if rounds == 0:
         return (*test, decided)
     read, shown = _further(layout, part)
     return (
         *test,
         decided,
-        SuperstepDraft(f"{part}: further windows", part, rounds, *read),
-        SuperstepDraft(f"{part}: next windows", part, rounds, *shown),
+        SuperstepDraft(f"{part}: further windows", rounds, *read),
+        SuperstepDraft(f"{part}: next windows", rounds, *shown),
     )
 
 
@@ -342,14 +334,13 @@ def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft
     *levels, root = level_reads(test)
     start, workers, vertex = problem.target.vertex_start_cycles, problem.target.workers, most(problem.costs)
     for number, level in enumerate(levels, 1):
-        load = Load(problem)
-        load.add_vertices(level.tile, vertex, {"numbers": test.words * level.numbers})
-        yield SuperstepDraft(f"{part}: test, level {number}", part, runs, load, numbers_of_windows(layout, level))
+        load = Load(problem).add_vertices(level.tile, vertex, {"numbers": test.words * level.numbers})
+        yield SuperstepDraft(f"{part}: test, level {number}", runs, load, numbers_of_windows(layout, level))
     load = Load(problem)
     load.add_shared(np.array([ROOT]), most_of_workers(problem.costs), {"numbers": test.words * ceil_div(root.numbers[0], workers)})
     decides = answer(problem.costs, looks_back=problem.further.known).cycles({"numbers": test.words * workers})
     local = CONTROL + workers * (start + decides)
-    yield SuperstepDraft(f"{part}: test for further windows", part, runs, load, numbers_of_windows(layout, root), local=local)
+    yield SuperstepDraft(f"{part}: test for further windows", runs, load, numbers_of_windows(layout, root), local=local)
 
 
 def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], tuple[Load, ExchangeTraffic]]:
@@ -375,7 +366,6 @@ def fragments_without_runs(layout: Layout) -> Floats:
 
 
 def _next_load(layout: Layout, part: str) -> Load:
-    """Return the load of relays that write the next windows of limited buses."""
     problem, load, backward = layout.problem, Load(layout.problem), part == "backward"
     cost, timeline = problem.costs["next_window"], problem.timeline
     loops = LoopsByPlace(next_window_loops(cost))
@@ -395,7 +385,7 @@ def _next_load(layout: Layout, part: str) -> Load:
         cycles = problem.target.vertex_start_cycles + cost.start + cycles_of(loops[None], {"samples": count})[:, None]
         for bus in buses:
             ids = timeline.in_rounds(bus, rounds, backward=backward, spikes=not backward, later=0 if backward else 1)
-            if backward and bus.id in problem.windowed_buses:
+            if backward and bus.id in problem.returned:
                 before = timeline.in_rounds(bus, rounds, backward=True, spikes=False, later=-1)
                 ids = ids + (before if bus.source.width > 1 << 16 else ceil_div(before, 2))
             cycles = cycles + cycles_of(loops["copied"], {"ids": Sums(ids).over(first, count)})
@@ -423,18 +413,18 @@ def _loss_steps(layout: Layout) -> Iterator[SuperstepDraft]:
     adjoints.add_shared(tiles, sample_loss(costs, loss), amounts)
     back, factor = (records_or_adjoints(layout, to_loss=False),), factor_to_losses(layout)
     if loss.scores:
-        yield SuperstepDraft("loss: scores", "loss", 1, scores, arrive)
+        yield SuperstepDraft("loss: scores", 1, scores, arrive)
     if not loss.scores or loss.reads_steps:
         factor.merge(arrive)
-    yield SuperstepDraft("loss: adjoints", "loss", 1, adjoints, factor, back)
+    yield SuperstepDraft("loss: adjoints", 1, adjoints, factor, back)
     total = Load(problem)
     total.add_vertices(0, loss_sum(costs), {"count": problem.batch * problem.loss_parts})
     if not problem.network.passes:
         total.add_vertices(0, schedule(costs), {})
-    yield SuperstepDraft("loss: sum", "loss", 1, total, losses_to_one_tile(layout))
+    yield SuperstepDraft("loss: sum", 1, total, losses_to_one_tile(layout))
 
 
-def _local_copy(layout: Layout, name: str, part: str, size: float = FLOAT, runs: int = 1) -> SuperstepDraft:
+def _local_copy(layout: Layout, name: str, size: float = FLOAT, runs: int = 1) -> SuperstepDraft:
     """Return a copy of up to `size` bytes inside each tile, by default of an iteration counter."""
     nothing = ExchangeTraffic.none(layout.problem)
-    return SuperstepDraft(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(size))
+    return SuperstepDraft(name, runs, Load(layout.problem), nothing, local=local_copy_cycles(size))

@@ -175,8 +175,8 @@ def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -
     The ids of a gradient window are copied twice: for the targets that read the window, and for the source to which gradients return.
     """
     workers, width = problem.target.workers, bus.source.width
-    support = bus.id in problem.windowed_buses and not forward
-    ids = problem.support_events(bus) if support else min(problem.events(bus.source), bus.capacity)
+    support = bus.id in problem.returned and not forward
+    ids = problem.support_events[bus.id] if support else min(problem.events(bus.source), bus.capacity)
     words = copied_words(ids, width)
     turns = (words + workers / 2) / workers
     copied = samples * np.where(np.asarray(samples) < workers, turns, words / workers)

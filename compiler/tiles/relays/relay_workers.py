@@ -181,7 +181,6 @@ def _draw(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> t
 def _draw_cached(
     name: str, width: int, counted: bytes, times: tuple[int, ...], of: bytes, relays: tuple[int, ...], cut: bytes, shape: tuple[int, ...]
 ) -> tuple[Ints, ...]:
-    """Draw as :func:`_draw` does; the arguments are hashable, so that results are cached."""
     counts, chosen = (np.frombuffer(data, dtype=np.int64).reshape(size) for data, size in ((counted, times), (of, relays)))
     parts, by_sample = np.frombuffer(cut, dtype=np.float64).reshape(shape), []
     samples = len(parts)
@@ -252,7 +251,6 @@ def _walked(rows: MaskRows, shares: Shares) -> Floats:
 
 
 def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:
-    """Return each worker's cycles to merge the results of the search, [relays, workers, iterations]."""
     wide_ids, later = source.width > 1 << 16, problem.schedule.latency
     parts = np.diff(_searched_parts(rows, shares))[..., 0]
     sharing = (parts > 0) @ np.ones(shares.workers)
@@ -261,9 +259,9 @@ def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, 
     room = source.width if problem.mode == "exact" else max(bus.capacity for bus in problem.buses_of(source))
     for kind, drawn in _found_counts(problem, source, rows, shares, chosen, later):
         end = np.cumsum(drawn, axis=1)
-        kept = np.minimum(end, room) if kind == "spikes" else end
-        begin = np.minimum(end - drawn, kept)
-        words = words + (kept - begin if wide_ids else (kept + 1) // 2 - (begin + 1) // 2)
+        stored = np.minimum(end, room) if kind == "spikes" else end
+        begin = np.minimum(end - drawn, stored)
+        words = words + (stored - begin if wide_ids else (stored + 1) // 2 - (begin + 1) // 2)
     if source in problem.bits:
         amounts["ids"] = np.sum([drawn for _, drawn in _found_counts(problem, source, rows, shares, chosen, later)], axis=0)
         amounts["bit_words"] = (bit_words(source.width) * parts.sum(axis=0))[:, None]
@@ -276,7 +274,7 @@ def _copying(problem: MappingProblem, loops: Sequence[Loop], bus: Bus, shares: S
     In the backward pass, workers of a bus with windowed gradients also copy the ids of the window before.
     """
     timeline, first = problem.timeline, problem.timeline.first(bus)
-    support = bus.id in problem.windowed_buses and not forward
+    support = bus.id in problem.returned and not forward
     ids = timeline.entries(bus) if support else np.minimum(timeline.stored(bus), bus.capacity)
     words = ids if bus.source.width > 1 << 16 else (ids + 1) // 2
     total: Any = 0

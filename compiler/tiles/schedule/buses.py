@@ -36,11 +36,6 @@ class Bus:
         return self.source.kind == "spikes"
 
     @property
-    def id_bytes(self) -> int:
-        """Bytes of an id."""
-        return id_bytes(self.source)
-
-    @property
     def window_bytes(self) -> int:
         """Bytes of one sample's window."""
         return whole_words(self.capacity, self.source.width) * id_bytes(self.source) + COUNT_BYTES if self.events else 4 * self.source.width
@@ -113,26 +108,26 @@ GRAIN: Final = 4
 """Default capacities below the width are multiples of this number: four 16-bit ids fill a 64-bit load."""
 
 
-def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
+def expected_support(network: MappedNetwork, measured: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
     """Return, for each source with a gradient window, the fraction of neurons that receive a gradient per step, at least the activity.
 
-    Without a measurement in `given`, it is :data:`SUPPORT_RATIO` times the activity. Sources with neither of the two are omitted.
+    Without a measurement in `measured`, it is :data:`SUPPORT_RATIO` times the activity. Sources with neither of the two are omitted.
 
     Raises
     ------
     CapacityError
         A number is not in [0, 1].
     """
-    for name, value in (given or {}).items():
+    for name, value in (measured or {}).items():
         if not 0 <= value <= 1:
             raise CapacityError(f"the share of {name!r} that receives a gradient is {value!r}; it must be a number between 0 and 1.")
-    known = sorted(s.buffer for s in network.sources if s.windowed and s.buffer in {*activity, *(given or {})})
-    likely = {name: min(1.0, SUPPORT_RATIO * activity.get(name, 0.0)) for name in known} | dict(given or {})
+    known = sorted(s.buffer for s in network.sources if s.windowed and s.buffer in {*activity, *(measured or {})})
+    likely = {name: min(1.0, SUPPORT_RATIO * activity.get(name, 0.0)) for name in known} | dict(measured or {})
     return {name: max(float(likely[name]), activity.get(name, 0.0)) for name in known}
 
 
-def expected_activity(network: MappedNetwork, given: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the mean number of spikes per value and step of each source of spikes, from `given` or else :data:`ASSUMED_ACTIVITY`.
+def expected_activity(network: MappedNetwork, measured: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the mean number of spikes per value and step of each source of spikes, from `measured` or else :data:`ASSUMED_ACTIVITY`.
 
     Raises
     ------
@@ -140,18 +135,18 @@ def expected_activity(network: MappedNetwork, given: Mapping[str, float] | None)
         A number is not in [0, 1].
     """
     known = {s.buffer for s in network.sources if s.kind == "spikes"}
-    for name, value in (given or {}).items():
+    for name, value in (measured or {}).items():
         if not 0 <= value <= 1:
             raise CapacityError(f"the activity of {name!r} is {value!r}; it must be spikes per value and step, between 0 and 1.")
-    return {name: float((given or {}).get(name, ASSUMED_ACTIVITY)) for name in sorted(known)}
+    return {name: float((measured or {}).get(name, ASSUMED_ACTIVITY)) for name in sorted(known)}
 
 
-def window_capacity(source: BusSource, activity: float | None, given: Mapping[str, int] | int | None) -> int:
+def window_capacity(source: BusSource, activity: float | None, requested: Mapping[str, int] | int | None) -> int:
     """Return the number of events per sample that fit into one window of `source`.
 
-    For a source of values, this is its width. For a source of spikes, it is the user's number in `given`. Without such a number, it is the
-    mean number of spikes by the measured activity, plus :data:`MARGIN` standard deviations of ``width`` independent values, plus 1, rounded
-    up to a multiple of :data:`GRAIN`, but at most the width. Without measurements, it is the width, so that windows never overflow.
+    For a source of values, this is its width. For a source of spikes, it is the user's number in `requested`, if there is one. Otherwise it
+    is the mean number of spikes by the measured activity, plus :data:`MARGIN` standard deviations of ``width`` independent values, plus 1,
+    rounded up to a multiple of :data:`GRAIN`, but at most the width. Without measurements, it is the width, so that windows never overflow.
 
     Raises
     ------
@@ -160,7 +155,7 @@ def window_capacity(source: BusSource, activity: float | None, given: Mapping[st
     """
     if source.kind != "spikes":
         return source.width
-    chosen = given.get(source.buffer) if isinstance(given, Mapping) else given
+    chosen = requested.get(source.buffer) if isinstance(requested, Mapping) else requested
     if chosen is not None:
         if chosen < 1:
             raise CapacityError(f"the capacity of {source.buffer!r} is {chosen}; a window needs at least 1 event.")
@@ -168,7 +163,7 @@ def window_capacity(source: BusSource, activity: float | None, given: Mapping[st
     return source.width if activity is None else _default_capacity(source, activity)
 
 
-def gradient_capacity(source: BusSource, capacity: int, support: float | None, given: Mapping[str, int] | int | None) -> int:
+def gradient_capacity(source: BusSource, capacity: int, support: float | None, requested: Mapping[str, int] | int | None) -> int:
     """Return the maximum number of entries per sample of a backward window: spikes, and neurons near the threshold.
 
     It is 0 for a source without gradient windows. Otherwise it is computed as in :func:`window_capacity`, from the fraction `support` of
@@ -181,7 +176,7 @@ def gradient_capacity(source: BusSource, capacity: int, support: float | None, g
     """
     if not source.windowed:
         return 0
-    chosen = given.get(source.buffer) if isinstance(given, Mapping) else given
+    chosen = requested.get(source.buffer) if isinstance(requested, Mapping) else requested
     if chosen is not None and chosen < 1:
         raise CapacityError(f"the gradient capacity of {source.buffer!r} is {chosen}; a window needs at least 1 entry.")
     entries = chosen if chosen is not None else source.width if support is None else _default_capacity(source, support)
@@ -194,8 +189,8 @@ def _default_capacity(source: BusSource, share: float) -> int:
     return min(source.width, GRAIN * math.ceil(bound / GRAIN))
 
 
-def check_names(network: MappedNetwork, *given: Mapping[str, object] | int | None) -> None:
-    """Check that all names in `given` (activities and capacities, by buffer) are buffers that send spikes.
+def check_names(network: MappedNetwork, *by_buffer: Mapping[str, object] | int | None) -> None:
+    """Check that all names in `by_buffer` (activities and capacities) are those of buffers that send spikes.
 
     Raises
     ------
@@ -203,7 +198,7 @@ def check_names(network: MappedNetwork, *given: Mapping[str, object] | int | Non
         A name is not that of such a buffer.
     """
     known = sorted(s.buffer for s in network.sources if s.kind == "spikes")
-    for mapping in given:
+    for mapping in by_buffer:
         for name in mapping if isinstance(mapping, Mapping) else ():
             if name not in known:
                 raise CapacityError(f"{name!r} is not a buffer that sends spikes; these are {', '.join(known) or 'none'}.")

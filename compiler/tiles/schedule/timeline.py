@@ -33,7 +33,6 @@ class Sums:
     """Sums over ranges of samples, of values given per iteration and sample."""
 
     def __init__(self, values: Any) -> None:
-        """Store `values` [iterations, samples]."""
         array = np.asarray(values, dtype=np.float64)
         self._before = np.zeros((array.shape[1] + 1, array.shape[0]))
         np.cumsum(array.T, axis=0, out=self._before[1:])
@@ -106,7 +105,7 @@ class EventTimeline:
 
     def all_entries(self, bus: Bus) -> Ints:
         """Return [batches, steps, samples]: number of entries in all windows of a step in the backward pass."""
-        if bus.id not in self.problem.windowed_buses:
+        if bus.id not in self.problem.returned:
             return self.stored(bus)
         return self.stored(bus) + self.support(bus.source) - self.spikes(bus.source)
 
@@ -116,7 +115,7 @@ class EventTimeline:
 
     def capacity(self, bus: Bus, *, backward: bool) -> int:
         """Return the number of entries that fit in a window of a bus."""
-        return bus.gradient_capacity if backward and bus.id in self.problem.windowed_buses else bus.capacity
+        return bus.gradient_capacity if backward and bus.id in self.problem.returned else bus.capacity
 
     def first(self, bus: Bus) -> int:
         """Return the iteration whose window contains the first step of a bus."""
@@ -146,7 +145,12 @@ class EventTimeline:
         return self._memo.get((kind, bus.id), lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
-        """Return the numbers of events in the window that neurons read: the last of an iteration in `part` "forward", else the first."""
+        """Return the numbers of events in the window that neurons read: the last of an iteration in `part` "forward", else the first.
+
+        In `part` "entries", these are all entries of the first backward window, not only spikes.
+        """
+        if part == "entries":
+            return self.sums(part, bus, lambda: self.placed(self.entries(bus), self.first(bus)))
         if part == "backward":
             return self.sums(part, bus, lambda: self.window(bus, backward=True))
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
@@ -176,12 +180,8 @@ class EventTimeline:
 
         In the backward pass, the rounds process the windows from number 1 on; in the forward pass, all windows but the last.
         """
-        return self._memo.get(("further", backward), lambda: self._further_rounds(backward))
-
-    def _further_rounds(self, backward: bool) -> Rounds:
         number = self.rounds(backward=backward)
-        iteration = np.repeat(np.arange(len(number)), number)
-        return Rounds(iteration, places_within(number) + backward)
+        return Rounds(np.repeat(np.arange(len(number)), number), places_within(number) + backward)
 
     def in_rounds(self, bus: Bus, rounds: Rounds, *, backward: bool, spikes: bool, later: int = 0) -> Ints:
         """Return [rounds, samples]: number of spikes, or of all entries, in the windows `later` windows after those of `rounds`."""
@@ -197,20 +197,15 @@ class EventTimeline:
     def busiest(self, bus: Bus, part: str, samples: Ints) -> Floats:
         """Return the number of events per sample that the busiest block of `samples` samples reads, averaged over iterations with a step.
 
-        `part` is "forward" or "backward" for spikes, or "entries" for entries of the first backward window.
+        `part` is an argument of :meth:`shown`.
         """
         distinct, place = np.unique(samples, return_inverse=True)
         results = np.array([self._memo.get((f"busiest {part} {n}", bus.id), partial(self._busiest, bus, part, int(n))) for n in distinct])
         return results[place].reshape(np.shape(samples))
 
     def _busiest(self, bus: Bus, part: str, samples: int) -> float:
-        """Return :meth:`busiest` for one number of samples."""
         first = np.arange(0, self.problem.batch - samples + 1, samples)
-        if part == "entries":
-            shown = self.sums(part, bus, lambda: self.placed(self.entries(bus), self.first(bus)))
-        else:
-            shown = self.shown(bus, part)
-        of_blocks = shown.over(first, np.full(len(first), samples)).max(axis=0)
+        of_blocks = self.shown(bus, part).over(first, np.full(len(first), samples)).max(axis=0)
         return float(of_blocks.sum() / max(self.active(self.first(bus)).sum(), 1.0)) / samples
 
 

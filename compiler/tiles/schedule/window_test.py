@@ -65,7 +65,6 @@ class WindowTest:
     direction: Direction
     """The pass in which relays report their numbers."""
     words: int
-    """Words of a number."""
     order: Ints
     """Order in which the numbers of the relays are read, as indices into the arguments `tiles` and `numbers` of :func:`window_test`."""
     reported: Numbers

@@ -51,17 +51,13 @@ class Clocks:
     def plan(self, arguments: Mapping[str, Any], target: Target) -> Plan | None:
         """Return the plan cached for these arguments and for `target` at any clock frequency; None if none is cached."""
         same_machine = ((other, plan) for other, plan in self._known if differ_in_clock_only(plan.target, target))
-        plans = (plan for other, plan in same_machine if _same(_with_target(other, target), arguments))
-        return next((replace(plan, target=target) for plan in plans), None)
+        on_target = (({**other, "request": {**other["request"], "target": target}}, plan) for other, plan in same_machine)
+        return next((replace(plan, target=target) for other, plan in on_target if _same(other, arguments)), None)
 
     def add(self, arguments: Mapping[str, Any], plan: Plan) -> None:
         """Cache a plan."""
         if not plan.segment:
             self._known.append((arguments, plan))
-
-
-def _with_target(arguments: Mapping[str, Any], target: Target) -> Mapping[str, Any]:
-    return {**arguments, "request": {**arguments["request"], "target": target}}
 
 
 class QuickEstimates:

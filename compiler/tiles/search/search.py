@@ -26,6 +26,7 @@ from snnc.compiler.tiles.gradients.parameter_copies import weights_to_replicas
 from snnc.compiler.tiles.gradients.update_steps import least_update
 from snnc.compiler.tiles.mapped.learned import learned_parameters, learned_scalars
 from snnc.compiler.tiles.mapped.network import Layer
+from snnc.compiler.tiles.memo import Memo
 from snnc.compiler.tiles.placement.choices import Choice, all_within, choices
 from snnc.compiler.tiles.placement.placement import Placement, chip_counts, copy_counts, each_once, placements
 from snnc.compiler.tiles.placement.refine import changes, placed, shapes_of
@@ -90,14 +91,15 @@ class Search:
         self.problem = problem
         self.limit = math.inf
         """Placements with a lower bound of at least these cycles are not priced."""
-        self._known: dict[tuple[int, bool], tuple[tuple[Choice, ...], ...]] = {}
+        self._known = Memo()
+        """Choices of all populations, by number of samples and whether these have even numbers of events."""
         self.best: Priced | None = None
         self.misfit: tuple[int, Layout, MemoryUse] | None = None
         self._update_bytes = math.inf
         """Bytes of the fullest tile in the update; the minimum over all placements that did not fit."""
         self._estimates: list[Priced] = []
-        self._prices: dict[object, Priced | None] = {}
-        self._exact: dict[int, Priced | None] = {}
+        self._prices = Memo()
+        self._exact = Memo()
         """Exact prices of estimates, by the ``id`` of the estimate."""
         self._least_known = math.inf
         """Bytes of the smallest placement that was too large by its variables alone; larger ones are not priced."""
@@ -124,9 +126,7 @@ class Search:
     def price(self, placement: Placement, *, local_relays: bool) -> Priced | None:
         """Return a placement with its predicted cycles and bytes, cached; None if it does not fit. Sizes of tables are estimated."""
         key = (local_relays, *map(_price_key, placement.ranges))
-        if key not in self._prices:
-            self._prices[key] = self._price_anew(placement, local_relays=local_relays)
-        return self._prices[key]
+        return self._prices.get(key, partial(self._price_anew, placement, local_relays=local_relays))
 
     def _price_anew(self, placement: Placement, *, local_relays: bool) -> Priced | None:
         layout = make_layout(self.problem, placement, local_relays=local_relays)
@@ -161,7 +161,7 @@ class Search:
         for count in chip_counts(self.problem, chips):
             before = self.best
             for copies in copy_counts(self.problem, count):
-                self._run_copies(count, copies)
+                self.run_copies(count, copies)
             if before is not None and self.best is before:
                 break
         return self
@@ -171,9 +171,9 @@ class Search:
         options = self._options(self.problem)
         for share in TIGHT_SHARES if self.problem.packed else QUICK_SHARES:
             tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
-            for some in (tight, *(_equal_replicas(tight) if self.problem.packed else ())):
+            for alike in (tight, *(_equal_replicas(tight) if self.problem.packed else ())):
                 # The first and the fifth of up to six placements: with most tiles left free for relays, and with none.
-                for placement in islice(placements(self.problem, some, chips or self.problem.target.chips), 0, None, 4):
+                for placement in islice(placements(self.problem, alike, chips or self.problem.target.chips), 0, None, 4):
                     if self.price(placement, local_relays=False) is not None:
                         return self
         return self
@@ -181,8 +181,10 @@ class Search:
     def run_placements(self, placed: Iterable[Placement]) -> Search:
         """Price the placements, with relays near their sources and, if none fits, anywhere."""
         candidates = list(placed)
-        if not self._price_all(candidates, local_relays=True):
-            self._price_all(candidates, local_relays=False)
+        for local_relays in (True, False):
+            fits = [self.price(placement, local_relays=local_relays) is not None for placement in candidates]
+            if any(fits):
+                break
         return self
 
     def refine(self, effort: int) -> Search:
@@ -246,17 +248,10 @@ class Search:
             if self.best is not None and tried >= most and (tried >= most + most // 2 or likely[id(priced)] >= self.best.cycles):
                 break
             waiting.remove(priced)
-            if id(priced) not in self._exact:
-                self._exact[id(priced)] = self._priced(replace(priced.layout, exact=True))
-            exact = self._exact[id(priced)]
+            exact = self._exact.get(id(priced), partial(self._priced, replace(priced.layout, exact=True)))
             if exact is not None:
                 self.best = exact if exact.cycles < self.cycles() else self.best
                 ratios.append((priced.layout.placement, exact.cycles / priced.cycles))
-        return self
-
-    def run_like(self, placement: Placement) -> Search:
-        """Try placements with the same numbers of chips and copies as `placement`."""
-        self._run_copies(placement.chips, placement.copies)
         return self
 
     def run_baseline(self, strategy: str, chips: int | None) -> Search:
@@ -268,12 +263,13 @@ class Search:
                     self.price(placement, local_relays=local_relays)
         return self
 
-    def _run_copies(self, chips: int, copies: int) -> None:
-        """Try `copies` groups of chips that share the batch."""
+    def run_copies(self, chips: int, copies: int) -> Search:
+        """Try placements on `chips` chips, in `copies` groups that share the batch."""
         part = replace(self.problem, batch=self.problem.batch // copies)
         # Measured samples differ so much that the best placement for their mean is another good start.
         for even in (False, True) if self.problem.counts else (False,):
             self._run_options(part, self._options(part, even=even), chips, copies)
+        return self
 
     def _run_options(self, part: MappingProblem, options: Sequence[Sequence[Choice]], chips: int, copies: int) -> None:
         """Price placements with these choices, with less and less memory of a tile for blocks, until relays fit as well."""
@@ -300,18 +296,18 @@ class Search:
 
     def work(self) -> float:
         """Return the tile cycles of a step of all populations, with undivided batches."""
-        return sum(some[0].weight for some in self._options(self.problem))
+        return sum(of_population[0].weight for of_population in self._options(self.problem))
 
     def _least_cycles(self, part: MappingProblem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
         """Return a lower bound on the cycles of a placement: the slowest population in each part of a step, without relays."""
         if part.target.tiles < len(options):
             return 0.0
         columns: dict[tuple[int, Cut, int], Floats] = {}
-        for some, where in zip(options, placement.ranges, strict=True):
-            key = (id(some), where.cut, neurons := int(where.neurons.max()))
+        for of_population, where in zip(options, placement.ranges, strict=True):
+            key = (id(of_population), where.cut, neurons := int(where.neurons.max()))
             if key not in columns:
                 cut = replace(where.cut, replicas=where.replicas // placement.copies)
-                columns[key] = next(choice.parts[:, neurons - 1] for choice in some if choice.cut == cut)
+                columns[key] = next(choice.parts[:, neurons - 1] for choice in of_population if choice.cut == cut)
         parts = part.steps * float(np.max(list(columns.values()), axis=0).sum())
         return BOUND_MARGIN * (parts + self._least_update(placement)) + self._over_links(placement)
 
@@ -334,13 +330,7 @@ class Search:
         return 0.0 if traffic is None else 2 * self.problem.routes.cycles(traffic.flows)
 
     def _options(self, part: MappingProblem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
-        if (part.batch, even) not in self._known:
-            self._known[part.batch, even] = choices(part, even=even)
-        return self._known[part.batch, even]
-
-    def _price_all(self, candidates: Sequence[Placement], *, local_relays: bool) -> bool:
-        fits = [self.price(placement, local_relays=local_relays) is not None for placement in candidates]
-        return any(fits)
+        return self._known.get((part.batch, even), partial(choices, part, even=even))
 
 
 def _equal_replicas(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequence[Choice]]]:
@@ -348,7 +338,7 @@ def _equal_replicas(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequen
 
     If the numbers differ, a tile reads deltas for only some of another tile's samples: one piece per neuron, with code for each piece.
     """
-    for replicas in sorted({choice.cut.replicas for some in options for choice in some}):
+    for replicas in sorted({choice.cut.replicas for of_population in options for choice in of_population}):
         restricted = each_once(options, partial(_with_replicas, replicas))
         if all(restricted):
             yield restricted

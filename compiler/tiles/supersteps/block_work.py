@@ -27,7 +27,7 @@ from snnc.compiler.tiles.supersteps.indexed_events import drawn_cycles, is_drawn
 from snnc.compiler.tiles.vertices.gradient_vertices import remember
 from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
 
-NOTHING = WindowContents(lambda link: 0.0, lambda link: 0.0, lambda link: 0.0)
+NOTHING = WindowContents(lambda link: 0.0, lambda link: 0.0)
 """Contents of empty windows."""
 
 
@@ -38,7 +38,8 @@ def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -
         if (part != "forward" and not layer.gradient) or (part == "source_gradient" and not problem.deltas_into(layer)):
             continue
         blocks, where = layout.blocks(layer), layout.ranges[layer.id]
-        cycles = _cycles_of_kinds(layout, layer, blocks, part)
+        make = partial(_source_gradients if part == "source_gradient" else _step_cycles, layout, layer, blocks, part)
+        cycles = problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(where)), make)
         loops = partial(_loops_of_kind, layout, layer, blocks, part)
         load.add_kinds(where.tiles[blocks.place], blocks.kind, load.in_chosen(cycles), loops=loops)
 
@@ -62,13 +63,7 @@ def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
     return f", {'from' if end == link.source.owner else 'to'} {name}"
 
 
-def _cycles_of_kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    make = partial(_source_gradients if part == "source_gradient" else _step_cycles, layout, layer, blocks, part)
-    return layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.ranges[layer.id])), make)
-
-
 def _step_cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    """Return [kinds, iterations]: cycles in the forward or the backward pass."""
     problem = layout.problem
     timeline, idle = problem.timeline, problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].idle
     base = _cycles(layout, layer, blocks, part, NOTHING)
@@ -82,7 +77,7 @@ def _step_cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Flo
     for bus, cycles in _of_links(layout, layer, blocks, part, drawn, passed=1).items():
         steps = steps + cycles[:, None] * _searched(layout, problem.bus[bus], part).over(blocks.first, blocks.samples)
     for bus, cycles in _per_entry(layout, layer, blocks, part).items() if part == "backward" else ():
-        steps = steps + cycles[:, None] * entries_shown(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
+        steps = steps + cycles[:, None] * timeline.shown(problem.bus[bus], "entries").over(blocks.first, blocks.samples)
     total: Floats = idle + timeline.active(problem.schedule.stages[layer.id]) * steps
     for back in problem.returned_buses(layer) if part == "backward" else ():
         total = total + _returned(layout, layer, blocks, back)
@@ -148,12 +143,6 @@ def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, name: str) -> Mappi
     return by_bus
 
 
-def entries_shown(layout: Layout, bus: Bus) -> Sums:
-    """Return the number of entries in the first backward window of `bus` in each iteration."""
-    timeline = layout.problem.timeline
-    return timeline.sums("entries", bus, lambda: timeline.placed(timeline.entries(bus), timeline.first(bus)))
-
-
 def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
     """Return the cycles to find the block's own neurons in the window that the backward pass returned in the iteration before."""
     problem = layout.problem
@@ -189,10 +178,7 @@ def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -
     of_links: Any = np.zeros((len(blocks.columns), 1))
     always: Any = 0.0
     for run in block_runs(problem, layer, shape, blocks.of_tile, part, holdings, NOTHING):
-        cycles = cycles_of(run.loops, run.amounts)
-        if run.alone is not None:
-            cycles = np.where(np.asarray(blocks.of_tile) == 1, cycles_of(run.alone, run.amounts), cycles)
-        cycles = np.broadcast_to(np.asarray(cycles, dtype=np.float64), blocks.columns.shape)[:, None]
+        cycles = np.broadcast_to(np.asarray(run.cycles(blocks.of_tile), dtype=np.float64), blocks.columns.shape)[:, None]
         if run.link is None:
             always = always + cycles
             continue

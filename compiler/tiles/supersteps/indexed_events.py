@@ -12,7 +12,7 @@ import math
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -62,7 +62,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     prices = cost.table_row, cost.single, cost.run, each
     bus, indexed = layout.problem.bus_into(link), link.indexed
     assert indexed is not None
-    tables, limited = indexed.tables("target", where), bus in layout.problem.limited(backward=backward)
+    tables, limited = indexed.on_tiles.tables("target", where), bus in layout.problem.limited(backward=backward)
     windows: Windows = "whole" if not limited else "first" if backward else "last"
     if further:
         windows = "further backward" if backward else "further forward"
@@ -132,7 +132,6 @@ def _between(spikes: Any, low: Ints, high: Ints) -> Floats:
 
 
 def _disjoint(first: Ints, count: Ints) -> Iterator[Ints]:
-    """Yield sets of ranges without common samples."""
     pending = np.argsort(first, kind="stable")
     while len(pending):
         disjoint, stop = [], 0
@@ -151,7 +150,6 @@ class WindowSpikes:
     spikes: Any
     """Sparse [values, rows x samples]."""
     samples: int
-    """Number of samples of a batch."""
     row: Ints
     """Row for every iteration or round; -1 if the bus carries no step in it."""
 
@@ -182,12 +180,13 @@ class WindowSpikes:
 
 
 def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
-    """Return the spikes that blocks read in each iteration or round."""
     from scipy.sparse import csc_array
 
     timeline = problem.timeline
     *steps, samples = timeline.spikes(bus.source).shape
-    spikes = problem.value_memo.get(("drawn spikes", bus.id), lambda: _spikes(problem, bus))
+    bits = problem.patterns.get(bus.source.buffer)
+    draw = partial(_drawn, problem, bus) if bits is None else partial(_measured, problem, bus, bits)
+    spikes = problem.value_memo.get(("drawn spikes", bus.id), draw)  # sparse [values, steps x samples]
     if windows == "whole":
         row = timeline.placed(1 + np.arange(math.prod(steps)).reshape(*steps, 1), timeline.first(bus))[:, 0] - 1
         return WindowSpikes(spikes, samples, row)
@@ -210,7 +209,6 @@ def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
 
 
 def _rounds(timeline: EventTimeline, windows: Windows) -> Rounds:
-    """Return the iteration and the number of every window that is read."""
     if windows in ("further forward", "further backward"):
         return timeline.further_rounds(backward=windows == "further backward")
     every = np.arange(len(timeline.chosen))
@@ -225,12 +223,6 @@ def _walked(tables: IndexTables, prices: Sequence[int]) -> Any:
     group, source, runs, values = tables.rows_by_source
     cycles = row + (single if tables.single else run) * runs + value * values
     return csr_array((cycles.astype(np.float64), (group, source)), shape=(len(tables.span), tables.inputs))
-
-
-def _spikes(problem: MappingProblem, bus: Bus) -> Any:
-    """Return the spikes of all steps and samples, sparse [values, steps x samples]."""
-    measured = problem.patterns.get(bus.source.buffer)
-    return _drawn(problem, bus) if measured is None else _measured(problem, bus, measured)
 
 
 def _measured(problem: MappingProblem, bus: Bus, bits: Array) -> Any:

@@ -30,11 +30,6 @@ class TileRowShare:
     bytes: Floats
     pieces: Floats
 
-    @classmethod
-    def none(cls, tiles: int) -> TileRowShare:
-        """Return an empty share."""
-        return cls(np.zeros(tiles), np.zeros(tiles))
-
     def add(self, tiles: Ints | int, size: Floats | Ints | float, pieces: Ints | int) -> None:
         """Add bytes and pieces to `tiles`."""
         np.add.at(self.bytes, tiles, size)
@@ -49,7 +44,6 @@ class RowCopy:
     transfer: float
     """Number of copies, and the sum of their predicted cycles."""
     fragments: Ints | Floats
-    """Number of fragments on each tile."""
 
 
 def streaming_bytes(layout: Layout) -> tuple[int, ...]:
@@ -78,7 +72,7 @@ def row_copy(layout: Layout) -> RowCopy:
 def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
     """Return the share of each tile in a row: words, and half words."""
     tiles = layout.problem.target.tiles
-    words, halves = TileRowShare.none(tiles), TileRowShare.none(tiles)
+    words, halves = (TileRowShare(np.zeros(tiles), np.zeros(tiles)) for _ in range(2))
     history = layout.problem.segments.streamed == "history"
     for layer in layout.problem.network.layers:
         (_add_history if history else _add_boundary)(layout, layer, words, halves)
@@ -125,7 +119,7 @@ def _relayed(layout: Layout, source: BusSource, *, history: bool) -> Iterator[tu
     if source.kind != "spikes" or source in problem.bits:
         yield size, False
         return
-    counts = 2 if any(bus.id in problem.windowed_buses for bus in problem.buses_of(source)) else 1
+    counts = 2 if any(bus.id in problem.returned for bus in problem.buses_of(source)) else 1
     yield size - slots * counts * COUNT_BYTES, id_bytes(source) == 2
     for _ in range(counts):
         yield slots * COUNT_BYTES, False

@@ -14,10 +14,8 @@ class SuperstepDraft:
     """A superstep: its vertices and its exchange."""
 
     name: str
-    part: str
-    """Part of the training step: "forward", "loss", "recompute", "backward" or "update"."""
+    """Name, which begins with the part of the training step and a colon."""
     runs: int
-    """Number of runs in a training step."""
     load: Load
     traffic: ExchangeTraffic
     """The exchange before the superstep."""
@@ -33,11 +31,6 @@ class SuperstepDraft:
     """Whether the superstep repeats an earlier one, so that the code of its exchange exists already."""
 
     @property
-    def executed(self) -> bool:
-        """Whether the superstep is a compute set or a copy, not only a decision."""
-        return self.vertices or self.decisions == 0
-
-    @property
-    def vertices(self) -> bool:
-        """Whether the superstep is a compute set, not only copies."""
-        return self.load.vertices > 0
+    def part(self) -> str:
+        """Part of the training step: "forward", "loss", "recompute", "backward" or "update"."""
+        return self.name.partition(":")[0]

@@ -132,8 +132,8 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
     past = layer.past if training else Past(0, 0, 0, 0)
     stores = floats + (len(kernel.saved) if training else 0) - past.half_others + layer.records
     # The history of a float16 state consists of the stored states.
-    kept = past.half_states if not kernel.halves else 0
-    halves = _HALF * (kept + past.half_others) + 2 * _HALF_STATE * len(kernel.halves)
+    history = past.half_states if not kernel.halves else 0
+    halves = _HALF * (history + past.half_others) + 2 * _HALF_STATE * len(kernel.halves)
     fill = 2 * len(kernel.inputs)
     return replace(
         _STEP,
@@ -175,7 +175,6 @@ def _backward(layer: Layer) -> CodeletCost:
 
 
 def _links(links: Iterable[Link]) -> int:
-    """Return the number of instructions that read the fields of each connection and choose its loop."""
     return sum(_LINK + (_DENSE if link.dense else 0) for link in links)
 
 
@@ -224,7 +223,6 @@ def _source_gradient(layer: Layer) -> CodeletCost:
 
 
 def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCost]:
-    """Return the costs of the norm of all gradients: sums as in an update, squares, and the clipping factor."""
     if not network.square:
         return {}
     # the factor: three fields, a root, a sum, a division, a comparison, store; a sum of squares: load, add, branch
@@ -250,14 +248,6 @@ def _half_updates(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, Co
         return rows
     rounding = 5 + {"nearest": 0, "stochastic": 20, "master": 5}[network.rounding]
     return rows | {"update_half": CodeletCost(start=32, row=2, product=2, element=network.update + rounding).calling(sums)}
-
-
-def _scaled_loss(network: MappedNetwork) -> dict[str, CodeletCost]:
-    """Return the costs of the loss; a scaled loss adds load, multiply, store and branch for each adjoint."""
-    costs = _loss(network)
-    if network.scaled:
-        costs["loss"] = replace(costs["loss"], element=costs["loss"].element + 4, sample=costs["loss"].sample + 6)
-    return costs
 
 
 def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
@@ -286,6 +276,9 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
     next_ids = 7  # load an id; store 16 bits: load the word, mask, shift, or, store; branch
     copy_floats = 2  # load, store and branch for two floats, rounded up
     sums = ("sums", sum(2 + 2 * n for n in range(1, SUMMANDS + 1)))
+    loss = _loss(network)
+    if network.scaled:  # load, multiply, store and branch for each adjoint
+        loss["loss"] = replace(loss["loss"], element=loss["loss"].element + 4, sample=loss["loss"].sample + 6)
     return {
         # a piece: its nine numbers, addresses, two counts stored, loops; a run of words: pointers, loop set-up, test;
         # four words: four loads, three ors, branch, loop; with a bit: load of each and of its first id, test, jump; a word alone: load,
@@ -308,7 +301,7 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
         # two elements: set-up of the inner loop, store, advance; each added row: load, add
         "reduce_partials": CodeletCost(start=16, row=6, product=2),
         "gradient_window": CodeletCost(start=20, sample=14, row=6, product=2),
-        **_scaled_loss(network),
+        **loss,
         "most": CodeletCost(start=20, element=3),  # a worker's share, its result; for each number: load, maximum, branch
         # the numbers of all workers; remaining windows and a flag, the sum over all iterations, the position of the iteration
         "answer": CodeletCost(start=26, element=3),

@@ -18,7 +18,7 @@ its six workers in turn, so a worker cycle takes 6 tile cycles. Amounts of verti
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -92,10 +92,6 @@ class CodeletCost:
     """Conversion of a float16 weight of a connection that is not dense."""
     loops: tuple[tuple[str, int], ...] = ()
     """Shared loops that the codelet calls: (name, number of instructions). A tile stores each once for all callers."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the coefficients by name, and the loops."""
-        return asdict(self)
 
     @cached_property
     def instructions(self) -> int:

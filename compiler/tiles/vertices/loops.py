@@ -58,7 +58,6 @@ class Formula:
         return self._compiled()
 
     def _compiled(self) -> Callable[[Values], Any]:
-        """Return the function :attr:`value`."""
         raise NotImplementedError
 
     def text(self, texts: Texts) -> str:

@@ -77,7 +77,6 @@ class StoredSpikes:
     """The form in which relays store the spikes of a source."""
 
     ids: Element
-    """Type of an id."""
     bits: bool = False
     """Whether relays store one bit per value instead of ids."""
     with_support: bool = False
@@ -222,7 +221,6 @@ def _with_saved(part: str, element: Element, align: int = 0) -> tuple[FieldSpec,
 
 
 def _first_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator[FieldSpec]:
-    """Yield the fields of a vertex that writes the first window of bus `i`."""
     yield from _support(stored, i) if window.with_support else _spikes(stored, i)
     if window.with_support:
         yield run("input", "unsigned", f"window_before{i}", "number of entries in the previous iteration's window")

@@ -10,7 +10,7 @@ from option_cells import MACHINES, TARGETS, replace_engines, sparse
 import snnc
 from snnc.cli import main as cli
 from snnc.compiler.errors import LossOutputError
-from snnc.compiler.tiles.partition.errors import PartsError
+from snnc.compiler.tiles.errors import PartsError
 from snnc.errors import OptionNeedsLossError
 
 SIZES = {"steps": 5, "batch": 4}

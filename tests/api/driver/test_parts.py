@@ -9,7 +9,7 @@ from indexed_nets import sparse_recurrent
 import snnc
 from snnc.benchmarks.everyday import clustered_sparse
 from snnc.compiler.machines import load_target
-from snnc.compiler.tiles.partition.errors import PartsError
+from snnc.compiler.tiles.errors import PartsError
 from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.planning.parting import activity_of, map_parts, worth_planning
 from snnc.compiler.tiles.planning.placing import map_program, parter_of

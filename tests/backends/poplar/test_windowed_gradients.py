@@ -18,6 +18,7 @@ from snnc.backends.emulator.build import compiler, include_dir
 from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.neurons.library import LI, LIF, CubaLIF
 from snnc.compiler.neurons.surrogates.library import boxcar, piecewise_linear
+from snnc.compiler.tiles.planning.activity import capacities
 from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
@@ -190,7 +191,7 @@ def test_predicted_cycles_of_windowed_gradients_are_those_of_the_emulator():
     first = Windowed(graph, machine(40), **options)
     inputs, target = first.data(0, density=0.1)
     seen = measure_activity(first.program, inputs, "the data")
-    room = seen.capacities(first.program), seen.gradient_capacities(first.program)
+    room = capacities(first.program, seen.peak), capacities(first.program, seen.support_peak)
     given = {"activity": seen.mean, "support": seen.support, "capacity": room[0], "gradient_capacity": room[1], "mode": "drop"}
     case = Windowed(graph, machine(40), **options, **given)
     engine = case.open()

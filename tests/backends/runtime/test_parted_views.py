@@ -9,8 +9,8 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.engine_of_parts import EngineOfParts
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles.errors import UnreachedPartError
 from snnc.compiler.tiles.partition import prepare
-from snnc.compiler.tiles.partition.errors import UnreachedPartError
 
 LOSS = {"loss": parse_loss("ce_mean_membrane"), "optimizer": None}
 

@@ -228,7 +228,7 @@ def test_gates_of_a_cell_share_one_map_and_its_tables():
     where = TileRange((0,), np.array([18] * 4), ((0, 1),), 1)
     for feedback in (False, True):
         alike = [link.indexed for link in links if (link.source.owner == link.target) == feedback]
-        assert len({id(one.tables("target", where)) for one in alike}) == 1
+        assert len({id(one.on_tiles.tables("target", where)) for one in alike}) == 1
         assert all(one.map.biases == (0 if feedback else 2) for one in alike)
 
 

@@ -12,8 +12,8 @@ from snnc.compiler.ir.graph import Graph, Input, OneToOne, Output, Population, S
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LI, LIF
+from snnc.compiler.tiles.errors import UnreachedPartError
 from snnc.compiler.tiles.partition import Partition, prepare, split
-from snnc.compiler.tiles.partition.errors import UnreachedPartError
 
 
 def layers(random, between, learnable=frozenset(), beta=0.9):

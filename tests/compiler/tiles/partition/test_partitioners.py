@@ -8,15 +8,16 @@ from hypergraphs import planted, scattered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snnc.compiler.tiles.errors import PartitionerCrashError, PartitionerError
+from snnc.compiler.tiles.partition import partitioners as partitioners_module
 from snnc.compiler.tiles.partition.child_process import run_partitioner
-from snnc.compiler.tiles.partition.errors import PartitionerCrashError, PartitionerError
-from snnc.compiler.tiles.partition.greedy import BuiltInPartitioner, in_order
+from snnc.compiler.tiles.partition.greedy import grow_and_move, in_order
 from snnc.compiler.tiles.partition.hypergraph import Hypergraph
-from snnc.compiler.tiles.partition.partitioners import partitioner, partitioners
+from snnc.compiler.tiles.partition.partitioners import first_that_works, partitioner, partitioners
 
-ALL = [pytest.param(p, id=p.name) for p in partitioners()]
+ALL = [pytest.param(p, id=name) for name, p in partitioners().items()]
 NATIVE = ALL[:-1]
-OWN = BuiltInPartitioner()
+OWN = grow_and_move
 DAMAGES = {
     "import os; os.abort()": "ended with SIGABRT",
     "import os, signal; os.kill(os.getpid(), signal.SIGKILL)": "ended with SIGKILL",
@@ -91,10 +92,6 @@ def test_a_partitioner_that_is_not_here_is_refused():
         partitioner("zoltan")
 
 
-def test_large_hypergraphs_are_not_given_to_mt_kahypar():
-    assert "mtkahypar" not in [choice.name for choice in partitioner(pins=10**9).choices]
-
-
 @pytest.fixture(params=DAMAGES)
 def damaged(request, tmp_path, monkeypatch):
     """Both packages are there and end the process that imports them; returns what is said of that."""
@@ -108,11 +105,19 @@ def damaged(request, tmp_path, monkeypatch):
 def test_a_partitioner_that_crashes_leaves_the_process_alive_and_the_next_one_cuts(damaged):
     graph = scattered(12, 8, 24, 0)
     with pytest.warns(UserWarning, match="partitions instead") as said:
-        part = partitioner()(graph, 2, 0.05, 0)
+        part = first_that_works(graph, 2, 0.05, 0)
     np.testing.assert_array_equal(part, OWN(graph, 2, 0.05, 0))
     (first, second) = (str(warning.message) for warning in said)
     assert re.search(f"'mtkahypar' {damaged}.*'metis' partitions instead", first)
     assert re.search(f"'metis' {damaged}.*'snnc' partitions instead", second)
+
+
+@pytest.mark.parametrize("damaged", ["import os; os.abort()"], indirect=True)
+def test_large_hypergraphs_are_not_given_to_mt_kahypar(damaged, monkeypatch):
+    monkeypatch.setattr(partitioners_module, "MAX_PINS", 0)
+    with pytest.warns(UserWarning, match="partitions instead") as said:
+        first_that_works(scattered(12, 8, 24, 0), 2, 0.05, 0)
+    assert ["mtkahypar" in str(warning.message) for warning in said] == [False]
 
 
 @pytest.mark.representative("import os; os._exit(0)-*", "raise RuntimeError('no cores found')-metis")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snnc.compiler.tiles.blocks.grouping import Cut
+from snnc.compiler.tiles.memo import Memo
 from snnc.compiler.tiles.placement.balance import Balance
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
 
@@ -40,7 +41,7 @@ def test_the_sum_of_parts_never_grows_and_the_tiles_suffice(layers, tiles):
     start = [Allocation(some[0], 1) for some in options]
     if len(start) > tiles:
         return
-    found = Balance(options).improve(start, tiles)
+    found = Balance(options, Memo()).improve(start, tiles)
     assert sum(allocation.tiles for allocation in found) <= tiles
     assert cost(found) <= cost(start)
 
@@ -54,12 +55,12 @@ def test_it_comes_close_to_the_best_of_all_takes(seed):
     best = min(cost(list(allocations)) for allocations in fitting)
     # From the answer that makes the slowest tile of all parts together fastest, as the placement starts.
     start = min(fitting, key=lambda allocations: max(float(t.choice.parts[:, t.neurons - 1].sum()) for t in allocations))
-    assert best <= cost(Balance(options).improve(start, 10)) <= 1.1 * best
+    assert best <= cost(Balance(options, Memo()).improve(start, 10)) <= 1.1 * best
 
 
 def test_populations_of_one_structure_get_the_same_take():
     some = (choice(8, 1, (10.0, 3.0)), choice(8, 2, (10.0, 3.0)))
     other = (choice(4, 1, (2.0, 30.0)),)
-    found = Balance([some, other, some]).improve([Allocation(some[0], 1), Allocation(other[0], 1), Allocation(some[0], 1)], 24)
+    found = Balance([some, other, some], Memo()).improve([Allocation(some[0], 1), Allocation(other[0], 1), Allocation(some[0], 1)], 24)
     assert found[0] == found[2] or (found[0].choice is found[2].choice and found[0].width == found[2].width)
     assert cost(found) < cost([Allocation(some[0], 1), Allocation(other[0], 1), Allocation(some[0], 1)])

@@ -95,10 +95,10 @@ def test_bounds_do_not_pass_the_price(search):
 
 
 def test_equal_layouts_are_priced_once(search):
-    placement, before = search._estimates[0].layout.placement, len(search._prices)
+    placement, before = search._estimates[0].layout.placement, len(search._estimates)
     more = tuple(replace(where, columns=where.columns + 7 * bool(where.columns >= where.neurons.max())) for where in placement.ranges)
     assert search.price(replace(placement, ranges=more), local_relays=True) is search.price(placement, local_relays=True)
-    assert len(search._prices) == before
+    assert len(search._estimates) == before
 
 
 @pytest.mark.parametrize("seed", range(8))
