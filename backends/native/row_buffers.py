@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from snnc.backends.codegen.statements import Guarded, Statement
+from snnc.backends.codegen.printing import Guarded, Statement
 
 LINE = 16
 """Float32 values in a cache line; rows are padded to whole lines."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Final, Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Final, Literal, get_args
 
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
@@ -70,10 +70,6 @@ class Launch:
     """Of a feedback loop: number of weights that a step reads only for neurons that spiked."""
     during: str = ""
     """Of a gradient: label of the recurrent core that runs backward at the same time; "" if none does."""
-
-    def to_data(self) -> dict[str, Any]:
-        """Return the launch as JSON types."""
-        return asdict(self)
 
 
 def read_launches(data: object) -> list[Launch] | None:
