@@ -91,7 +91,7 @@ def _is_launch(data: object) -> bool:
 
 
 def rounded_up(count: int, unit: int) -> int:
-    """Return `count` rounded up to whole units."""
+    """Return `count` rounded up to a multiple of `unit`."""
     return -(-count // unit) * unit
 
 

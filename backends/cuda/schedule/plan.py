@@ -1,7 +1,6 @@
 """Launch plan of a program: its kernels, the buffers between them, and the order of launches.
 
-A component is a population, or all populations that depend on each other. A walk is a kernel that computes all steps of a population
-without recurrence; a core is a kernel that keeps recurrent weights on chip for all steps.
+For components, see :mod:`snnc.backends.cuda.schedule.schedule`. A *core* is the kernel of a :class:`RecurrentLoop`.
 """
 
 from __future__ import annotations
@@ -215,7 +214,6 @@ class LaunchPlan:
                 self._add(self._steps.limits.clear_dropped(port, to), Launch("pack", "backward", label, moved))
 
     def _walk(self, struct: NeuronStruct, population: str, way: Way) -> None:
-        """Add a walk and its struct."""
         self.neurons.append(struct)
         self.walks.append(struct.name)
         label = self._steps.program.population(population).label
