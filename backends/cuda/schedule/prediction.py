@@ -146,9 +146,11 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
             rounds = math.ceil(batch * rounded_up(launch.neurons, 32) / (card.processors * _THREADS))
             bounds = {"memory": transfer, "steps": steps * card.step * rounds}
         case "core" if launch.neurons > MAX_NEURONS:
-            back = {"weights": launch.neurons**2, "depth": launch.neurons}
-            work = back if launch.way == "backward" else {"listed": launch.neurons**2}
-            bounds = {"steps": team_seconds(replace(launch, levels=1, **work), batch, steps)}
+            if launch.way == "backward":
+                team = replace(launch, levels=1, weights=launch.neurons**2, depth=launch.neurons)
+            else:
+                team = replace(launch, levels=1, listed=launch.neurons**2)
+            bounds = {"steps": team_seconds(team, batch, steps)}
         case "core":
             bounds = {"steps": core_seconds(launch.neurons, batch, steps, back=launch.way == "backward", parts=launch.parts)}
         case "feedback":
