@@ -249,14 +249,12 @@ class Statements:
         self.backward += [f"d_{i}.clear_padding(w, t);" for i in op.currents if self.storage.size(i) % LINE]
         self.backward += [f"d_{o}.clear(w, t);" for o in op.outputs]
         if self._info(op).label in watched(self.storage.program):
-            self._show_adjoint(f"d_{op.population}", op.currents[0])
-
-    def _show_adjoint(self, name: str, current: str) -> None:
-        """Store the adjoint of a current at all steps, and make it a tensor of the ABI."""
-        self.members.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
-        self.row_buffers.append(RowBuffer(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
-        self.setup.append(f'add_adjoint("{name}", {name}, false);')
-        self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
+            # The adjoint of the current is stored at all steps, and is a tensor of the ABI.
+            name, current = f"d_{op.population}", op.currents[0]
+            self.members.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
+            self.row_buffers.append(RowBuffer(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
+            self.setup.append(f'add_adjoint("{name}", {name}, false);')
+            self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
 
     @add.register
     def _bias(self, op: ops.BiasGradient) -> None:
