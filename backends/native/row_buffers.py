@@ -26,10 +26,9 @@ def pitch(numbers: int) -> int:
 
 @dataclass(frozen=True)
 class Slots:
-    """Number of stored rows per sample: `number`, plus the lengths named in `lengths`.
+    """Number of stored rows per sample: `number`, plus the lengths in steps that `lengths` names.
 
-    A session defines the lengths in steps: ``steps`` of the sequence, ``segment`` between two checkpoints, and ``block`` of a block with
-    stored deltas.
+    These are ``steps`` (of the sequence), ``segment`` (between two checkpoints) and ``block`` (of a block with stored deltas).
     """
 
     number: int
