@@ -1,9 +1,10 @@
-"""Print expressions and assignments as C++17, which is also valid in CUDA and in codelets."""
+"""Print expressions, assignments and conditional statements as C++17, which is also valid in CUDA and in codelets."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -24,6 +25,17 @@ _MATH: Final[Mapping[str, str]] = {"abs": "fabs", "min": "fmin", "max": "fmax"}
 """Functions with another name in ``<cmath>``."""
 
 
+@dataclass(frozen=True)
+class Guarded:
+    """A statement that runs only if `condition`, a C++ expression, is true; the macro ``statement`` of ``statement.jinja`` prints it."""
+
+    condition: str
+    statement: Statement
+
+
+Statement: TypeAlias = str | Guarded
+
+
 def c_literal(value: float, real: Real = "float") -> str:
     """Return the shortest literal of `value`, rounded to the type `real`."""
     if real == "float":
@@ -34,19 +46,12 @@ def c_literal(value: float, real: Real = "float") -> str:
     return f"{np.float32(value)!s}f" if real == "float" else repr(value)
 
 
-def c_expression(expression: Expression, real: Real = "float", names: Mapping[str, str] | None = None) -> str:
-    """Print `expression` with only the parentheses that it needs.
+def c_expression(expression: Expression) -> str:
+    """Print `expression` in ``float``, with only the parentheses that it needs.
 
-    Parameters
-    ----------
-    expression
-        The expression; ``detach(x)`` is printed as ``x``, and ``float16(x)`` as a call of ``rounded_to_half`` in ``half_states.hpp``.
-    real
-        Type of all values, for which the functions of ``<cmath>`` are chosen (``expf``, ``exp``).
-    names
-        Name -> C++ to print for it, without operators, such as ``s0[n]``; other names are printed unchanged.
+    ``detach(x)`` is printed as ``x``, and ``float16(x)`` as a call of ``rounded_to_half`` in ``half_states.hpp``.
     """
-    return _Printer(real, names or {}).text(expression)
+    return _Printer("float", {}).text(expression)
 
 
 def c_assignments(
@@ -55,12 +60,16 @@ def c_assignments(
     names: Mapping[str, str] | None = None,
     stores: Collection[str] = (),
 ) -> list[str]:
-    """Print straight-line code, one statement per assignment.
+    """Print straight-line code, one statement per assignment; expressions as :func:`c_expression` prints them.
 
     Parameters
     ----------
-    assignments, real, names
-        As for :func:`c_expression`; `names` also apply to assigned names.
+    assignments
+        The code.
+    real
+        Type of all values, for which the functions of ``<cmath>`` are chosen (``expf``, ``exp``).
+    names
+        Name -> C++ to print for it, without operators, such as ``s0[n]``; other names are printed unchanged.
     stores
         Assigned names that are already declared; all others are declared ``const`` at their assignment.
     """

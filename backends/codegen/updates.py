@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Any
 
 from snnc.backends.codegen.printing import c_assignments, c_literal
 from snnc.compiler.ir.step_program import StepProgram
@@ -13,64 +12,32 @@ from snnc.compiler.losses.update_rules import NORM_EPSILON, UpdateRule, rule_of
 from snnc.compiler.neurons.expression import Assignment
 
 
-@dataclass(frozen=True)
-class PrintedRule:
-    """The update of an optimiser as C++; numbers are literals."""
-
-    title: str
-    """Name of the optimiser, for comments."""
-    moments: tuple[str, ...]
-    """Names of the arrays that store one value for each element of a parameter."""
-    rates: tuple[str, ...]
-    """Names of the numbers shared by the parameters of a group, such as step sizes and bias corrections."""
-    shares: Mapping[str, str]
-    """Name -> beta of the bias correction ``1 - beta^n`` of update n."""
-    settings: tuple[str, ...]
-    """Names of the numbers of a group, besides ``lr``, from which the rates are computed."""
-    prepared: list[str]
-    """Statements in ``double`` that compute the rates from ``lr``, the settings and the shares."""
-    clipped: list[str]
-    """Statements that clip ``gradient`` element by element and assign the result to the variable `measured`."""
-    measured: str
-    """Name of the variable whose squares are summed for the norm."""
-    step: list[str]
-    """Statements that update element ``i``."""
-    clip_norm: str | None
-    """The largest norm; None: no limit."""
-    norm_epsilon: str
-    """Number added to the norm."""
-    loss_scale: Mapping[str, str] | None = None
-    """Numbers and interval of the loss scaling; None: the loss is not scaled."""
-
-    @property
-    def measured_first(self) -> bool:
-        """Whether the squares of all gradients are summed before an update, to clip the norm or to find gradients that are not finite."""
-        return self.clip_norm is not None or self.loss_scale is not None
-
-
-def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradient", value: str = "") -> PrintedRule:
-    """Print the update of element ``i`` of a parameter as C++.
+def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradient", value: str = "") -> dict[str, Any]:
+    """Return the update of element ``i`` of a parameter as C++, for templates; numbers are literals.
 
     `holder` is the prefix of the arrays, such as ``of.`` in ``of.value[i]``. `gradient` and `value` are C++ expressions of the element's
-    gradient and value; without `value`, the value is in an array.
+    gradient and value; without `value`, the value is in an array. Members with the names of fields of
+    :class:`~snnc.compiler.losses.update_rules.UpdateRule` have their meaning.
     """
     rule = rule_of(optimizer)
     places = {"gradient": gradient} | {name: f"{holder}{name}[i]" for name in rule.changed_arrays}
     places |= {"value": value} if value else {}
-    return PrintedRule(
-        title=optimizer.name,
-        moments=rule.moments,
-        rates=rule.rate_names,
-        shares={name: repr(float(beta)) for name, beta in rule.shares.items()},
-        settings=rule.settings,
-        prepared=c_assignments(needed_rates(rule), "double"),
-        clipped=c_assignments(rule.clipped),
-        measured=rule.measured,
-        step=c_assignments(rule.step, names=places, stores=rule.changed_arrays),
-        clip_norm=None if rule.clip_norm is None else repr(float(rule.clip_norm)),
-        norm_epsilon=repr(NORM_EPSILON),
-        loss_scale=None if rule.loss_scale is None else _scale_literals(rule.loss_scale),
-    )
+    return {
+        "title": optimizer.name,  # for comments
+        "moments": rule.moments,
+        "rates": rule.rate_names,
+        "shares": {name: repr(float(beta)) for name, beta in rule.shares.items()},
+        "settings": rule.settings,
+        "prepared": c_assignments(needed_rates(rule), "double"),  # computes the rates from ``lr``, the settings and the shares
+        "clipped": c_assignments(rule.clipped),
+        "measured": rule.measured,
+        # Whether the squares of all gradients are summed before an update, to clip the norm or to find gradients that are not finite.
+        "measured_first": rule.clip_norm is not None or rule.loss_scale is not None,
+        "step": c_assignments(rule.step, names=places, stores=rule.changed_arrays),
+        "clip_norm": None if rule.clip_norm is None else repr(float(rule.clip_norm)),
+        "norm_epsilon": repr(NORM_EPSILON),
+        "loss_scale": None if rule.loss_scale is None else _scale_literals(rule.loss_scale),
+    }
 
 
 def _scale_literals(scale: LossScale) -> dict[str, str]:

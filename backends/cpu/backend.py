@@ -31,22 +31,16 @@ class CpuBackend(Backend[CpuOptions]):
 
     def halves(self, options: CpuOptions) -> Halves:
         """Return the requested float16 weights and states. Histories are not included: the program rounds them when it stores them."""
-        from snnc.backends.native.halves import rounded_by_program
+        from snnc.compiler.lowering.halves import halves_of
 
-        return rounded_by_program(options.half, trains=options.loss is not None)
+        return halves_of("float32", options.half, trains=options.loss is not None).only("weights", "states")
 
     def rounds_products(self, options: CpuOptions) -> bool:
         """Return whether connections read dense weights as bfloat16."""
         return options.precision == "bfloat16"
 
     def check(self, program: StepProgram, options: CpuOptions) -> None:
-        """Raise an error if deltas are to be stored as float16.
-
-        Raises
-        ------
-        HalfTargetError
-            Float16 is requested for deltas.
-        """
+        """Raise a HalfTargetError if deltas are to be stored as float16."""
         del program
         from snnc.compiler.errors import HalfTargetError
 

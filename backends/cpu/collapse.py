@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from snnc.backends.cpu.operations import Statements
-from snnc.backends.cpu.statements import CollapsedReadout, earlier_step, gradient_of, to_earlier_step
+from snnc.backends.cpu.operations import Statements, earlier_step, gradient_of, to_earlier_step
 from snnc.backends.native.row_buffers import ONE, RowBuffer, padded
 from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir import step_operations as ops
@@ -66,8 +65,8 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
     fills, products = [op for op in into if isinstance(op, ops.Fill)], [op for op in into if isinstance(op, ops.DenseProduct)]
     counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.stored(op.source.buffer).listed for op in products)
     # If dropped spikes of a source receive no gradient, the readout runs step by step: its collapsed adjoint goes to all neurons.
-    returns = without_returns(program).isdisjoint(op.source.buffer for op in products)
-    if not returns or len(fills) != 1 or not products or len(fills) + len(products) != len(into) or not counted:
+    all_receive = without_returns(program).isdisjoint(op.source.buffer for op in products)
+    if not all_receive or len(fills) != 1 or not products or len(fills) + len(products) != len(into) or not counted:
         return None
     return Collapse(fills[0], tuple(products), step, record)
 
@@ -75,23 +74,12 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
 def add_collapsed(collapse: Collapse, statements: Statements) -> None:
     """Add the statements that replace the steps of the readout in training."""
     storage, step = statements.storage, collapse.step
-    current, output, record = collapse.current, step.outputs[0], collapse.record.target
+    output, record = step.outputs[0], collapse.record.target
     response, mean = f"{step.population}_response", f"{step.population}_mean"
     statements.members += [f"PerWorker<StepResponse> {response};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
     statements.layout.append(f"{response}.resize(workers.size());")
     statements.row_buffers.append(RowBuffer(mean, storage.size(output), ONE, ONE))
-    statements.readout = CollapsedReadout(
-        step.population,
-        len(step.states),
-        padded(storage.size(output)),
-        tuple(f"{a}.value.data()" for a in step.parameters),
-        current,
-        output,
-        mean,
-        statements.neuron_call(step),
-        collapse.fill.biases,
-        collapse.products,
-    )
+    statements.readout = {"collapse": collapse, "step": statements.neuron_call(step), "width": padded(storage.size(output))}
     for op in collapse.products:
         counts = f"{op.connection}_counts"
         statements.members.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from snnc.backends.native.processors import processors
 from snnc.backends.native.sequence_engine import SequenceEngine
-from snnc.backends.runtime.events import Events, InputValues
 from snnc.compiler.ir.arrays.sizes import machine_memory
 
 
@@ -33,14 +32,6 @@ class CpuEngine(SequenceEngine):
 
     def _available_memory(self) -> tuple[int, str]:
         return machine_memory(), "this machine"
-
-    def _set_arrays(self, inputs: Mapping[str, InputValues]) -> None:
-        for info in self.description["inputs"]:
-            values = inputs[info["tensor"]]
-            if isinstance(values, Events):
-                self.session.set_events(info["tensor"], values.begin, values.ids)
-            else:
-                self.session.set(info["tensor"], values)
 
 
 def threads_of(threads: int | None) -> int:

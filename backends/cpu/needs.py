@@ -12,7 +12,7 @@ from snnc.backends.cpu.stages import Stages
 from snnc.backends.native.memory import ListNeeds, Needs, OmittedCopies
 from snnc.backends.native.row_buffers import LINE, RowBuffer, padded, pitch
 from snnc.backends.native.storage import SequenceStorage, is_maximum
-from snnc.backends.native.windows import two_axes
+from snnc.backends.native.tables import two_axes
 from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.losses.update_rules import moments
@@ -46,7 +46,7 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
             rows["once"] += slots.number * one.row_bytes
             for length in slots.lengths:
                 rows[length] += one.row_bytes
-    rows["segment"] += _choices(storage) if trains else 0
+    rows["segment"] += _choice_bytes(storage) if trains else 0
     for info in program.inputs:
         name = f"{info.id}_in"
         stored, spikes = storage.stored(name), program.buffers[name].kind == "spikes"
@@ -54,17 +54,18 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
             rows["steps"] += 4 * pitch(storage.size(name))
             rows["once"] += 4 * pitch(storage.size(name)) * stored.past
     # In bfloat16, backward products read the deltas of a dense connection as pairs, of 4 bytes each.
-    pairs = max((4 * -(-_shape(storage, op)[0] // 2) for op in program.backward if isinstance(op, ops.DenseInputGradient)), default=0)
+    returning = [op for op in program.backward if isinstance(op, ops.DenseInputGradient)]
+    pairs = max((4 * -(-program.buffers[op.weight].shape[0] // 2) for op in returning), default=0)
     if storage.precision == "bfloat16":
         rows["block" if stages.backward else "once"] += pairs
-    values = {name: _numbers(storage, name) for name in program.parameters}
+    values = {name: _stored_values(storage, name) for name in program.parameters}
     learned = [u.parameter for u in program.update] if trains else []
     states = sum(storage.size(n) for op in program.forward if isinstance(op, ops.NeuronStep) for n in (*op.states, *op.outputs))
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
     maxima = [op for op in program.forward if isinstance(op, ops.Pooling | ops.AddReduced) and storage.reads_lists(op)]
     fixed += sum(_spike_maximum_bytes(storage, op) for op in maxima)
     # Tables of one column count twice, because constants are copied.
-    fixed += _copies(storage, trains) + 4 * sum(t.size * (1 + (t.shape[1:] == (1,))) for t in statements.tables) + 4 * states
+    fixed += _copy_bytes(storage, trains) + 4 * sum(t.size * (1 + (t.shape[1:] == (1,))) for t in statements.tables) + 4 * states
     fixed += 4 * sum(values[name] for name in statements.shared)
     unshared = sum(values[name] for name in learned if name not in statements.shared)
     thread = 4 * unshared + 4 * sum(map(padded, statements.sums.values())) + _scratch_bytes(storage, maxima)
@@ -82,23 +83,16 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     )
 
 
-def _shape(storage: SequenceStorage, op: ops.DenseProduct | ops.DenseInputGradient | ops.DenseWeightGradient) -> tuple[int, int]:
-    """Return the numbers of outputs and inputs of a dense connection."""
-    weight = op.weight if isinstance(op, ops.DenseProduct | ops.DenseInputGradient) else op.gradient.removeprefix("d_")
-    outputs, inputs = storage.program.buffers[weight].shape
-    return outputs, inputs
-
-
 def _omitted_copies(storage: SequenceStorage, stages: Stages, trains: bool) -> OmittedCopies:
     """Return the bytes of the copies of weights that a training step with checkpoints does not make, and the rows needed instead."""
     backward = [op for op in storage.program.backward if trains and isinstance(op, ops.DenseInputGradient) and is_large(storage, op)]
-    shapes = [_shape(storage, op) for op in backward]
+    shapes = [storage.program.buffers[op.weight].shape for op in backward]
     copies = sum(4 * (-(-inputs // PACKED) * PACKED) * outputs for outputs, inputs in shapes)
     row_bytes = max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0)
     return OmittedCopies(copies, row_bytes, "block" if stages.backward else "once")
 
 
-def _numbers(storage: SequenceStorage, parameter: str) -> int:
+def _stored_values(storage: SequenceStorage, parameter: str) -> int:
     """Return the number of values of a parameter as its connection stores it, with padding."""
     value: Array = storage.program.parameters[parameter].value
     match [c.kind for c in storage.program.connections if c.weight == parameter]:
@@ -110,7 +104,7 @@ def _numbers(storage: SequenceStorage, parameter: str) -> int:
     return padded(max(1, value.size))
 
 
-def _choices(storage: SequenceStorage) -> int:
+def _choice_bytes(storage: SequenceStorage) -> int:
     """Return the bytes, per step and sample, that are needed to store which input each maximum selected."""
     bytes_ = 0
     for op in storage.program.backward:
@@ -130,17 +124,17 @@ def _spike_maximum_bytes(storage: SequenceStorage, op: ops.Pooling | ops.AddRedu
     return 4 * (sources + 1 + targets + entries)
 
 
-def _copies(storage: SequenceStorage, trains: bool) -> int:
+def _copy_bytes(storage: SequenceStorage, trains: bool) -> int:
     """Return the bytes of the copies of weights for the forward and backward pass."""
     rounded, bytes_ = storage.precision == "bfloat16", 0
     for op in storage.program.forward:
         if isinstance(op, ops.DenseProduct) and rounded:
-            outputs, inputs = _shape(storage, op)
+            outputs, inputs = storage.program.buffers[op.weight].shape
             width = padded(-(-outputs // -(-outputs // PANEL)))
             bytes_ += 2 * -(-padded(outputs) // width) * inputs * (-(-width // CHUNK) * CHUNK)
     for back in storage.program.backward if trains else ():
         if isinstance(back, ops.DenseInputGradient):
-            outputs, inputs = _shape(storage, back)
+            outputs, inputs = storage.program.buffers[back.weight].shape
             bytes_ += 4 * (-(-inputs // PACKED) * PACKED) * (-(-outputs // 2) if rounded else outputs) + 8 * inputs
         elif isinstance(back, ops.ConvolveInputGradient):
             bytes_ += 4 * _convolution(storage, back.connection).packed
@@ -184,7 +178,7 @@ def _scratch_bytes(storage: SequenceStorage, maxima: Sequence[ops.Pooling | ops.
     Transposed entries of lists are not included, because their number depends on the activity.
     """
     program = storage.program
-    inputs = max((_shape(storage, op)[1] for op in program.forward if isinstance(op, ops.DenseProduct)), default=0)
+    inputs = max((storage.program.buffers[op.weight].shape[1] for op in program.forward if isinstance(op, ops.DenseProduct)), default=0)
     columns = 8 * (1 + inputs)  # where each column of the transposed lists begins
     sums = 4 * (LINE + 4 * inputs)
     convolutions = [_convolution(storage, op.connection) for op in program.forward if isinstance(op, ops.Convolve)]

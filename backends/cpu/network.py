@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snnc.backends.codegen.names import comment_text
-from snnc.backends.codegen.safetensors_file import safetensors_header
-from snnc.backends.codegen.statements import Guarded, Statement
-from snnc.backends.codegen.updates import group_literals, group_numbers
+from snnc.backends.codegen.printing import Guarded, Statement
+from snnc.backends.codegen.updates import group_numbers
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.needs import needs_of
 from snnc.backends.cpu.neurons import SHORT, Function, backward_function, forward_function
-from snnc.backends.cpu.operations import Statements
+from snnc.backends.cpu.operations import BlockStatement, Statements
 from snnc.backends.cpu.stages import Stages, stages_of
-from snnc.backends.cpu.statements import BlockStatement
 from snnc.backends.native.composed_loss import target_setup
-from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.memory import Needs
+from snnc.backends.native.project_files import Context, program_context
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import Table
@@ -40,10 +38,10 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
     readout = collapsed(storage)
     stages = stages_of(storage, lambda op: readout is not None and readout.contains(op))
     statements = Statements(storage, trains, stages)
-    blocks = [_Block() for _ in range(stages.count)]
+    of_stages = [_StageStatements() for _ in range(stages.count)]
     for op in program.forward:
         statements.add(op)
-        blocks[stages.of(op)].add_forward(statements, "recording" if readout is not None and readout.contains(op) else None)
+        of_stages[stages.of(op)].add_forward(statements, "recording" if readout is not None and readout.contains(op) else None)
     if readout is not None:
         statements.setup.append("records_training = false;")
         add_collapsed(readout, statements)
@@ -52,21 +50,16 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
             add_collapsed_adjoint(readout, adjoint, statements)
             # A gradient that the readout returns to a population is added in that population's stage.
             receiver = stages.owner[adjoint.source.buffer] if isinstance(adjoint, DenseInputGradient) else None
-            blocks[stages.of(adjoint) if receiver is None else stages.level[receiver]].add_backward(statements)
+            of_stages[stages.of(adjoint) if receiver is None else stages.level[receiver]].add_backward(statements)
         else:
             statements.add(adjoint)
-            blocks[stages.of(adjoint)].add_backward(statements)
+            of_stages[stages.of(adjoint)].add_backward(statements)
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
     row_buffers = [*_row_buffers(storage, stages, trains), *statements.row_buffers]
     context: Context = {
-        "title": comment_text(program.name),
-        **sizes,
-        "trainable": "true" if trains else "false",
-        "training": trains,
-        "stored": safetensors_header(values)[1],
+        **program_context(program, values, sizes),
         "functions": functions(storage, trains),
         "float16": storage.precision == "float16",  # whether histories are rounded to float16
-        "half_states": any(p.kernel.halves for p in program.populations),
         "half_weights": any(p.half for p in program.parameters.values()),
         "members": _members(statements),
         "setup": [*_setup(storage, trains), *statements.setup],
@@ -78,7 +71,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "rounded": statements.rounded,
         "prepare": statements.prepare,
         "enter": statements.enter,
-        "blocks": blocks,
+        "stages": of_stages,
         "in_blocks": bool(stages.forward),
         "gradients": statements.gradients,
         "shared": list(statements.shared.values()),
@@ -88,12 +81,9 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "finish": statements.finish,
         "update": _updates(program),
         "updated": [u.parameter for u in program.update],
-        "groups": group_literals(program),
         "tables": len(statements.tables),
         "readout": statements.readout,
         "scored": {"rows": record, "adjoint": f"d_{record}", "steps": "steps"} | statements.scored,
-        **training_context(program.loss, program.optimizer),
-        "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, statements.tables, needs_of(statements, row_buffers)
 
@@ -134,7 +124,7 @@ def _rounding_setup(program: StepProgram, name: str, shape: str) -> list[str]:
 
 
 @dataclass
-class _Block:
+class _StageStatements:
     """Statements of a stage: before a block of forward steps, in each step of a pass, and after a block of backward steps."""
 
     before: list[BlockStatement] = field(default_factory=list)

@@ -14,7 +14,7 @@ from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, support_bounds, with_arguments
 from snnc.compiler.neurons.expression import Assignment, Expression, Number, Symbol, call, symbols
-from snnc.compiler.neurons.single_assignment import live, reads
+from snnc.compiler.neurons.single_assignment import reads
 
 
 @dataclass(frozen=True)
@@ -62,51 +62,39 @@ def forward_function(
     info: PopulationInfo,
     size: int,
     scalars: Mapping[str, bool],
-    near: Sequence[str] = (),
-    rounded: Mapping[str, Expression] | None = None,
-    numbers: ShortNumbers = SHORT["bfloat16"],
+    near: Sequence[str],
+    rounded: Mapping[str, Expression],
+    numbers: ShortNumbers,
 ) -> Function:
     """Return ``<id>_forward``.
 
     Its arguments are parameters, inputs, old states, new states, outputs, saved values stored as float32, the flags of `near`, and the
     states and saved values stored in 16 bits.
 
-    Parameters
-    ----------
-    info, size
-        The population, and its number of neurons.
-    scalars
-        For each parameter, whether all neurons share one value.
-    near
-        Outputs for which the function stores flags: 1 for a neuron that receives a gradient, because it is in the support of the surrogate,
-        else 0 (:mod:`snnc.compiler.lowering.gradient_support`).
-    rounded
-        States and saved values stored in 16 bits, with the offset that is subtracted first (:mod:`snnc.compiler.neurons.rounded_values`).
-    numbers
-        C++ names of the 16-bit type.
+    `scalars` says for each parameter whether all neurons share one value. `near` are the outputs for which the function stores flags: 1 for
+    a neuron that receives a gradient, because it is in the support of the surrogate, else 0
+    (:mod:`snnc.compiler.lowering.gradient_support`). `rounded` maps states and saved values stored in 16 bits to the offset that is
+    subtracted first (:mod:`snnc.compiler.neurons.rounded_values`).
     """
-    kernel, rounded = info.kernel, rounded or {}
+    kernel = info.kernel
     stores = [(s, f"{s}_after") for s in kernel.states] + [(o, f"{o}_row") for o in kernel.outputs]
     stores += [(k, f"{k}_kept") for k in kernel.saved if k not in rounded]  # an output may also be a saved value
     inside = {o: _inside(info, o) for o in near}
-    code = (*with_arguments(kernel, near), *inside.values())
+    body = (*with_arguments(kernel, near), *inside.values())
     stores += [(a.target, f"{o}_near") for o, a in inside.items()]
     short = {n: f"{n}_kept" for n in rounded}
-    results = [*(n for n, _ in stores), *short]
-    body = live(code, results)
-    used = reads(body, results) | {n for centre in rounded.values() for n in symbols(centre)}
+    used = reads(body, (*kernel.saved, *rounded)) | {n for centre in rounded.values() for n in symbols(centre)}
     places = {i: f"{i}_row" for i in kernel.inputs} | {f"{s}_prev": f"{s}_before" for s in kernel.states}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
     arguments += [f"const float *{p}" for p in places.values()]
     arguments += [f"float *{p}" for _, p in stores] + [f"{numbers.type} *{p}" for p in short.values()]
-    unused = [p for n, p in places.items() if n not in used]
     return Function(
         f"{info.id}_forward",
         tuple(arguments),
         comment_text(f"{info.label}: {info.model.name}, forward"),
         padded(size),
         pitch(size),
-        (*_scalars(kernel.parameters, scalars, used), *(f"static_cast<void>({p});" for p in unused)),
+        _before_loop(kernel.parameters, scalars, places, used),
         (
             *_loads(places, used),
             *_parameter_loads(kernel.parameters, scalars, used),
@@ -138,18 +126,16 @@ def backward_function(
     info: PopulationInfo,
     size: int,
     scalars: Mapping[str, bool],
-    rounded: Mapping[str, Expression] | None = None,
-    numbers: ShortNumbers = SHORT["bfloat16"],
+    rounded: Mapping[str, Expression],
+    numbers: ShortNumbers,
 ) -> Function:
-    """Return ``<id>_backward``.
+    """Return ``<id>_backward``; parameters are those of :func:`forward_function`.
 
     Its arguments are parameters, stored states before and after the step, saved values, adjoints of outputs and states, adjoints of
     inputs, and sums of the gradients of parameters.
     """
-    kernel, rounded = info.kernel, rounded or {}
-    results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
-    body = live(kernel.backward, results)
-    used = reads(body, results)
+    kernel = info.kernel
+    used = reads(kernel.backward, ())
     places: dict[str, str] = {}
     short: dict[str, Expression] = {}
     for s in kernel.history:
@@ -163,23 +149,18 @@ def backward_function(
     arguments += [f"float *d_{s}_row" for s in kernel.states] + [f"float *d_{i}_row" for i in kernel.inputs]
     arguments += [f"float *d_{a}_sum" for a in kernel.learnable]
     adjoints = {f"d_{s}": f"d_{s}_row" for s in kernel.states}
-    unused = [p for n, p in places.items() if n not in used]
     return Function(
         f"{info.id}_backward",
         tuple(arguments),
         comment_text(f"{info.label}: {info.model.name}, adjoint"),
         padded(size),
         pitch(size),
-        (*_scalars(kernel.parameters, scalars, used), *(f"static_cast<void>({p});" for p in unused)),
+        _before_loop(kernel.parameters, scalars, places, used),
         (
             *_parameter_loads(kernel.parameters, scalars, used),
             *_loads({n: p for n, p in (places | adjoints).items() if n not in short}, used),
-            *(
-                f"const float {n} = {_centred(f'{numbers.widened}({places[n]}[first + n])', '+', c)};"
-                for n, c in short.items()
-                if n in used
-            ),
-            *c_assignments(body),
+            *(f"const float {n} = {_centred(f'{numbers.widened}({places[n]}[first + n])', '+', short[n])};" for n in short if n in used),
+            *c_assignments(kernel.backward),
             *(f"d_{s}_row[first + n] = d_{s}_prev;" for s in kernel.states),
             *(f"d_{i}_row[first + n] = d_{i};" for i in kernel.inputs),
             *(f"d_{a}_sum[n] += d_{a};" for a in kernel.learnable),
@@ -191,10 +172,11 @@ def _loads(places: Mapping[str, str], used: set[str]) -> list[str]:
     return [f"const float {n} = {p}[first + n];" for n, p in places.items() if n in used]
 
 
-def _scalars(parameters: Sequence[str], scalars: Mapping[str, bool], used: set[str]) -> list[str]:
-    return [f"const float {a} = {a}_row[0];" for a in parameters if scalars[a] and a in used] + [
-        f"static_cast<void>({a}_row);" for a in parameters if a not in used
-    ]
+def _before_loop(parameters: Sequence[str], scalars: Mapping[str, bool], places: Mapping[str, str], used: set[str]) -> tuple[str, ...]:
+    """Return the statements that read scalars and name the arguments that are not read."""
+    unread = [*(f"{a}_row" for a in parameters if a not in used), *(p for n, p in places.items() if n not in used)]
+    read = [f"const float {a} = {a}_row[0];" for a in parameters if scalars[a] and a in used]
+    return (*read, *(f"static_cast<void>({p});" for p in unread))
 
 
 def _parameter_loads(parameters: Sequence[str], scalars: Mapping[str, bool], used: set[str]) -> list[str]:

@@ -2,17 +2,14 @@
 
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from snnc.backends.codegen.printing import c_literal
-from snnc.backends.codegen.statements import Guarded, Statement
+from snnc.backends.codegen.printing import Guarded, Statement, c_literal
 from snnc.backends.cpu.neurons import SHORT
 from snnc.backends.cpu.stages import Stages
-from snnc.backends.cpu.statements import BlockStatement, CollapsedReadout, earlier_step, gradient_of, to_earlier_step
 from snnc.backends.native.row_buffers import LINE, ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage, is_maximum
-from snnc.backends.native.tables import Table, wires_of
-from snnc.backends.native.windows import windows_expression
+from snnc.backends.native.tables import Table, windows_expression, wires_of
 from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.spike_limits import limited_sources
@@ -39,6 +36,14 @@ COPIED: Final = 1 << 20
 """Maximum bytes of a weight for which backward products always read a copy. With checkpoints, they read larger weights in place and
 interleave the samples at each step instead, except in bfloat16."""
 ConvolveGradient: TypeAlias = ops.ConvolveWeightGradient | ops.ConvolveBiasGradient | ops.ConvolveInputGradient
+
+
+@dataclass(frozen=True)
+class BlockStatement:
+    """A statement that runs once for all steps of a block, or once per step."""
+
+    statement: str
+    each_step: bool = False
 
 
 @dataclass
@@ -71,8 +76,9 @@ class Statements:
     gradients: list[str] = field(default_factory=list)
     shared: dict[str, str] = field(default_factory=dict)
     """Parameter -> statement with which a worker adds its part to a gradient shared by all threads, after a block of steps."""
-    readout: CollapsedReadout | None = None
-    """The collapsed readout, which a worker computes before the loss of its samples; None: the loss reads the record."""
+    readout: dict[str, Any] | None = None
+    """Arguments of the macro ``collapsed_loss`` of ``readout.jinja``, which a worker runs before the loss of its samples; None: the loss
+    reads the record."""
     scored: dict[str, str] = field(default_factory=dict)
     """Rows that the loss reads instead of the record, and their number of steps; empty: it reads the record."""
     start: list[str] = field(default_factory=list)
@@ -243,14 +249,12 @@ class Statements:
         self.backward += [f"d_{i}.clear_padding(w, t);" for i in op.currents if self.storage.size(i) % LINE]
         self.backward += [f"d_{o}.clear(w, t);" for o in op.outputs]
         if self._info(op).label in watched(self.storage.program):
-            self._show_adjoint(f"d_{op.population}", op.currents[0])
-
-    def _show_adjoint(self, name: str, current: str) -> None:
-        """Store the adjoint of a current at all steps, and make it a tensor of the ABI."""
-        self.members.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
-        self.row_buffers.append(RowBuffer(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
-        self.setup.append(f'add_adjoint("{name}", {name}, false);')
-        self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
+            # The adjoint of the current is stored at all steps, and is a tensor of the ABI.
+            name, current = f"d_{op.population}", op.currents[0]
+            self.members.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
+            self.row_buffers.append(RowBuffer(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
+            self.setup.append(f'add_adjoint("{name}", {name}, false);')
+            self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
 
     @add.register
     def _bias(self, op: ops.BiasGradient) -> None:
@@ -353,3 +357,18 @@ class Statements:
 def is_large(storage: SequenceStorage, op: ops.DenseInputGradient) -> bool:
     """Return whether backward products read the weight without a copy if there are checkpoints."""
     return storage.precision != "bfloat16" and 4 * storage.size(op.weight) > COPIED
+
+
+def to_earlier_step(source: ops.BufferValue, statement: str) -> Statement:
+    """Return a backward statement that adds to an earlier step, guarded by the condition that this step exists."""
+    return Guarded(f"t >= {source.delay}", statement) if source.delay else statement
+
+
+def earlier_step(source: ops.BufferValue) -> str:
+    """Return the C++ expression of the step of `source` that is read at step ``t``."""
+    return f"t - {source.delay}" if source.delay else "t"
+
+
+def gradient_of(name: str) -> str:
+    """Return the C++ expression of a worker's own gradient."""
+    return f"{name.removeprefix('d_')}.gradient(w.index)"

@@ -34,22 +34,16 @@ class CudaBackend(Backend[CudaOptions]):
 
     def halves(self, options: CudaOptions) -> Halves:
         """Return float16 weights and states, if requested; the program itself rounds histories, factors of products and deltas."""
-        from snnc.backends.native.halves import rounded_by_program
+        from snnc.compiler.lowering.halves import halves_of
 
-        return rounded_by_program(options.half, trains=options.loss is not None)
+        return halves_of("float32", options.half, trains=options.loss is not None).only("weights", "states")
 
     def rounds_products(self, options: CudaOptions) -> bool:
         """Return whether factors of forward products are tf32 or float16."""
         return options.precision == "tf32" or (options.precision == "float16" and options.half is None)
 
     def check(self, program: StepProgram, options: CudaOptions) -> None:
-        """Raise an error if `half` names histories or deltas; programs for GPUs round these only together with factors of products.
-
-        Raises
-        ------
-        HalfTogetherError
-            `half` names history or deltas.
-        """
+        """Raise a HalfTogetherError if `half` names histories or deltas; these are rounded only together with factors of products."""
         del program
         from snnc.backends.cuda.errors import HalfTogetherError
 

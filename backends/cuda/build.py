@@ -13,19 +13,8 @@ from typing import Final
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST, NvccMissingError
 from snnc.backends.toolchain.cache import cached_file
-from snnc.backends.toolchain.compilers import (
-    NVCC_WHEEL,
-    common_flags,
-    compiler,
-    compiler_version,
-    cuda_compiler,
-    digest,
-    first_errors,
-    linker_flags,
-    machine_id,
-    run_compiler,
-)
-from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key, sources_in
+from snnc.backends.toolchain.compilers import NVCC_WHEEL, compiler_version, cuda_compiler, digest, first_errors
+from snnc.backends.toolchain.objects import LIBRARY, all_of, built_library, headers_of, source_key, sources_in
 from snnc.compiler.errors import BuildError
 
 NETWORK_SOURCES: Final = (
@@ -80,7 +69,6 @@ HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-err
 """Compiler flags for checks on the CPU. ``_FORTIFY_SOURCE`` is off, because it would report the fibers' jumps between stacks as errors."""
 WARPGROUPS: Final = "SNNC_WARPGROUPS"
 """Environment variable: 0 disables products by warpgroups (four warps that multiply together); 1 enables them in checks on the CPU."""
-LIBRARY: Final = "libsnnc_project.so"
 RESOURCES: Final = "resources.txt"
 """File next to the library with the assembler's report of registers and spills."""
 
@@ -97,13 +85,7 @@ class KernelResources:
 
 
 def nvcc() -> list[str]:
-    """Return the command of the CUDA compiler.
-
-    Raises
-    ------
-    NvccMissingError
-        This machine has no CUDA compiler.
-    """
+    """Return the command of the CUDA compiler; raise an NvccMissingError if this machine has none."""
     command = cuda_compiler()
     if command is not None:
         return command
@@ -192,25 +174,9 @@ def build_host_check(folder: Path) -> Path:
     ToolMissingError, BuildError
         This machine has no C++ compiler, or the project does not compile.
     """
-    folder = Path(folder)
-    command = compiler()
-    with_flags = [*command, *common_flags(command), *HOST_FLAGS]
-    identity = [*with_flags, compiler_version(command), machine_id()]
-    headers = headers_of(folder)
-    sources, link = sources_in(folder, (*SOURCES, ON_HOST)), linker_flags(command)
-    keys = {name: source_key(folder / name, headers, identity) for name in sources}
-
-    def compile_one(name: str) -> Path:
-        included = HEADERS if name == "network.cpp" else KERNEL_HEADERS
-        include_flags = precompiled(folder, included, identity, with_flags) if name in NETWORK_SOURCES else []
-        level = [ON_HOST_LEVEL] if name == ON_HOST else []
-        return compiled(folder / name, keys[name], [*with_flags, *level, *include_flags, "-x", "c++"])
-
-    def build(to: Path) -> None:
-        objects = all_of([partial(compile_one, name) for name in sources])
-        run_compiler([*with_flags, "-shared", *link, *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
-
-    return cached_file(f"cuda-host-{digest([*identity, *link, *keys.values()])}", LIBRARY, build)
+    flags_of = dict.fromkeys(SOURCES, ()) | {ON_HOST: (ON_HOST_LEVEL,)}
+    headers = dict.fromkeys(NETWORK_SOURCES, KERNEL_HEADERS) | {"network.cpp": HEADERS}
+    return built_library(Path(folder), "cuda-host", HOST_FLAGS, flags_of, headers)
 
 
 def resources(library: Path) -> list[KernelResources]:

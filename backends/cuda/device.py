@@ -58,25 +58,13 @@ def first_device() -> Device:
 
 
 def device_attributes(*numbers: int) -> list[int]:
-    """Return attributes of the device on which sessions open, by their numbers (CUdevice_attribute in cuda.h).
-
-    Raises
-    ------
-    GpuMissingError
-        This machine has no device.
-    """
+    """Return attributes of :func:`first_device`, numbered as in cuda.h (CUdevice_attribute); raise a GpuMissingError if there is none."""
     driver, device = _driver_and_device()
     return [_attribute(driver, device, number) for number in numbers]
 
 
 def device_name() -> str:
-    """Return the driver's name of the device on which sessions open.
-
-    Raises
-    ------
-    GpuMissingError
-        This machine has no device.
-    """
+    """Return the driver's name of :func:`first_device`; raise a GpuMissingError if there is none."""
     driver, device = _driver_and_device()
     text = ctypes.create_string_buffer(256)
     driver.cuDeviceGetName(text, len(text), device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,6 @@ from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError
 from snnc.backends.native.device_arrays import DeviceArray, device_array
 from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.runtime.engine import Array, Initial
-from snnc.backends.runtime.events import Events
 from snnc.compiler.ir.arrays.sizes import machine_memory
 
 
@@ -36,31 +35,12 @@ class CudaEngine(SequenceEngine):
     Inputs may already be in device memory: contiguous float32 arrays [steps, batch, *shape] of torch, CuPy or JAX (DLPack or
     ``__cuda_array_interface__``). They are not copied to the host.
 
-    Parameters
-    ----------
-    library, folder
-        The library from :func:`build_for_device`, and the project's folder.
-    team_blocks
-        Number of thread blocks in a team (blocks that work on the same samples); None leaves the choice to the program.
-    tile
-        Number of samples for which a block reads each weight once: 1 or 8; None leaves the choice to the program.
-    memory
-        See :class:`~snnc.backends.native.sequence_engine.SequenceEngine`.
-    device_memory
-        Bytes of device memory; None: kernels use the memory of the host, as in a check on the CPU.
-    device
-        Number of the device; None in a check on the CPU.
+    `library` was built by :func:`build_for_device`. `device_memory` is the number of bytes of device memory, and `device` the number of the
+    device; both are None in a check on the CPU, where kernels use the memory of the host.
     """
 
     def __init__(
-        self,
-        library: Path,
-        folder: Path,
-        team_blocks: int | None = None,
-        tile: int | None = None,
-        memory: int | None = None,
-        device_memory: int | None = None,
-        device: int | None = None,
+        self, library: Path, folder: Path, memory: int | None = None, device_memory: int | None = None, device: int | None = None
     ) -> None:
         super().__init__(library, folder, memory)
         self.device = device
@@ -73,9 +53,6 @@ class CudaEngine(SequenceEngine):
         """Inputs that were sent while the last batch ran."""
         self._stream: int | None = None
         """The caller's stream, once it has been set."""
-        for name, value in (("team_blocks", team_blocks), ("tile", tile)):
-            if value is not None:
-                self._setting(name, value)
 
     def _available_memory(self) -> tuple[int, str]:
         if self._device_memory is not None:
@@ -94,14 +71,10 @@ class CudaEngine(SequenceEngine):
     def use_stream(self, stream: int) -> None:
         """Run in a stream of the caller from now on; calls return before the device has finished.
 
-        The host still waits for data that it reads. If a spike input contains values other than 0 and 1, the error is raised when the next
-        input is set or when the host reads data, whichever comes first; the records of that sequence are NaN.
-
-        Parameters
-        ----------
-        stream
-            Address of a ``cudaStream_t`` of the program's device, 0 for the default stream; it must live until another one is set. Work
-            that was started in the previous stream runs first.
+        `stream` is the address of a ``cudaStream_t`` of the program's device, 0 for the default stream; it must live until another one is
+        set. Work that was started in the previous stream runs first. The host still waits for data that it reads. If a spike input contains
+        values other than 0 and 1, the error is raised when the next input is set or when the host reads data, whichever comes first; the
+        records of that sequence are NaN.
         """
         if stream != self._stream:
             self.session.set("stream", np.array([stream], np.uint64).view(np.int32))
@@ -141,7 +114,7 @@ class CudaEngine(SequenceEngine):
         sent, self._sent = self._sent, None
         offered, self._offered = self._offered, None
         if sent is None or sent.inputs is not inputs or sent.shapes != self._shapes():
-            self._set_now(inputs)
+            super()._set_arrays(inputs)
         self._sending = None if offered is None else self._send(offered)
 
     def _send(self, inputs: Mapping[str, Any]) -> tuple[Sent, list[Array]] | None:
@@ -162,20 +135,13 @@ class CudaEngine(SequenceEngine):
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         return {info["tensor"]: self.session.tensors[info["tensor"]].shape for info in self.description["inputs"]}
 
-    def _set_now(self, inputs: Mapping[str, Any]) -> None:
-        """Copy the inputs of a batch to the session: ids of spikes, or arrays in host or device memory."""
-        for info in self.description["inputs"]:
-            name = info["tensor"]
-            values = inputs[name]
-            if isinstance(values, Events):
-                self.session.set_events(name, values.begin, values.ids)
-                continue
-            array = device_array(values, self._stream or 0)
-            if array is None:
-                self.session.set(name, values)
-                continue
-            _check_device_array(name, array, (*self.session.tensors[name].shape[:2], *info["shape"]))
-            self.session.set_from(name, array.address, array.elements)
+    def _set_array(self, name: str, values: Any, shape: Sequence[int]) -> None:
+        array = device_array(values, self._stream or 0)
+        if array is None:
+            super()._set_array(name, values, shape)
+            return
+        _check_device_array(name, array, (*self.session.tensors[name].shape[:2], *shape))
+        self.session.set_from(name, array.address, math.prod(array.shape))
 
 
 def _check_device_array(name: str, array: DeviceArray, shape: tuple[int, ...]) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from snnc.backends.codegen.names import comment_text
-from snnc.backends.codegen.safetensors_file import safetensors_header
-from snnc.backends.codegen.updates import group_literals, group_numbers
-from snnc.backends.cuda.half_weights import keeps_remainder, rounded_update, rounds_at_random
+from snnc.backends.codegen.updates import group_numbers
 from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
+from snnc.backends.cuda.kernels.limits import limit_name
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.schedule.cores import MAX_NEURONS
 from snnc.backends.cuda.schedule.launches import Launch, Launches
@@ -20,21 +19,19 @@ from snnc.backends.cuda.schedule.overlap import interleave, overlapping
 from snnc.backends.cuda.schedule.plan import LaunchPlan
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls, preparation_launch
 from snnc.backends.native.composed_loss import target_setup
-from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.memory import Needs
+from snnc.backends.native.project_files import Context, program_context
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import Table
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Precision
-from snnc.compiler.ir.step_operations import DenseProduct, DenseWeightGradient, InputGradient, NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_operations import DenseProduct, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import moments
+from snnc.compiler.losses.weight_rounding import parameter_key
 from snnc.compiler.lowering.statistics import watched
-
-Group = dict[str, Any]
-"""Lines of a C++ class with a common comment: ``comment`` and ``lines``."""
 
 
 class SequenceBuffer(NamedTuple):
@@ -61,6 +58,16 @@ class SequenceBuffer(NamedTuple):
         """C++ type that kernels see."""
         return {"numbers": "Rows<", "halves": f"Halves<{self.half}, ", "spikes": "Bits<"}[self.form] + f"{self.size}, {self.past}>"
 
+    @property
+    def full(self) -> bool:
+        """Whether the number of slots depends on the length of the sequence, as that of an input does."""
+        return not self.slots or "steps" in self.slots
+
+    @property
+    def member(self) -> str:
+        """C++ declaration of the session's member."""
+        return f"Held {self.name}{{{self.size}, {self.past}, Form::{self.form.upper()}, {str(self.full).lower()}}};"
+
 
 def network_context(
     storage: SequenceStorage, values: Mapping[str, Array], sizes: Mapping[str, int], precision: Precision = "float32"
@@ -71,27 +78,23 @@ def network_context(
     steps = Steps(storage, precision)
     sequence_calls = SequenceCalls(steps, precision)
     plan = LaunchPlan(steps, sequence_calls, trains)
-    overlaps = _overlaps(steps, plan)
+    overlaps = overlapping(storage, plan.backward_cores)
     gradients = Gradients(steps, sequence_calls, overlaps)
     if trains:
         gradients.add_all()
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
     buffers = Buffers(steps, gradients, trains, plan)
     learned, groups = [u.parameter for u in program.update] if trains else [], group_numbers(program)
-    copies = list(steps.connections.copies.values())
+    copies, adjoints = list(steps.connections.copies.values()), buffers.adjoints.values()
     launches = _all_launches(steps, plan, trains)
     context: Context = {
-        "title": comment_text(program.name),
-        **sizes,
-        "trainable": "true" if trains else "false",
-        "training": trains,
-        "stored": safetensors_header(values)[1],
+        **program_context(program, values, sizes, "of."),
         "neurons": plan.neurons,
         "walks": plan.walks,
         "sums": plan.sums,
         "feedbacks": plan.feedbacks,
         "cores": plan.cores,
-        "launches": [launch.to_data() for launch in launches],
+        "launches": [asdict(launch) for launch in launches],
         "kernel_numbers": _kernel_numbers(launches),
         "record_phases": steps.records(),
         "forward": plan.forward,
@@ -107,24 +110,20 @@ def network_context(
         "spare_copies": plan.spare_copies,
         "prepared": list(sequence_calls.prepared.values()),
         "half": steps.half,
-        "half_states": any(p.kernel.halves for p in program.populations),
         "half_weights": trains and program.rounding is not None,
-        "half_random": rounds_at_random(program),
+        "half_random": program.rounding is not None and program.rounding.kind == "stochastic",
         "limited": bool(steps.limits.sources),
-        "start": buffers.adjoint_clears(),
-        "forgotten": buffers.state_adjoint_clears(),
+        "state_adjoints": [f"d_{n}" for op in adjoints for n in op.states],
+        "accumulated": [n for op in adjoints for n in (*(f"d_{s}" for s in op.states), *(f"{g}_sums" for g in op.gradients))],
         "truncate": program.truncate or 0,
         "updates": [_update(program, p, groups.get(p)) for p in learned],
-        "groups": group_literals(program),
-        "tables": len(steps.connections.tables.tables),
+        "tables": len(steps.connections.tables),
         "record": record,
         "classes": storage.size(record) if record is not None else 0,
-        **training_context(program.loss, program.optimizer, "of."),
         "bytes_per_step": buffers.bytes_per_step(),
         "memory": buffers.needs(_fixed_bytes(program, learned, copies)),
-        "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
-    return context, steps.connections.tables.tables
+    return context, steps.connections.tables
 
 
 def _update(program: StepProgram, parameter: str, group: int | None) -> Context:
@@ -133,15 +132,9 @@ def _update(program: StepProgram, parameter: str, group: int | None) -> Context:
         "learned": f"{parameter}_learned",
         "numbers": max(1, program.parameters[parameter].value.size),
         "group": group,
-        "rounding": rounded_update(program, parameter),
-        "remains": keeps_remainder(program, parameter),
+        "rounding": _rounded_update(program, parameter),
+        "remains": _keeps_remainder(program, parameter),
     }
-
-
-def _overlaps(steps: Steps, plan: LaunchPlan) -> dict[str, str]:
-    """Return gradient -> label of the recurrent core during which it is computed."""
-    sizes = {op.target: steps.storage.size(op.target) for op in steps.program.backward if isinstance(op, DenseWeightGradient)}
-    return overlapping(steps.program, plan.backward_cores, sizes)
 
 
 def launches_of(program: StepProgram, precision: Precision = "float32") -> list[Launch]:
@@ -153,32 +146,37 @@ def launches_of(program: StepProgram, precision: Precision = "float32") -> list[
 def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], record: str | None) -> Context:
     """Return the state of a session: fields that kernels see, its own members, and statements that set up, allocate and bind them."""
     steps, plan, prepared = buffers.steps, buffers.plan, gradients.sequence_calls.prepared.values()
+    limited = steps.limits.sources
+    scores = []
+    if buffers.trains and record is not None:
+        scores.append(f"scores.resize(static_cast<std::size_t>(loss_rows(steps, batch)) * {steps.storage.size(record)});")
     return {
         "fields": [
-            *buffers.fields(),
-            {"comment": "Parameters.", "lines": _pointers(steps, learned)},
-            _group("Connections.", steps.connections.fields),
-            *([_group("Spikes that sources send in one step.", steps.limits.fields())] if steps.limits.sources else []),
-            _group("Currents from outside a recurrence, at all steps.", plan.fields),
+            *((comment, [f"{one.kind} {one.name};" for one in group]) for comment, group in buffers.groups),
+            ("Parameters.", _pointers(steps, learned)),
+            ("Connections.", steps.connections.fields),
+            *([("Spikes that sources send in one step.", [f"SpikeLimit {limit_name(b)};" for b in limited])] if limited else []),
+            ("Currents from outside a recurrence, at all steps.", plan.fields),
         ],
         "members": [
-            *buffers.members(),
-            _group("Parameters.", _parameters(steps.program)),
-            _group("Copies of weights in the layouts that the products read.", [p.member for p in prepared]),
+            *((comment, [one.member for one in group]) for comment, group in buffers.groups),
+            ("Parameters.", _parameters(steps.program)),
+            ("Copies of weights in the layouts that the products read.", [f"device::Array<std::uint32_t> {p.name};" for p in prepared]),
         ],
         "setup": _setup(steps.storage, buffers, learned),
         "layout": [
-            *buffers.layout(record),
-            *(copy.layout for copy in steps.connections.copies.values()),
+            *(f"{one.name}.resize({one.slots}, batch);" for one in buffers.all if one.slots),  # an input is resized when it is set
+            *scores,
+            *(f"{copy.array}.resize({copy.words}u);" for copy in steps.connections.copies.values()),
             *gradients.layout,
-            *(p.layout for p in prepared),
+            *(f"{p.name}.make_room(prepared_bytes({p.layout}) / 4);" for p in prepared),
         ],
         "binding": [
-            *buffers.binding(),
+            *(f"{one.name}.view(net.{one.name}, first);" for one in buffers.all),
             *(f"net.{p} = {p}.value.data();" for p in steps.program.parameters),
             *(copy.binding for copy in steps.connections.copies.values()),
             *steps.connections.binding,
-            *steps.limits.binding(),
+            *(f"net.{limit_name(b)} = {{{one.capacity}.value.data(), {one.key}.value.data()}};" for b, one in limited.items()),
             *plan.binding,
         ],
     }
@@ -200,7 +198,7 @@ def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
         return [*first, *forward]
     record = next(o.record for o in program.outputs if o.id == program.loss_output)
     loss = Launch("loss", "once", "loss", 3 * FLOAT * storage.size(record))
-    overlaps = _overlaps(steps, plan)
+    overlaps = overlapping(storage, plan.backward_cores)
     pairs = [(one, getattr(op, "gradient", "")) for op in program.backward if (one := launches.gradient(op)) is not None]
     gradients = [replace(one, during=overlaps.get(gradient, "")) for one, gradient in pairs]
     learned = sum(program.parameters[u.parameter].value.size for u in program.update)
@@ -216,9 +214,10 @@ def _preparations(steps: Steps, plan: LaunchPlan) -> list[Launch]:
     """Return the launches that copy the weights, after each update, into the forms that kernels read."""
     # If the weights of all cores fit on chip, cores read the weights themselves, and no kernel reads the copies.
     on_chip = bool(plan.spare_copies) and all(core.size <= MAX_NEURONS for core in plan.cores)
-    copied = 0 if on_chip else 2 * sum(copy.bytes for copy in steps.connections.copies.values())
+    copied = 0 if on_chip else 2 * 4 * sum(copy.words for copy in steps.connections.copies.values())
     copies = [Launch("prepare", "once", "copies", fixed_bytes=copied)] if copied else []
-    return [*copies, preparation_launch(plan.prepared)] if plan.prepared else copies
+    prepared = plan.sequence_calls.prepared.values()
+    return [*copies, preparation_launch(prepared)] if prepared else copies
 
 
 def _kernel_numbers(launches: Sequence[Launch]) -> dict[str, int]:
@@ -254,48 +253,43 @@ class Buffers:
             if isinstance(op, NeuronStep):
                 groups.append(self._population(op))
         for o in program.outputs:
-            rows = [self._numbers(o.record, "steps")]
+            buffers = [self._numbers(o.record, "steps")]
             if self.trains and o.id == program.loss_output:
-                rows.append(self._numbers(f"d_{o.record}", "training ? adjoint_slots(steps) : 1"))
-            groups.append((f"Output {comment_text(o.label)}.", rows))
+                buffers.append(self._numbers(f"d_{o.record}", "training ? adjoint_slots(steps) : 1"))
+            groups.append((f"Output {comment_text(o.label)}.", buffers))
         return groups
 
     @property
-    def rows(self) -> list[SequenceBuffer]:
+    def all(self) -> list[SequenceBuffer]:
         """All buffers."""
-        return [row for _, rows in self.groups for row in rows]
+        return [buffer for _, buffers in self.groups for buffer in buffers]
 
     def _population(self, op: NeuronStep) -> tuple[str, list[SequenceBuffer]]:
-        info = self.steps.population(op.population)
+        info = self.program.population(op.population)
         adjoint = self.adjoints.get(op.population)
         past = self.steps.past(op)
-        rows: list[SequenceBuffer] = []
+        buffers: list[SequenceBuffer] = []
         for state, n in zip(info.kernel.states, op.states, strict=True):
             kept = adjoint is not None and state in info.kernel.history
             history = "training ? kept + 1 : 1"
-            rows.append(self._numbers(n, history if kept and n not in past else "1", 1))
+            buffers.append(self._numbers(n, history if kept and n not in past else "1", 1))
             if n in past:
-                rows.append(SequenceBuffer(past[n], self.storage.size(n), 1, "halves", history))
+                buffers.append(SequenceBuffer(past[n], self.storage.size(n), 1, "halves", history))
         for n in op.outputs:
             spikes = self.program.buffers[n].kind == "spikes"
-            rows += [self._source(n, f"{'steps' if spikes else 'kept'} + {self.storage.stored(n).past}"), *self._sent(n)]
+            buffers += [self._source(n, f"{'steps' if spikes else 'kept'} + {self.storage.stored(n).past}"), *self._sent(n)]
         for n in op.saved:
             slots = "training ? kept : 1" if self.trains else "1"
-            rows.append(SequenceBuffer(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
+            buffers.append(SequenceBuffer(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
         if adjoint is not None:
             for n in op.currents:
-                is_watched = info.label in self.watched_populations
+                is_watched = info.label in watched(self.program)
                 slots = f"training ? {'steps' if is_watched else f'kept + {self.ahead(n)}'} : 1"
                 short = SequenceBuffer(f"d_{n}", self.storage.size(n), 0, "halves", slots, "BFloat16")
-                rows.append(short if self.steps.rounds_delta(n) else self._numbers(f"d_{n}", slots))
-            rows += [self._numbers(f"d_{n}", "1") for n in op.states]
-            rows += [SequenceBuffer(f"{g}_sums", self.gradients.sums[f"{g}_sums"], 0, "numbers", "1") for g in adjoint.gradients]
-        return f"Population {comment_text(info.label)}.", rows
-
-    @property
-    def watched_populations(self) -> frozenset[str]:
-        """Populations for which the adjoint of the current is stored at every step, for the caller."""
-        return watched(self.program)
+                buffers.append(short if self.steps.rounds_delta(n) else self._numbers(f"d_{n}", slots))
+            buffers += [self._numbers(f"d_{n}", "1") for n in op.states]
+            buffers += [SequenceBuffer(f"{g}_sums", self.gradients.sums[f"{g}_sums"], 0, "numbers", "1") for g in adjoint.gradients]
+        return f"Population {comment_text(info.label)}.", buffers
 
     def ahead(self, current: str) -> int:
         """Return the number of steps of the next segment whose deltas of `current` are read: the longest delay of its connections."""
@@ -309,9 +303,9 @@ class Buffers:
         return [(name, ahead) for name, ahead in names if ahead and name not in at_all_steps]
 
     def watched_currents(self) -> dict[str, str]:
-        """Return the current of each of :attr:`watched_populations`, by population."""
-        labels = {p.id: p.label for p in self.program.populations}
-        return {op.population: op.currents[0] for op in self.differentiated_steps() if labels[op.population] in self.watched_populations}
+        """Return the current of each population for which the adjoint is stored at every step, for the caller, by population."""
+        ids = {p.id for p in self.program.populations if p.label in watched(self.program)}
+        return {op.population: op.currents[0] for op in self.differentiated_steps() if op.population in ids}
 
     def differentiated_steps(self) -> list[NeuronStep]:
         """Return the forward operations of populations that have an adjoint."""
@@ -331,44 +325,18 @@ class Buffers:
     def _numbers(self, name: str, slots: str, past: int = 0) -> SequenceBuffer:
         return SequenceBuffer(name, self.storage.size(name.removeprefix("d_")), past, "numbers", slots)
 
-    def fields(self) -> list[Group]:
-        """Return the members of ``Net``."""
-        return [_group(comment, [f"{row.kind} {row.name};" for row in rows]) for comment, rows in self.groups]
-
-    def members(self) -> list[Group]:
-        """Return the members of the session."""
-        groups = []
-        for comment, rows in self.groups:
-            lines = []
-            for row in rows:
-                full = "true" if _of_full_sequence(row.slots) else "false"
-                lines.append(f"Held {row.name}{{{row.size}, {row.past}, Form::{row.form.upper()}, {full}}};")
-            groups.append(_group(comment, lines))
-        return groups
-
-    def layout(self, record: str | None) -> list[str]:
-        """Return the statements that set the sizes of buffers; the sizes of inputs depend on the arrays that are set."""
-        lines = [f"{row.name}.resize({row.slots}, batch);" for row in self.rows if row.slots]
-        if self.trains and record is not None:
-            lines.append(f"scores.resize(static_cast<std::size_t>(loss_rows(steps, batch)) * {self.storage.size(record)});")
-        return lines
-
-    def binding(self) -> list[str]:
-        """Return the statements that pass the addresses of buffers to kernels."""
-        return [f"{row.name}.view(net.{row.name}, first);" for row in self.rows]
-
     def bytes_per_step(self) -> int:
         """Return the bytes per step and sample; buffers whose size does not depend on the number of steps are not counted."""
-        row_bytes = [row.bytes for row in self.rows if not row.slots or "steps" in row.slots or "kept" in row.slots]
-        return sum(row_bytes) + 4 * self.plan.scratch.training + self._staged
+        row_bytes = [buffer.bytes for buffer in self.all if buffer.full or "kept" in buffer.slots]
+        return sum(row_bytes) + 4 * self.plan.scratch["training"] + self._staged
 
     def needs(self, fixed: int) -> Needs:
         """Return the memory needs of a session, including `fixed` bytes; spikes take one bit per neuron, whatever the activity."""
-        history = sum(row.bytes for row in self.rows if "kept" in row.slots) + 4 * self.plan.scratch.training
+        history = sum(buffer.bytes for buffer in self.all if "kept" in buffer.slots) + 4 * self.plan.scratch["training"]
         names = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
-        saved = [row for row in self.rows if row.name in names and not _of_full_sequence(row.slots)]
-        checkpoint = sum(4 * row.size * (row.past if "kept" in row.slots else 1) for row in saved)
-        full = sum(row.bytes for row in self.rows if _of_full_sequence(row.slots))
+        saved = [buffer for buffer in self.all if buffer.name in names and not buffer.full]
+        checkpoint = sum(4 * buffer.size * (buffer.past if "kept" in buffer.slots else 1) for buffer in saved)
+        full = sum(buffer.bytes for buffer in self.all if buffer.full)
         return Needs(fixed, {"once": history, "steps": full + self._staged, "segment": history, "block": 0}, checkpoint)
 
     @property
@@ -376,19 +344,6 @@ class Buffers:
         """Bytes per step and sample of the inputs before they are packed."""
         return max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs if i.kind == "spikes"), default=0)
 
-    def state_adjoint_clears(self) -> list[str]:
-        """Return the statements that clear the adjoints of states between two steps, for truncated backpropagation."""
-        states = [n for op in self.adjoints.values() for n in op.states]
-        return [f"moves.clear(d_{n}.data.data(), d_{n}.data.size());" for n in states]
-
-    def adjoint_clears(self) -> list[str]:
-        """Return the statements that set the adjoints of states and the sums of gradients to 0 before the backward pass."""
-        names = [n for op in self.adjoints.values() for n in (*(f"d_{s}" for s in op.states), *(f"{g}_sums" for g in op.gradients))]
-        return [f"moves.clear({name}.data.data(), {name}.data.size());" for name in names]
-
-
-def _group(comment: str, lines: list[str]) -> Group:
-    return {"comment": comment, "lines": lines}
 
 
 def _parameters(program: StepProgram) -> list[str]:
@@ -410,12 +365,7 @@ def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterabl
     """Return the bytes of parameters, of gradients and moments of the learned ones, and of copies of weights."""
     each = 1 + len(moments(program.optimizer))
     numbers = sum(p.value.size * (1 + (name in learned) * each) for name, p in program.parameters.items())
-    return 4 * numbers + sum(copy.bytes for copy in copies)
-
-
-def _of_full_sequence(slots: str) -> bool:
-    """Return whether a buffer's number of slots depends on the length of the sequence; that of an input (``""``) does."""
-    return not slots or "steps" in slots
+    return 4 * (numbers + sum(copy.words for copy in copies))
 
 
 def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> list[str]:
@@ -427,7 +377,7 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
         shape = "{" + ", ".join(map(str, p.value.shape or (1,))) + "}"
         lines.append(f"add_learned({p.name}, {shape}, {number});" if p.name in learned else f"add_parameter({p.name}, {shape});")
         lines += [f"{p.name}.half = true;"] if p.half else []
-        lines += [f"add_remainder({p.name}, {shape});"] if p.name in learned and keeps_remainder(program, p.name) else []
+        lines += [f"add_remainder({p.name}, {shape});"] if p.name in learned and _keeps_remainder(program, p.name) else []
     lines += [f'add_input("{i.id}", {i.id}_in);' for i in program.inputs]
     named = {buffer for p in program.populations for buffer in p.output_buffers.values()}
     for op in program.forward:
@@ -436,7 +386,8 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
             for o in op.outputs:
                 name = f'"{o}_initial"' if o in named and storage.stored(o).past else "nullptr"
                 lines.append(f"add_begun({name}, {o});")
-    lines += buffers.steps.limits.setup()
+    limits = buffers.steps.limits
+    lines += [*(f"add_sent({limits.received(b)}, {b});" for b in limits.sources), *(["add_dropped();"] if limits.sources else [])]
     lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
     lines += [f"add_deltas({name}, {ahead});" for name, ahead in buffers.deltas()]
     if isinstance(program.loss, ExternalLoss):
@@ -447,3 +398,37 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
         lines.append(target_setup(program.loss, classes))
     return lines
+
+
+def _rounded_update(program: StepProgram, name: str) -> list[str]:
+    """Return the statements that update element `i` of a parameter and round it; empty if the parameter is float32 or is not updated.
+
+    Values are representable in float16, but stored as float32. ``CHANGED`` stands for the update itself, which the template prints.
+    """
+    rounding = program.rounding
+    if not program.parameters[name].half or rounding is None:
+        return []
+    value, rest = f"net.{name}_learned.value[i]", f"net.{name}_learned.remainder[i]"
+    match rounding.kind:
+        case "nearest":
+            return ["CHANGED", f"{value} = nearest_half({value});"]
+        case "master":
+            store_remainder = ["const float exact = " + value + ";", f"{value} = nearest_half(exact);", f"{rest} = exact - {value};"]
+            return [f"{value} += {rest};", "CHANGED", *store_remainder]
+        case "stochastic":
+            number = [op.parameter for op in program.update].index(name)
+            random = f"drawn(scrambled({parameter_key(rounding.seed, number)}u ^ number), {_place(program, name)})"
+            return ["CHANGED", f"{value} = rounded_at_random({value}, {random});"]
+
+
+def _place(program: StepProgram, name: str) -> str:
+    """Return the C++ index of element `i` in the model's array; dense weights are stored transposed, [inputs][outputs]."""
+    if not any(isinstance(op, DenseProduct) and op.weight == name for op in program.forward):
+        return "static_cast<unsigned>(i)"
+    outputs, inputs = program.buffers[name].shape
+    return f"static_cast<unsigned>(i % {outputs} * {inputs} + i / {outputs})"
+
+
+def _keeps_remainder(program: StepProgram, name: str) -> bool:
+    """Return whether the rounding errors of a parameter are stored."""
+    return program.parameters[name].half and program.rounding is not None and program.rounding.kind == "master"

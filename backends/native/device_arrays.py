@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,11 +45,6 @@ class DeviceArray:
     owner: Any
     """Object that keeps the memory allocated."""
 
-    @property
-    def elements(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
-
 
 def device_array(array: Any, stream: int = 0) -> DeviceArray | None:
     """Return the location of an array of torch, CuPy, JAX … in device memory; None if `array` is in host memory or not an array.
@@ -58,9 +52,9 @@ def device_array(array: Any, stream: int = 0) -> DeviceArray | None:
     `stream` is the address of the program's stream, 0 for the default stream. With DLPack, this stream waits for pending work of the
     array's library on the array.
     """
-    on = getattr(array, "__dlpack_device__", None)
-    if on is not None and hasattr(array, "__dlpack__"):
-        return _by_dlpack(array, stream or _DEFAULT_STREAM) if int(on()[0]) in _CUDA else None
+    dlpack_device = getattr(array, "__dlpack_device__", None)
+    if dlpack_device is not None and hasattr(array, "__dlpack__"):
+        return _by_dlpack(array, stream or _DEFAULT_STREAM) if int(dlpack_device()[0]) in _CUDA else None
     interface = getattr(array, "__cuda_array_interface__", None)
     return None if interface is None else _by_interface(array, interface)
 

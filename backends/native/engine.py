@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,23 @@ _GOOD_UPDATES: Final = "good_updates"
 """Settings of a program with loss scaling: the scale, and the number of updates since the scale last changed."""
 _GRADIENT_SCALE: Final = "gradient_scale"
 """Setting: the loss scale of the gradients of the last training step."""
+
+
+class Gather(IntEnum):
+    """Values of the setting ``gather`` of a program: what its next training step (or run) computes."""
+
+    ALONE = 0
+    """The complete update."""
+    BEGINS = 1
+    """Only gradients, which replace earlier ones."""
+    GOES_ON = 2
+    """Only gradients, which are added to earlier ones."""
+    CHANGES = 3
+    """Only the update of the parameters, from the gradients computed before."""
+    AGAIN = 4
+    """The gradients of the last sequence once more, after a change of parameters that only the backward pass reads."""
+    MEASURES = 5
+    """A forward run that computes the statistics of batch normalisations."""
 
 
 class NativeEngine(ABC):
@@ -50,14 +68,10 @@ class NativeEngine(ABC):
         if not self.description["training"]:
             raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; compile it with a loss and an optimiser.")
         self._set_batch(inputs, target)
-        self._set_initial(self._masks(len(target)))
+        draw = self.draw_masks
+        self._set_initial({} if draw is None else draw(int(self.session.get(_UPDATES)[0]), self._first_sample, len(target)))
         self.session.set("lr", np.array([learning_rate], dtype=np.float32))
         return self.session.train_step()
-
-    def _masks(self, batch: int) -> Initial:
-        if self.draw_masks is None:
-            return {}
-        return self.draw_masks(int(self.session.get(_UPDATES)[0]), self._first_sample, batch)
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import isqrt
@@ -159,53 +158,35 @@ def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: i
     return _predicted(replace(needs, checkpoint=0, omitted=OmittedCopies()), steps, batch, 1, threads, activity)
 
 
-def max_samples(
-    description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
-) -> int:
-    """Return the number of samples, at most `batch`, that can run at once within `most` bytes; 1 if not even one fits."""
-    return max(1, bisect_right(range(1, batch + 1), most, key=lambda size: run_bytes(description, steps, size, threads, activity)))
+def check_bound(folder: Path, batch: int | None, allowed: int | None) -> None:
+    """Warn if a training step of the whole batch does not fit in `allowed` bytes; None: no bound.
 
-
-def busiest(needs: Needs) -> ObservedActivity:
-    """Return the maximum activity, at which all values are listed."""
-    return ObservedActivity({one.name: 1.0 for one in needs.lists})
-
-
-def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
-    """Check the project in `folder` as :func:`warning_of_bound` does, and issue its warning; if `most` is None, check nothing."""
-    if most is None:
-        return
-    description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
-    advice = warning_of_bound(description, description["fixed_steps"], batch, most)
-    if advice:
-        warnings.warn(advice, UserWarning, stacklevel=2)
-
-
-def warning_of_bound(description: Mapping[str, Any], steps: int | None, batch: int | None, most: int) -> str:
-    """Return a warning if one sample fits in `most` bytes, but a training step of the whole batch does not; "" if both fit.
-
-    `description` is the project's ``project.json``; `steps` and `batch` are None if they are unknown.
+    `folder` contains the project; `batch` is None if it is unknown.
 
     Raises
     ------
     MemoryNeededError
         Not even one sample fits (of one step if the number of steps is unknown).
     """
-    length = steps or 1
-    needed = least_bytes if description["training"] else run_bytes
-    what = "a training step" if description["training"] else "a run"
-    one = needed(description, length, 1)
-    if one > most:
+    if allowed is None:
+        return
+    description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
+    steps, trains = description["fixed_steps"], description["training"]
+    length, what = steps or 1, "a training step" if trains else "a run"
+    one = (least_bytes if trains else run_bytes)(description, length, 1)
+    if one > allowed:
         raise MemoryNeededError(
-            f"{description['name']!r} is allowed {most:,} bytes (memory=, --memory), but {what} of a single sample with {length} "
+            f"{description['name']!r} is allowed {allowed:,} bytes (memory=, --memory), but {what} of a single sample with {length} "
             f"step{'s' if length > 1 else ''} needs {one:,} (predicted). Allow this much, or use fewer steps."
         )
-    if steps is None or batch is None or not description["training"] or least_bytes(description, steps, batch) <= most:
-        return ""
-    parts = next(n for n in range(2, batch + 1) if least_bytes(description, steps, -(-batch // n)) <= most)
-    return (
-        f"{what} of {batch} samples needs {least_bytes(description, steps, batch):,} bytes, but {most:,} are allowed (memory=, --memory); "
-        f"train with accumulate={parts} (--accumulate {parts}), or a batch of {-(-batch // parts)}."
+    if steps is None or batch is None or not trains or (needed := least_bytes(description, steps, batch)) <= allowed:
+        return
+    parts = next(n for n in range(2, batch + 1) if least_bytes(description, steps, -(-batch // n)) <= allowed)
+    warnings.warn(
+        f"{what} of {batch} samples needs {needed:,} bytes, but {allowed:,} are allowed (memory=, --memory); "
+        f"train with accumulate={parts} (--accumulate {parts}), or a batch of {-(-batch // parts)}.",
+        UserWarning,
+        stacklevel=2,
     )
 
 
@@ -245,9 +226,9 @@ def _list_bytes(needs: ListNeeds, steps: int, batch: int, workers: int, activity
 
 
 def segment_for(
-    description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
+    description: Mapping[str, Any], steps: int, batch: int, allowed: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
-    """Return the longest segment with which a training step is predicted to stay within `most` bytes.
+    """Return the longest segment with which a training step is predicted to stay within `allowed` bytes.
 
     Raises
     ------
@@ -256,14 +237,14 @@ def segment_for(
     """
     needs = Needs.of(description)
     needed = {segment: _predicted(needs, steps, batch, segment, threads, activity) for segment in range(1, steps + 1)}
-    fitting = [segment for segment, size in needed.items() if size <= most]
+    fitting = [segment for segment, size in needed.items() if size <= allowed]
     if fitting:
         return max(fitting)
     best = min(needed, key=lambda segment: needed[segment])
     basis = "with the observed activity" if activity.fractions else "before any activity was observed"
     fewer = " fewer threads (each has its own gradients)," if min(threads, batch) > 1 else ""
     raise MemoryNeededError(
-        f"{description['name']!r} with {steps} steps and a batch of {batch} is allowed {most / 2**20:.1f} MiB; with checkpoints every "
+        f"{description['name']!r} with {steps} steps and a batch of {batch} is allowed {allowed / 2**20:.1f} MiB; with checkpoints every "
         f"{best} steps it needs {needed[best] / 2**20:.1f} MiB (predicted, {basis}). "
         f"Allow this much, use{fewer} a smaller batch or fewer steps, or divide the batch with accumulate=."
     )

@@ -12,23 +12,28 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from jinja2 import Environment
 
 from snnc.backends.codegen.constants import WEIGHTS, CppConstant
-from snnc.backends.codegen.safetensors_file import safetensors
+from snnc.backends.codegen.names import comment_text
+from snnc.backends.codegen.safetensors_file import safetensors, safetensors_header
 from snnc.backends.codegen.source_templates import source_of, source_templates
+from snnc.backends.codegen.updates import group_literals, printed_rule
 from snnc.backends.folders.manifest import PROJECT_FORMAT
 from snnc.backends.folders.project import Chunk, atomic_folder, write_file
+from snnc.backends.native.composed_loss import composed_context
 from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
 from snnc.backends.native.memory import Needs
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import Fill, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses import Loss, MeanSquaredCount
+from snnc.compiler.losses.composed import Composed
+from snnc.compiler.losses.optimizers import Optimizer
 
+Context = dict[str, Any]
+"""Data of templates."""
 TABLES: Final = "tables.bin"
 """File of the tables of connections that are not dense."""
-SESSION_SOURCES: Final = ("native_session.hpp", "native_session.cpp")
-"""Sources of the base class of the CPU and CUDA sessions."""
 _STEPS: Final = 100
 _BATCH: Final = 32
 """Default number of steps and batch size of a session, which can change them at run time."""
@@ -56,9 +61,45 @@ def initial_values(program: StepProgram) -> dict[str, Array]:
     return values
 
 
-@cache
-def _templates() -> Environment:
-    return source_templates()
+_templates = cache(source_templates)
+
+
+def program_context(program: StepProgram, values: Mapping[str, Array], sizes: Mapping[str, int], holder: str = "") -> Context:
+    """Return the template data that the sources of CPU and GPU programs share.
+
+    `values` and `sizes` are results of :func:`initial_values` and :func:`session_sizes`; see :func:`training_context` for `holder`.
+    """
+    trains = program.optimizer is not None
+    return {
+        "title": comment_text(program.name),
+        **sizes,
+        "trainable": str(trains).lower(),
+        "training": trains,
+        "stored": safetensors_header(values)[1],
+        "half_states": any(p.kernel.halves for p in program.populations),
+        "groups": group_literals(program),
+        "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
+        **training_context(program.loss, program.optimizer, holder),
+    }
+
+
+def training_context(loss: Loss | None, optimizer: Optimizer | None, holder: str = "") -> Context:
+    """Return the template data of the loss and its constants (``settings.hpp``), and of the optimiser's equations (``optimizer.hpp``).
+
+    See :func:`~snnc.backends.codegen.updates.printed_rule` for `holder`.
+    """
+    settings = []
+    if isinstance(loss, MeanSquaredCount):
+        settings = [
+            CppConstant("double", "CORRECT", repr(float(loss.correct_rate)), "Desired spikes per step of the label's class."),
+            CppConstant("double", "INCORRECT", repr(float(loss.incorrect_rate)), "Desired spikes per step of the other classes."),
+        ]
+    return {
+        "loss": None if loss is None else loss.name,
+        "composed": composed_context(loss) if isinstance(loss, Composed) else None,
+        "rule": None if optimizer is None else printed_rule(optimizer, holder),
+        "settings": settings,
+    }
 
 
 def runtime_files(target: str, training: Collection[str]) -> list[str]:
@@ -74,7 +115,7 @@ def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], loss
     If the program trains, `loss` is also rendered, from a template named after the loss function, such as ``loss_ce_rate.cpp``.
     """
     paths = {n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}
-    paths |= {n: f"native/{n}" for n in SESSION_SOURCES} | {n: f"{target}/{n}" for n in names}
+    paths |= {n: f"native/{n}" for n in ("native_session.hpp", "native_session.cpp")} | {n: f"{target}/{n}" for n in names}
     if context.get("half_weights"):
         paths |= {"half_updates.hpp": "common/half_updates.hpp"}
     if context["training"]:
@@ -96,18 +137,8 @@ def write_project_files(
 ) -> Path:
     """Write a project to `folder`, completely or not at all.
 
-    Parameters
-    ----------
-    folder, program, target
-        The output folder, the emitted program and its target.
-    sizes, texts, values
-        Results of :func:`session_sizes`, :func:`rendered` and :func:`initial_values`.
-    tables
-        Chunks of the file ``tables.bin``.
-    bytes_per_step, memory
-        Bytes of a sequence without checkpoints, per step and sample; memory needs of a session.
-    more
-        Further members of ``project.json``.
+    `sizes`, `texts` and `values` are results of :func:`session_sizes`, :func:`rendered` and :func:`initial_values`; `bytes_per_step` is the
+    size of a sequence without checkpoints, per step and sample; `more` contains further members of ``project.json``.
 
     Raises
     ------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from snnc.backends.codegen.statements import Guarded, Statement
+from snnc.backends.codegen.printing import Guarded, Statement
 
 LINE = 16
 """Float32 values in a cache line; rows are padded to whole lines."""
@@ -26,10 +26,9 @@ def pitch(numbers: int) -> int:
 
 @dataclass(frozen=True)
 class Slots:
-    """Number of stored rows per sample: `number`, plus the lengths named in `lengths`.
+    """Number of stored rows per sample: `number`, plus the lengths in steps that `lengths` names.
 
-    A session defines the lengths in steps: ``steps`` of the sequence, ``segment`` between two checkpoints, and ``block`` of a block with
-    stored deltas.
+    These are ``steps`` (of the sequence), ``segment`` (between two checkpoints) and ``block`` (of a block with stored deltas).
     """
 
     number: int

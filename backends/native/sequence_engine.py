@@ -6,20 +6,30 @@ import json
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from snnc.backends.codegen.constants import WEIGHTS
-from snnc.backends.native.engine import NativeEngine
-from snnc.backends.native.gather import Gather
+from snnc.backends.native.engine import Gather, NativeEngine
 from snnc.backends.native.library import Role
-from snnc.backends.native.memory import UNOBSERVED, Needs, busiest, least_bytes, least_segment, max_samples, predicted_bytes, segment_for
+from snnc.backends.native.memory import (
+    UNOBSERVED,
+    Needs,
+    ObservedActivity,
+    least_bytes,
+    least_segment,
+    predicted_bytes,
+    run_bytes,
+    segment_for,
+)
 from snnc.backends.runtime.engine import SKIPPED, Array, Initial
 from snnc.backends.runtime.errors import MemoryNeededError
-from snnc.backends.runtime.events import InputValues
+from snnc.backends.runtime.events import Events, InputValues
 
 
 class SequenceEngine(NativeEngine):
@@ -124,7 +134,16 @@ class SequenceEngine(NativeEngine):
 
     def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
         for info in self.description["inputs"]:
-            self.session.set(info["tensor"], inputs[info["tensor"]])
+            name = info["tensor"]
+            values = inputs[name]
+            if isinstance(values, Events):
+                self.session.set_events(name, values.begin, values.ids)
+            else:
+                self._set_array(name, values, info["shape"])
+
+    def _set_array(self, name: str, values: Any, shape: Sequence[int]) -> None:
+        """Set an input to an array [steps, batch, *shape]."""
+        self.session.set(name, values)
 
     def _records(self) -> dict[str, Array]:
         records = {}
@@ -163,7 +182,7 @@ class SequenceEngine(NativeEngine):
         """Return whether a training step could exceed the memory bound at maximum activity, and no activity has been observed yet."""
         if self.memory is None or not self.description["training"] or self._segments or self.activity.fractions:
             return False
-        maximum = busiest(Needs.of(self.description))
+        maximum = ObservedActivity({one.name: 1.0 for one in Needs.of(self.description).lists})
         return least_bytes(self.description, steps, batch, self._threads(), maximum) > self.memory
 
     def max_samples(self, steps: int, batch: int) -> int:
@@ -173,7 +192,9 @@ class SequenceEngine(NativeEngine):
         if self.memory is None:
             return size
         self._observe_activity()
-        return max_samples(self.description, steps, size, self.memory, self._threads(), self.activity)
+        threads, activity = self._threads(), self.activity
+        fitting = bisect_right(range(1, size + 1), self.memory, key=lambda n: run_bytes(self.description, steps, n, threads, activity))
+        return max(1, fitting)
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
@@ -183,30 +204,18 @@ class SequenceEngine(NativeEngine):
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
-        self._setting("whole", samples)
-        self._first_sample = first
-        loss, step = 0.0, Gather.BEGINS
-        try:
+        self._first_sample, loss = first, 0.0
+        with self._gathering(Gather.BEGINS, samples):
             for inputs, target in parts:
-                self._setting("gather", step)
                 loss += self.train_batch(inputs, target, 0.0)
                 self._first_sample += len(target)
-                step = Gather.GOES_ON
-        finally:
-            self._first_sample = 0
-            self._setting("gather", Gather.ALONE)
-            self._setting("whole", 0)
+                self._setting("gather", Gather.GOES_ON)
         return loss
 
     def gather_again(self, samples: int) -> float:
         """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
-        self._setting("whole", samples)
-        self._setting("gather", Gather.AGAIN)
-        try:
+        with self._gathering(Gather.AGAIN, samples):
             return self.session.train_step()
-        finally:
-            self._setting("gather", Gather.ALONE)
-            self._setting("whole", 0)
 
     def keep_gradients(self, share: float, *, last: bool) -> None:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`; the sum is in the host's memory."""
@@ -225,11 +234,20 @@ class SequenceEngine(NativeEngine):
     def change_parameters(self, learning_rate: float) -> None:
         """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
         self.session.set("lr", np.array([learning_rate], dtype=np.float32))
-        self._setting("gather", Gather.CHANGES)
-        try:
+        with self._gathering(Gather.CHANGES, 0):
             self.session.train_step()
+
+    @contextmanager
+    def _gathering(self, step: Gather, samples: int) -> Iterator[None]:
+        """Set the part of an update that training steps perform, and the number of samples of the update (0: those of the step)."""
+        self._setting("whole", samples)
+        self._setting("gather", step)
+        try:
+            yield
         finally:
+            self._first_sample = 0
             self._setting("gather", Gather.ALONE)
+            self._setting("whole", 0)
 
     @property
     def fingerprint(self) -> str:
@@ -280,11 +298,7 @@ class SequenceEngine(NativeEngine):
         """Return the longest segment that meets the bound.
 
         If none does, but one did for an earlier sequence of at least this size, warn and return the segment that needs the least memory.
-
-        Raises
-        ------
-        MemoryNeededError
-            No segment meets the bound, and none did for such a sequence.
+        Otherwise raise a MemoryNeededError.
         """
         sizes = (self.description, steps, batch)
         try:

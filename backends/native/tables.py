@@ -1,4 +1,4 @@
-"""Tables of connections that are not dense, in the format that the emitted program reads."""
+"""Connections that are not dense, as emitted programs read them: tables of entries, and windows of convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from snnc.backends.folders.project import Chunk
 from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir.arrays.indexed_maps import indexed_map
+from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import AddOneToOne, ConnectionOp, DenseProduct
 
 Table = npt.NDArray[np.uint32]
@@ -53,7 +54,7 @@ def wires_of(op: ConnectionOp, storage: SequenceStorage) -> Wires:
         target, weight = ((n[:, None] + step).reshape(-1) for n in (target, weight))
     if indexed.maximum:
         order = np.lexsort((weight, target))
-        return Wires(_begin(target[order], indexed.outputs), source[order].astype(np.uint32).reshape(-1, 1))
+        return Wires(first_entries(target[order], indexed.outputs), source[order].astype(np.uint32).reshape(-1, 1))
     # An entry whose source is beyond the inputs is a bias.
     real = source < indexed.inputs
     bias = None
@@ -65,17 +66,18 @@ def wires_of(op: ConnectionOp, storage: SequenceStorage) -> Wires:
         weight = indexed.order[weight]
     order = np.argsort(source, kind="stable")
     entries = np.stack([target[order], weight[order]], axis=1).astype(np.uint32)
-    return Wires(_begin(source[order], indexed.inputs), entries, indexed.constants if indexed.order is None else None, bias)
+    return Wires(first_entries(source[order], indexed.inputs), entries, indexed.constants if indexed.order is None else None, bias)
 
 
 def _one_to_one(op: AddOneToOne, storage: SequenceStorage) -> Wires:
     values = np.arange(storage.size(op.source.buffer), dtype=np.uint32)
     shared = op.weight is None or storage.size(op.weight) == 1
     entries = np.stack([values + op.offset, values * (not shared)], axis=1).astype(np.uint32)
-    return Wires(_begin(values, len(values)), entries, np.ones(1, np.float32) if op.weight is None else None)
+    return Wires(first_entries(values, len(values)), entries, np.ones(1, np.float32) if op.weight is None else None)
 
 
-def _begin(sorted_ids: npt.NDArray[np.integer], count: int) -> Table:
+def first_entries(sorted_ids: npt.NDArray[np.integer], count: int) -> Table:
+    """Return the index of the first entry of each id below `count`, and the number of entries."""
     return np.searchsorted(sorted_ids, np.arange(count + 1)).astype(np.uint32)
 
 
@@ -86,3 +88,19 @@ def table_file(tables: Sequence[Table]) -> Iterator[Chunk]:
         array = np.ascontiguousarray(table, dtype="<u4")
         yield struct.pack("<II", *array.shape)
         yield array.tobytes()
+
+
+def windows_expression(windows: Windows, output: Sequence[int], channels: int, outputs: int, groups: int) -> str:
+    """Return the C++ initialiser of ``Windows``, with two spatial axes.
+
+    `output` is the number of positions along each axis; the other numbers are those of channels, output channels and groups.
+    """
+    pairs = (windows.size, output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
+    numbers = [str(channels), str(outputs), str(groups)]
+    numbers += ["{" + ", ".join(map(str, two_axes(pair, n))) + "}" for pair, n in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True)]
+    return f"Windows{{{', '.join(numbers)}}}"
+
+
+def two_axes(numbers: Sequence[int], missing: int = 1) -> tuple[int, int]:
+    """Return numbers for two axes: a single number is for the second axis, and the first is then `missing`."""
+    return (missing, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])

@@ -9,8 +9,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from snnc.backends.native.engine import NativeEngine
-from snnc.backends.native.gather import Gather
+from snnc.backends.native.engine import Gather, NativeEngine
 from snnc.backends.native.library import Role
 from snnc.backends.poplar.build import build_poplar
 from snnc.backends.runtime.engine import Array, Initial, Moments

@@ -70,13 +70,7 @@ def _nvcc_of_the_wheel() -> list[str]:
 
 
 def compiler_named_by(variable: str) -> list[str] | None:
-    """Return the command in an environment variable; None if it is unset or empty.
-
-    Raises
-    ------
-    ToolMissingError
-        The command is not on this machine.
-    """
+    """Return the command in an environment variable, None if it is empty; raise a ToolMissingError if it is not on this machine."""
     chosen = os.environ.get(variable)
     if not chosen:
         return None
@@ -140,13 +134,7 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 
 def run_compiler(command: Sequence[str], what: str) -> str:
-    """Run a compiler and return its standard output; `what` says what it compiles, for the error message.
-
-    Raises
-    ------
-    BuildError
-        The compiler failed; the message contains its first errors.
-    """
+    """Run a compiler and return its standard output; if it fails, raise a BuildError with its first errors, about `what` it compiles."""
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise BuildError(f"{what} does not compile:\n{first_errors(result.stderr)}")

@@ -6,14 +6,26 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from snnc.backends.toolchain.cache import cached_file
-from snnc.backends.toolchain.compilers import digest, is_clang, run_compiler
+from snnc.backends.toolchain.compilers import (
+    common_flags,
+    compiler,
+    compiler_version,
+    digest,
+    is_clang,
+    linker_flags,
+    machine_id,
+    run_compiler,
+)
 
 FIXED_LEVEL: Final = "-O1"
 """Optimisation flag of sources that are compiled once for all projects."""
+LIBRARY: Final = "libsnnc_project.so"
+"""File of the shared library of a project for a CPU or GPU."""
 FIRST: Final = "first.hpp"
 """Source file that includes the headers to precompile."""
 _INCLUDE: Final = re.compile(rb'#include "([^"\n]+)"')
@@ -46,17 +58,12 @@ def _names_and_contents(files: Mapping[str, bytes]) -> list[str | bytes]:
 
 
 def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
-    """Return the object file of a source, compiled by `command` unless the cache has one for `key`.
-
-    Raises
-    ------
-    BuildError
-        The source does not compile; the message contains the first errors.
-    """
+    """Return the object file of a source (``.cpp`` or ``.cu``), compiled as C++ by `command` unless the cache has one for `key`."""
     name = f"{source.stem}.o"
+    language = ["-x", "c++"] if source.suffix == ".cu" else []
 
     def build(to: Path) -> None:
-        run_compiler([*command, "-c", str(source), "-o", str(to / name)], source.name)
+        run_compiler([*command, *language, "-c", str(source), "-o", str(to / name)], source.name)
 
     return cached_file(f"object-{key}", name, build)
 
@@ -94,3 +101,39 @@ def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], com
 
     key = digest([*identity, text, *_names_and_contents(chosen)])
     return ["-include", str(cached_file(f"precompiled-{key}", f"{FIRST}.gch", build).with_suffix(""))]
+
+
+def built_library(
+    folder: Path,
+    kind: str,
+    flags: Sequence[str],
+    flags_of: Mapping[str, Sequence[str]],
+    headers_of_source: Mapping[str, Sequence[str]],
+) -> Path:
+    """Return the shared library of a project for this processor, built unless the cache contains one of the same sources.
+
+    `kind` is the first word of the name of its cache entry. `flags` are those of all compilations; `flags_of` lists possible sources,
+    slowest to compile first, with further flags of each. `headers_of_source` lists headers that g++ precompiles for a source.
+
+    Raises
+    ------
+    ToolMissingError, BuildError
+        This machine has no C++ compiler, or the project does not compile.
+    """
+    command = compiler()
+    base, link = [*command, *common_flags(command), *flags], linker_flags(command)
+    identity, headers = [*base, compiler_version(command), machine_id()], headers_of(folder)
+    sources = sources_in(folder, list(flags_of))
+    keys = {name: source_key(folder / name, headers, [*identity, *flags_of[name]]) for name in sources}
+
+    def compile_one(name: str) -> Path:
+        call = [*base, *flags_of[name]]
+        if name in headers_of_source:
+            call += precompiled(folder, headers_of_source[name], [*identity, *flags_of[name]], call)
+        return compiled(folder / name, keys[name], call)
+
+    def build(to: Path) -> None:
+        objects = map(str, all_of([partial(compile_one, name) for name in sources]))
+        run_compiler([*base, "-shared", *link, *objects, "-o", str(to / LIBRARY)], LIBRARY)
+
+    return cached_file(f"{kind}-{digest([*identity, *link, *keys.values()])}", LIBRARY, build)

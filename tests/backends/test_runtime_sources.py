@@ -14,8 +14,7 @@ from snnc.backends.cuda import emit as cuda
 from snnc.backends.cuda.build import HOST_FLAGS
 from snnc.backends.emulator.build import include_dir
 from snnc.backends.emulator.projects import LEAN_HEADERS
-from snnc.backends.native.contexts import training_context
-from snnc.backends.native.project_files import TABLES
+from snnc.backends.native.project_files import TABLES, training_context
 from snnc.backends.poplar import emit as poplar
 from snnc.backends.poptorch.build import OPERATION_FLAGS
 from snnc.backends.poptorch.build import include_dir as popart_include_dir

@@ -50,11 +50,19 @@ def stacked(*layers, inputs=20, optimizer=ADAM):
     return lower(as_graph(net), loss=parse_loss("ce_mean_membrane"), optimizer=optimizer)
 
 
+def with_teams(engine, team_blocks, tile):
+    """Set the blocks of a team, and the samples for which a block reads each weight once (1 or 8); None leaves a choice to the program."""
+    for name, value in (("team_blocks", team_blocks), ("tile", tile)):
+        if value is not None:
+            engine._setting(name, value)
+    return engine
+
+
 @contextmanager
 def opened(program, team_blocks=None, tile=None, precision="float32"):
     """Emit `program`, build it for the CPU and open it."""
     with tempfile.TemporaryDirectory(prefix="snnc-cuda-") as above:
         folder = emit_cuda(program, Path(above) / "project", precision=precision)
-        engine = CudaEngine(build_host_check(folder), folder, team_blocks, tile)
+        engine = with_teams(CudaEngine(build_host_check(folder), folder), team_blocks, tile)
         yield engine
         engine.close()

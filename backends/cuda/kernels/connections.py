@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from snnc.backends.cuda.kernels.copies import Kind, WeightCopy
-from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, choices_by_source, columns, sorted_by
 from snnc.backends.native.storage import SequenceStorage, is_maximum
-from snnc.backends.native.tables import Wires, wires_of
-from snnc.backends.native.windows import windows_expression
+from snnc.backends.native.tables import Table, Wires, first_entries, windows_expression, wires_of
 from snnc.compiler.ir import step_operations as ops
 
 WiredGradient: TypeAlias = ops.OneToOneWeightGradient | ops.SparseWeightGradient | ops.RescaleWeightGradient | ops.RescaleBiasGradient
+FEW: Final = 4
+"""Maximum number of entries per weight for which one lane processes them all."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,16 @@ class ConnectionCode:
 
 
 class Connections:
-    """Collects the data of a program's connections; each table is added when it is first used."""
+    """Collects the data of a program's connections; each table is added when it is first used.
+
+    The entries of connections that are not dense are sorted by target (for the forward pass), source (backward pass) or weight (gradients).
+    """
 
     def __init__(self, storage: SequenceStorage) -> None:
         self.storage = storage
         self.program = storage.program
-        self.tables = ProgramTables()
+        self.tables: list[Table] = []
+        """The tables of the program; ``network.cpp`` refers to them by number."""
         self.fields: list[str] = []
         self.binding: list[str] = []
         """Members of ``Net``, and the statements that initialise them."""
@@ -98,23 +102,22 @@ class Connections:
         """Return the tables of a connection, sorted by target."""
         wires, name = self.wires(op), f"{op.connection}_by_target"
         if is_maximum(op):
-            self._bind("Wires ", name, lambda: f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}")
-            return ConnectionCode(f"net.{name}")
-        source, target, weight = columns(wires)
-        self._bind("Wires ", name, lambda: self.tables.wires(sorted_by(target, self.storage.size(op.target), source, weight)))
+            return ConnectionCode(self._bind_wires(name, wires))
+        source, target, weight = _columns(wires)
+        self._bind_wires(name, _sorted_by(target, self.storage.size(op.target), source, weight))
         bias_of = None
         if isinstance(op, ops.Rescale) and op.bias is not None and wires.bias is not None:
             bias_of, table = f"net.{op.connection}_bias_of", wires.bias.reshape(-1, 1)
-            self._bind("const std::uint32_t *", f"{op.connection}_bias_of", lambda: self.tables.add(table))
+            self._bind("const std::uint32_t *", f"{op.connection}_bias_of", lambda: self._add(table))
         return ConnectionCode(f"net.{name}", self._weight(op), bias_of)
 
     def by_source(self, op: ops.ConnectionOp) -> str:
         """Return the C++ expression of a connection's entries sorted by source; for a maximum, these are the targets of each source."""
         wires, sources, name = self.wires(op), self.storage.size(op.source.buffer), f"{op.connection}_by_source"
         if is_maximum(op):
-            return self._bind("Wires ", name, lambda: self.tables.wires(choices_by_source(wires, sources)))
-        source, target, weight = columns(wires)
-        return self._bind("Wires ", name, lambda: self.tables.wires(sorted_by(source, sources, target, weight)))
+            return self._bind_wires(name, _sorted_by(wires.entries[:, 0], sources, _keys(wires)))
+        source, target, weight = _columns(wires)
+        return self._bind_wires(name, _sorted_by(source, sources, target, weight))
 
     def windows_partition(self, op: ops.ConnectionOp) -> tuple[bool, bool]:
         """Return whether the windows of a maximum do not overlap, and whether every source is in a window."""
@@ -128,11 +131,11 @@ class Connections:
         if isinstance(op, ops.RescaleBiasGradient):
             assert wires.bias is not None, "biases have a table"
             targets = np.arange(len(wires.bias), dtype=np.uint32)
-            entries, name = sorted_by(wires.bias, numbers, targets, targets), f"{op.connection}_by_bias"
+            entries, name = _sorted_by(wires.bias, numbers, targets, targets), f"{op.connection}_by_bias"
         else:
-            source, target, weight = columns(wires)
-            entries, name = sorted_by(weight, numbers, source, target), f"{op.connection}_by_weight"
-        return self._bind("Wires ", name, lambda: self.tables.wires(entries)), entries.most <= FEW
+            source, target, weight = _columns(wires)
+            entries, name = _sorted_by(weight, numbers, source, target), f"{op.connection}_by_weight"
+        return self._bind_wires(name, entries), int(np.diff(entries.begin).max(initial=0)) <= FEW
 
     def windows(self, op: ops.Convolve | ops.ConvolveInputGradient) -> str:
         """Return the C++ value ``Windows{…}`` of a convolution; the axis of a 1-D convolution becomes the second of two axes."""
@@ -155,7 +158,7 @@ class Connections:
         assert constants is not None, "connections without a weight parameter have constants"
         table = constants.astype("<f4").view("<u4").reshape(-1, 1)
         pointer = "const float *"
-        return self._bind(pointer, f"{op.connection}_constants", lambda: f"reinterpret_cast<{pointer}>({self.tables.add(table)})")
+        return self._bind(pointer, f"{op.connection}_constants", lambda: f"reinterpret_cast<{pointer}>({self._add(table)})")
 
     def shared(self, weight: SharedWeight) -> str:
         """Return the C++ expression of the columns of a weight, which may be in shared memory."""
@@ -170,3 +173,29 @@ class Connections:
             self.fields.append(f"{kind}{name};")
             self.binding.append(f"net.{name} = {initializer()};")
         return f"net.{name}"
+
+    def _bind_wires(self, name: str, wires: Wires) -> str:
+        return self._bind("Wires ", name, lambda: f"{{{self._add(wires.begin.reshape(-1, 1))}, {self._add(wires.entries)}}}")
+
+    def _add(self, table: Table) -> str:
+        """Add a table and return the expression of its data on the device."""
+        self.tables.append(table)
+        return f"tables[{len(self.tables) - 1}].data()"
+
+
+def _columns(wires: Wires) -> tuple[Table, Table, Table]:
+    """Return source, target and weight index of each entry of wires that are sorted by source."""
+    return _keys(wires), wires.entries[:, 0], wires.entries[:, 1]
+
+
+def _sorted_by(key: Table, count: int, *others: Table) -> Wires:
+    """Return entries of `others`, sorted by `key`, which is less than `count`; entries with equal keys keep their order."""
+    order = np.argsort(key, kind="stable")
+    entries = np.stack([other[order] for other in others], axis=1).astype(np.uint32)
+    return Wires(first_entries(key[order], count), entries)
+
+
+def _keys(wires: Wires) -> Table:
+    """Return the key of each entry of `wires`: the source or target by which they are sorted."""
+    counts = np.diff(wires.begin)
+    return np.repeat(np.arange(len(counts), dtype=np.uint32), counts)

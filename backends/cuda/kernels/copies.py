@@ -33,8 +33,8 @@ class WeightCopy:
         return f"{self.weight}_{self.kind}"
 
     @property
-    def _words(self) -> int:
-        """Number of 32-bit words."""
+    def words(self) -> int:
+        """Number of 32-bit words on the device."""
         if self.kind == "back":
             return self.inputs * self.outputs
         if self.kind == "rows16":
@@ -43,25 +43,15 @@ class WeightCopy:
         return -(-rows // LANES) * LANES * -(-depth // _DEPTH) * _DEPTH // 2
 
     @property
-    def bytes(self) -> int:
-        """Bytes on the device."""
-        return 4 * self._words
-
-    @property
     def field(self) -> str:
         """C++ declaration of the member of ``Net``."""
         kind = {"back": "float", "rows16": "Short<Half>"}.get(self.kind, "std::uint32_t")
         return f"{kind} *{self.name};"
 
     @property
-    def layout(self) -> str:
-        """Statement that allocates the copy."""
-        return f"{self._array}.resize({self._words}u);"
-
-    @property
     def binding(self) -> str:
         """Statement that passes the address of the copy to kernels."""
-        data = f"{self._array}.data()"
+        data = f"{self.array}.data()"
         return f"net.{self.name} = {f'reinterpret_cast<Short<Half> *>({data})' if self.kind == 'rows16' else data};"
 
     @property
@@ -76,5 +66,6 @@ class WeightCopy:
         }[self.kind]
 
     @property
-    def _array(self) -> str:
+    def array(self) -> str:
+        """The session's array that stores the copy."""
         return f"{self.weight}.{'copy' if self.kind == 'back' else self.kind}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from snnc.backends.codegen.printing import c_assignments
-from snnc.backends.codegen.statements import Guarded, Statement
+from snnc.backends.codegen.printing import Guarded, Statement, c_assignments
 from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
-from snnc.compiler.neurons.single_assignment import live, reads
+from snnc.compiler.neurons.single_assignment import reads
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,10 @@ def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, pas
     value to itself; it is empty if histories are float32.
     """
     kernel = info.kernel
-    results = [*kernel.states, *kernel.outputs, *kernel.saved]
-    body = live(kernel.forward, results)
-    used = reads(body, results) | {f"{s}_prev" for s, buffer in zip(kernel.states, op.states, strict=True) if buffer in past}
+    used = reads(kernel.forward, kernel.saved) | {f"{s}_prev" for s, buffer in zip(kernel.states, op.states, strict=True) if buffer in past}
     places = {name: f"item.sum({port}, s)" for port, name in enumerate(kernel.inputs)}
     places |= {f"{s}_prev": f"net.{buffer}.row(t - 1, b)[n]" for s, buffer in zip(kernel.states, op.states, strict=True)}
-    lines = [*_loads(places, used), *_parameters(program, kernel.parameters, op.parameters, used), *c_assignments(body)]
+    lines = [*_loads(places, used), *_parameters(program, kernel.parameters, op.parameters, used), *c_assignments(kernel.forward)]
     stores: list[Statement] = [_store(buffer, s) for s, buffer in zip(kernel.states, op.states, strict=True)]
     for s, buffer in zip(kernel.states, op.states, strict=True):
         if buffer in past:
@@ -52,9 +49,7 @@ def backward_body(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint,
     `past` is that of :func:`forward_body`; `rounded` are the currents whose deltas are stored in 16 bits.
     """
     kernel = info.kernel
-    results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
-    body = live(kernel.backward, results)
-    used = reads(body, results)
+    used = reads(kernel.backward, ())
     states = dict(zip(kernel.states, op.states, strict=True))
     places: dict[str, str] = {}
     for s in kernel.history:
@@ -63,7 +58,7 @@ def backward_body(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint,
     places |= {k: f"net.{buffer}.values(t, b)[n]" for k, buffer in zip(kernel.saved, op.saved, strict=True)}
     places |= {f"d_{o}": f"item.sum({port}, s)" for port, o in enumerate(kernel.outputs)}
     places |= {f"d_{s}": f"net.d_{buffer}.row(0, b)[n]" for s, buffer in states.items()}
-    lines = [*_loads(places, used), *_parameters(program, kernel.parameters, op.parameters, used), *c_assignments(body)]
+    lines = [*_loads(places, used), *_parameters(program, kernel.parameters, op.parameters, used), *c_assignments(kernel.backward)]
     stores = [f"net.d_{buffer}.row(0, b)[n] = d_{s}_prev;" for s, buffer in states.items()]
     for i, buffer in zip(kernel.inputs, op.currents, strict=True):
         stores.append((_put if buffer in rounded else _store)(f"d_{buffer}", f"d_{i}"))

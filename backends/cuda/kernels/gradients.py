@@ -58,7 +58,7 @@ class Gradients:
                 case ops.SparseWeightGradient() | ops.OneToOneWeightGradient() | ops.RescaleWeightGradient() | ops.RescaleBiasGradient():
                     self._wired(op)
                 case ops.BiasGradient(target, gradient):
-                    size = self._size(target)
+                    size = self.steps.storage.size(target)
                     self._slice(gradient, -(-size // LANES))
                     self.lines.append(f"column_sums(net.d_{target}.matrix(), {size}, rows, {slices_of(gradient)}, warp);")
                 case ops.NeuronAdjoint():
@@ -81,7 +81,7 @@ class Gradients:
         self.lines.append(f"window_gradient({expression}, {arguments});")
 
     def _wired(self, op: WiredGradient) -> None:
-        numbers = max(1, self._size(op.gradient))
+        numbers = max(1, self.steps.storage.size(op.gradient))
         table, few = self.steps.connections.by_parameter(op)
         source, lead = "Ones()", "0"
         if not isinstance(op, ops.RescaleBiasGradient):
@@ -92,7 +92,7 @@ class Gradients:
 
     def _neurons(self, op: ops.NeuronAdjoint) -> None:
         for gradient in op.gradients:
-            size = self._size((op.currents or op.states)[0])
+            size = self.steps.storage.size((op.currents or op.states)[0])
             self.sums[f"{gradient}_sums"] = size
             scalar = self.steps.program.buffers[gradient].shape == ()
             summed = f"whole_sum(net.{gradient}_sums.data" if scalar else f"column_sums(net.{gradient}_sums.matrix()"
@@ -101,9 +101,6 @@ class Gradients:
 
     def _slice(self, gradient: str, items: int, rows: str = "rows") -> None:
         self.layout.append(f"{gradient.removeprefix('d_')}.slice({items}, {rows}, NOMINAL_WARPS);")
-
-    def _size(self, buffer: str) -> int:
-        return self.steps.storage.size(buffer)
 
     def _lead(self, source: ops.BufferValue) -> str:
         """Return the number of stored rows before the row that is read at step 0 of the first sample."""

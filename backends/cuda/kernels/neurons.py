@@ -6,11 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from snnc.backends.codegen.names import comment_text
-from snnc.backends.codegen.printing import c_assignments
-from snnc.backends.codegen.statements import Guarded, Statement
+from snnc.backends.codegen.printing import Guarded, Statement, c_assignments
 from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
-from snnc.compiler.neurons.single_assignment import live, reads
+from snnc.compiler.neurons.single_assignment import reads
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,7 @@ def forward_struct(
     and `size` the number of neurons.
     """
     kernel, parts = info.kernel, NeuronStruct.of(info, "forward", size, len(op.currents), len(op.outputs))
-    body = live(kernel.forward, [*kernel.states, *kernel.outputs, *kernel.saved])
-    used = reads(body, [*kernel.states, *kernel.outputs, *kernel.saved])
+    used = reads(kernel.forward, kernel.saved)
     parts.define_sums(kernel.inputs, sums, used)
     parts.declare_parameters(program, kernel.parameters, op.parameters, used)
     for state, buffer in zip(kernel.states, op.states, strict=True):
@@ -120,7 +118,7 @@ def forward_struct(
             parts.begin.append(f"net.{past[buffer]}.put(-1, b, n, held_{state});")
         if f"{state}_prev" in used:
             parts.step.append(f"const float {state}_prev = held_{state};")
-    parts.step += c_assignments(body)
+    parts.step += c_assignments(kernel.forward)
     for state, buffer in zip(kernel.states, op.states, strict=True):
         parts.step.append(f"held_{state} = {state};")
         if buffer in past:
@@ -155,9 +153,7 @@ def backward_struct(
     `short` are the currents whose deltas are stored in 16 bits; the other arguments are those of :func:`forward_struct`.
     """
     kernel, parts = info.kernel, NeuronStruct.of(info, "back", size, len(op.outputs), len(op.currents))
-    results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
-    body = live(kernel.backward, results)
-    used = reads(body, results)
+    used = reads(kernel.backward, ())
     states = dict(zip(kernel.states, op.states, strict=True))
     parts.define_sums([f"d_{o}" for o in kernel.outputs], sums, used)
     parts.declare_parameters(program, kernel.parameters, op.parameters, used)
@@ -184,7 +180,7 @@ def backward_struct(
         parts.end.append(f"net.d_{buffer}.row(0, b)[n] = held_d_{state};")
         if f"d_{state}" in used:
             parts.step.append(f"const float d_{state} = held_d_{state};")
-    parts.step += c_assignments(body)
+    parts.step += c_assignments(kernel.backward)
     parts.step += [f"held_d_{state} = d_{state}_prev;" for state in states]
     for place, (name, buffer) in enumerate(zip(kernel.inputs, op.currents, strict=True)):
         parts.step.append(f"outputs[{place}] = {f'BFloat16::number(BFloat16::of(d_{name}))' if buffer in short else f'd_{name}'};")

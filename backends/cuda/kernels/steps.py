@@ -14,7 +14,7 @@ from snnc.backends.cuda.kernels.copies import HALVES
 from snnc.backends.cuda.kernels.equations import Body, backward_body, forward_body
 from snnc.backends.cuda.kernels.limits import Limits
 from snnc.backends.cuda.kernels.neurons import NeuronStruct, Sum, backward_struct, forward_struct
-from snnc.backends.cuda.kernels.sums import AddEach, AddLargest, AddProduct, Begin, FromLater, SumCall, Term, ToSent, step_expression
+from snnc.backends.cuda.kernels.sums import add_each, add_largest, add_product, begin, from_later, to_sent
 from snnc.backends.cuda.schedule.schedule import Feedback, KernelOrder
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.compiler.ir import step_operations as ops
@@ -31,7 +31,7 @@ class StepPhase:
     comment: str
     size: int
     """Number of neurons of the population."""
-    sums: tuple[Term, ...]
+    sums: tuple[str, ...]
     body: Body
 
 
@@ -45,7 +45,7 @@ class OutsideSum:
     """Number of neurons of the population."""
     to: str
     """Buffer that the kernel fills."""
-    terms: tuple[Term, ...]
+    terms: tuple[str, ...]
     """Terms of the sum, for a tile of samples at step ``t``."""
 
 
@@ -81,7 +81,7 @@ class Steps:
 
     def forward_struct(self, population: str) -> NeuronStruct:
         """Return the struct of a population that is not in a feedback loop."""
-        op, info = self.neuron_step(population), self.population(population)
+        op, info = self.neuron_step(population), self.program.population(population)
         sums = [self._outside(current) for current in op.currents]
         return forward_struct(self.program, info, op, self.past(op), sums, self.neurons(info.id))
 
@@ -104,18 +104,18 @@ class Steps:
 
         The `first` input initialises the sum.
         """
-        info = self.population(population)
-        begin = Begin(0, f"net.{to}.row(t, item.sample + s)[item.column]", existing=True)
+        info = self.program.population(population)
+        start = begin(0, f"net.{to}.row(t, item.sample + s)[item.column]", "item.samples")
         if first:
-            begin = self._start(op.target) if isinstance(op, ops.ConnectionOp) else Begin(0, "0.0f")
+            start = self._start(op.target) if isinstance(op, ops.ConnectionOp) else begin(0, "0.0f")
         term = self._input(op, 0) if isinstance(op, ops.ConnectionOp) else self._gradient(op, 0)
-        return OutsideSum(name, self._comment(info), self.neurons(info.id), to, (begin, term))
+        return OutsideSum(name, self._comment(info), self.neurons(info.id), to, (start, term))
 
     def feedback_forward(self, component: Feedback) -> list[StepPhase]:
         """Return the phases of the populations of a feedback loop."""
         phases = []
         for population in component.populations:
-            op, info = self.neuron_step(population), self.population(population)
+            op, info = self.neuron_step(population), self.program.population(population)
             sums = [term for port, current in enumerate(op.currents) for term in self._inputs(port, current)]
             body = forward_body(self.program, info, op, self.past(op))
             phases.append(StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body))
@@ -125,52 +125,52 @@ class Steps:
         """Return the biases with which a current is initialised."""
         return next((op.biases for op in self.program.forward if isinstance(op, ops.Fill) and op.target == current), ())
 
-    def _start(self, current: str, port: int = 0) -> Begin:
-        return Begin(port, " + ".join(f"net.{bias}[item.column]" for bias in self.biases(current)) or "0.0f")
+    def _start(self, current: str, port: int = 0) -> str:
+        return begin(port, " + ".join(f"net.{bias}[item.column]" for bias in self.biases(current)) or "0.0f")
 
-    def _inputs(self, port: int, current: str) -> list[Term]:
+    def _inputs(self, port: int, current: str) -> list[str]:
         """Return the terms of a current: its sum from outside, or its biases, and the inputs from within the component."""
-        begin = self._start(current, port)
+        start = self._start(current, port)
         if self.incoming(current, outside=True):
-            begin = Begin(port, f"net.c_{current}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
-        return [begin, *(self._input(op, port) for op in self.incoming(current, outside=False))]
+            start = begin(port, f"net.c_{current}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
+        return [start, *(self._input(op, port) for op in self.incoming(current, outside=False))]
 
-    def _input(self, op: ops.ConnectionOp, port: int) -> Term:
+    def _input(self, op: ops.ConnectionOp, port: int) -> str:
         row = f"net.{self.limits.received(op.source.buffer)}.values({step_expression(op.source, back=False)}, item.sample + s)"
         if isinstance(op, ops.DenseProduct):
             return self._dense(op, port)
         if isinstance(op, ops.Convolve):
             bias = f" + net.{op.bias}[item.column / {math.prod(op.windows.output)}]" if op.bias is not None else ""
-            return AddEach(port, f"window_sum({self.connections.windows(op)}, item.column, {row}, net.{op.weight}){bias}")
+            return add_each(port, f"window_sum({self.connections.windows(op)}, item.column, {row}, net.{op.weight}){bias}")
         tables = self.connections.by_target(op)
         if is_maximum(op):
-            return AddLargest(port, row, tables.by_target)
+            return add_largest(port, row, tables.by_target)
         bias = f" + net.{op.bias}[{tables.bias_of}[item.column]]" if isinstance(op, ops.Rescale) and tables.bias_of is not None else ""
-        return AddEach(port, f"wired_sum({tables.by_target}, item.column, {row}, {tables.weight}){bias}")
+        return add_each(port, f"wired_sum({tables.by_target}, item.column, {row}, {tables.weight}){bias}")
 
-    def _dense(self, op: ops.DenseProduct, port: int) -> Term:
+    def _dense(self, op: ops.DenseProduct, port: int) -> str:
         """Return the term that a dense connection adds to a current, in float32 or from 16-bit copies of its weights."""
         outputs, inputs = self.program.buffers[op.weight].shape
         step = step_expression(op.source, back=False)
         row = f"net.{self.limits.received(op.source.buffer)}.row({step}, item.sample)"
         spikes = self.spikes(op.source.buffer)
         if not self.rounds_forward and spikes:
-            return SumCall(f"add_chosen<TILE>(item, {port}, {row}, {inputs}, {self._columns(op, inputs, outputs)}, warp);")
+            return f"add_chosen<TILE>(item, {port}, {row}, {inputs}, {self._columns(op, inputs, outputs)}, warp);"
         if not self.rounds_forward:
-            return AddProduct(port, f"{{{row}, {inputs}, 1}}", inputs, self._columns(op, inputs, outputs))
+            return add_product(port, f"{{{row}, {inputs}, 1}}", inputs, self._columns(op, inputs, outputs))
         fragments = self.connections.copy(op.weight, "forward16")
         if not spikes:
             samples = f"net.{op.source.buffer}.samples({step}, item.sample)"
             weights = f"fragments_of(Near(), {fragments}, half_pairs({inputs}), item)"
-            return SumCall(f"add_half_product<Half, TILE>(item, {port}, {samples}, {inputs}, {weights});")
+            return f"add_half_product<Half, TILE>(item, {port}, {samples}, {inputs}, {weights});"
         rows = self.connections.copy(op.weight, "rows16")
-        return SumCall(f"add_half_spikes<Half, TILE>(item, {port}, {row}, {inputs}, {rows}, {outputs}, {fragments}, warp);")
+        return f"add_half_spikes<Half, TILE>(item, {port}, {row}, {inputs}, {rows}, {outputs}, {fragments}, warp);"
 
     # ---- backward ----------------------------------------------------------------------------------------------------
 
     def backward_struct(self, population: str) -> NeuronStruct:
         """Return the adjoint struct of a population that is not in a feedback loop."""
-        op, info = self.neuron_adjoint(population), self.population(population)
+        op, info = self.neuron_adjoint(population), self.program.population(population)
         sums = [self._outside_adjoint(output) for output in op.outputs]
         return backward_struct(self.program, info, op, self.past(op), self._rounded_deltas(op), sums, self.neurons(info.id))
 
@@ -178,7 +178,7 @@ class Steps:
         """Return the operations that add to the adjoint of an output, from outside its component or from within."""
         adding = [op for op in self.program.backward if isinstance(op, ops.RecordAdjoint | ops.InputGradient)]
         to_output = [op for op in adding if op.source.buffer == output]
-        return [op for op in to_output if (isinstance(op, ops.RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
+        return [op for op in to_output if (isinstance(op, ops.RecordAdjoint) or self.schedule.outside(op)) == outside]
 
     def _outside_adjoint(self, output: str) -> Sum:
         """Return the gradient that an output receives from outside its component; the adjoint of a single record is read in place."""
@@ -196,9 +196,9 @@ class Steps:
         """Return the phases of the populations of a feedback loop that have an adjoint."""
         phases = []
         for population in component.populations:
-            if not self.schedule.learns(population):
+            if population not in self.schedule.adjoints:
                 continue
-            op, info = self.neuron_adjoint(population), self.population(population)
+            op, info = self.neuron_adjoint(population), self.program.population(population)
             sums = [term for port, output in enumerate(op.outputs) for term in self._gradients(port, output)]
             body = backward_body(self.program, info, op, self.past(op), self._rounded_deltas(op))
             phases.append(StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body))
@@ -207,43 +207,43 @@ class Steps:
     def _rounded_deltas(self, op: ops.NeuronAdjoint) -> set[str]:
         return {current for current in op.currents if self.rounds_delta(current)}
 
-    def _gradients(self, port: int, output: str) -> list[Term]:
+    def _gradients(self, port: int, output: str) -> list[str]:
         """Return the gradients of an output: the sum from outside, if any, and the gradients from within the component."""
-        begin, operations = Begin(port, "0.0f"), self.gradients(output, outside=False)
+        start, operations = begin(port, "0.0f"), self.gradients(output, outside=False)
         if self.summed_adjoint(output):
-            begin = Begin(port, f"net.a_{output}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
+            start = begin(port, f"net.a_{output}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
         else:
             operations = [*self.gradients(output, outside=True), *operations]
-        return [begin, *(self._gradient(op, port) for op in operations)]
+        return [start, *(self._gradient(op, port) for op in operations)]
 
-    def _gradient(self, op: ops.RecordAdjoint | ops.InputGradient, port: int) -> Term:
+    def _gradient(self, op: ops.RecordAdjoint | ops.InputGradient, port: int) -> str:
         """Return the term of a gradient at a step; after the end of the sequence, it is 0."""
         term = self._gradient_at(op, port)
         if isinstance(op, ops.DenseInputGradient) and op.source.buffer in self.limits.masked:
-            term = ToSent(port, self.limits.dropped(op.source.buffer), term)
-        return FromLater(op.source.delay, term) if op.source.delay else term
+            term = to_sent(port, self.limits.dropped(op.source.buffer), term)
+        return from_later(op.source.delay, term) if op.source.delay else term
 
-    def _gradient_at(self, op: ops.RecordAdjoint | ops.InputGradient, port: int) -> Term:
+    def _gradient_at(self, op: ops.RecordAdjoint | ops.InputGradient, port: int) -> str:
         """Return the term that a record or a connection adds to the gradient of its source."""
         step = step_expression(op.source, back=True)
         delta = f"net.d_{op.target}.row({step}, item.sample + s)"
         if isinstance(op, ops.RecordAdjoint):
-            return AddEach(port, f"{delta}[item.column]")
+            return add_each(port, f"{delta}[item.column]")
         if isinstance(op, ops.DenseInputGradient):
             outputs, inputs = self.program.buffers[op.weight].shape
             columns = self._transposed_columns(op, outputs, inputs)
             if self.half is not None:
                 left = f"net.d_{op.target}.samples({step}, item.sample)"
-                return SumCall(f"add_half_product<Half, TILE>(item, {port}, {left}, {outputs}, {columns});")
-            return AddProduct(port, f"{{net.d_{op.target}.row({step}, item.sample), {outputs}, 1}}", outputs, columns)
+                return f"add_half_product<Half, TILE>(item, {port}, {left}, {outputs}, {columns});"
+            return add_product(port, f"{{net.d_{op.target}.row({step}, item.sample), {outputs}, 1}}", outputs, columns)
         if isinstance(op, ops.ConvolveInputGradient):
-            return AddEach(port, f"window_back({self.connections.windows(op)}, item.column, {delta}, net.{op.weight})")
+            return add_each(port, f"window_back({self.connections.windows(op)}, item.column, {delta}, net.{op.weight})")
         forward = self.connections.operation(op.connection)
         tables, by_source = self.connections.by_target(forward), self.connections.by_source(forward)
         if is_maximum(op):
             values = f"net.{self.limits.received(op.source.buffer)}.values(t, item.sample + s)"
-            return AddEach(port, f"chosen_sum({tables.by_target}, {by_source}, item.column, {values}, {delta})")
-        return AddEach(port, f"wired_sum({by_source}, item.column, {delta}, {tables.weight})")
+            return add_each(port, f"chosen_sum({tables.by_target}, {by_source}, item.column, {values}, {delta})")
+        return add_each(port, f"wired_sum({by_source}, item.column, {delta}, {tables.weight})")
 
     # ---- shared ------------------------------------------------------------------------------------------------------
 
@@ -252,7 +252,7 @@ class Steps:
 
         Empty if histories are float32.
         """
-        kernel = self.population(op.population).kernel
+        kernel = self.program.population(op.population).kernel
         adjoints = {o.population for o in self.program.backward if isinstance(o, ops.NeuronAdjoint)}
         if not self.rounds_forward or self.program.optimizer is None or op.population not in adjoints:
             return {}
@@ -262,11 +262,7 @@ class Steps:
     def rounds_delta(self, current: str) -> bool:
         """Return whether the deltas of a current are stored as bfloat16; deltas that a caller reads are float32."""
         owner = next(op.population for op in self.program.forward if isinstance(op, ops.NeuronStep) and current in op.currents)
-        return self.half is not None and self.population(owner).label not in watched(self.program)
-
-    def population(self, id_: str) -> PopulationInfo:
-        """Return the population with an id."""
-        return self.program.population(id_)
+        return self.half is not None and self.program.population(owner).label not in watched(self.program)
 
     def spikes(self, buffer: str) -> bool:
         """Return whether a buffer is stored as bits."""
@@ -296,7 +292,7 @@ class Steps:
         reader = next(o.population for o in self.program.backward if isinstance(o, ops.NeuronAdjoint) and op.source.buffer in o.outputs)
         half = self.half is not None
         matrix = self.connections.copy(op.weight, "backward16" if half else "back")
-        if self.schedule.returns_from_outside(op):
+        if self.schedule.outside(op):
             return f"fragments_of(Near(), {matrix}, half_pairs({outputs}), item)" if half else f"Columns{{{matrix}, {inputs}, item.column}}"
         weight = SharedWeight(f"{op.connection}_near_back", matrix, reader, outputs, inputs, back=True, fragments=half)
         return self.connections.shared(weight)
@@ -306,4 +302,9 @@ class Steps:
 
     def neurons(self, population: str) -> int:
         """Return the number of neurons of a population."""
-        return math.prod(self.population(population).shape)
+        return math.prod(self.program.population(population).shape)
+
+
+def step_expression(source: ops.BufferValue, *, back: bool) -> str:
+    """Return the C++ expression of the step that is read: an earlier one for a source, a later one for an adjoint."""
+    return f"t {'+' if back else '-'} {source.delay}" if source.delay else "t"

@@ -1,87 +1,51 @@
-"""Terms of the sums of currents or gradients: initial values, and contributions of connections. ``sums.jinja`` prints the loops.
+"""Statements that compute the sums of currents or gradients: initial values, and contributions of connections (*terms*).
 
 A block of threads computes the sums for a *tile*: the samples for which it reads each weight once. A *port* is an input of a neuron or, in
-the backward pass, an output.
+the backward pass, an output. Expressions are those of sample ``s`` of the tile.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
-
-from snnc.compiler.ir.step_operations import BufferValue
+from textwrap import indent
 
 
-@dataclass(frozen=True)
-class Begin:
-    """Sets the sums of a port to an expression of sample ``s``; if `existing`, only for the samples of the tile that exist in the batch."""
-
-    port: int
-    value: str
-    existing: bool = False
-    kind: ClassVar = "begin"
+def begin(port: int, value: str, samples: str = "TILE") -> str:
+    """Return the statement that sets the sums of a port."""
+    return f"for (int s = 0; s < {samples}; ++s) item.sum({port}, s) = {value};"
 
 
-@dataclass(frozen=True)
-class AddEach:
-    """Adds an expression of sample ``s``."""
-
-    port: int
-    value: str
-    kind: ClassVar = "add each"
+def add_each(port: int, value: str) -> str:
+    """Return the statement that adds an expression."""
+    return f"for (int s = 0; s < item.samples; ++s) item.sum({port}, s) += {value};"
 
 
-@dataclass(frozen=True)
-class AddLargest:
-    """Adds the largest value of a window; `values`: expression of the values of sample ``s``; `windows`: that of the table of windows."""
-
-    port: int
-    values: str
-    windows: str
-    kind: ClassVar = "add largest"
+def add_largest(port: int, values: str, windows: str) -> str:
+    """Return the statement that adds the largest of `values` in a window of the table `windows`."""
+    add = f"item.sum({port}, s) += values[largest({windows}, item.column, values)];"
+    return f"for (int s = 0; s < item.samples; ++s) {{ const auto values = {values}; {add} }}"
 
 
-@dataclass(frozen=True)
-class AddProduct:
-    """Adds a product in float32: `left`, a row of `depth` numbers for each sample, times the columns of a matrix."""
-
-    port: int
-    left: str
-    depth: int
-    columns: str
-    kind: ClassVar = "add product"
-
-
-@dataclass(frozen=True)
-class SumCall:
-    """A call of a function that adds to the sums."""
-
-    statement: str
-    kind: ClassVar = "call"
+def add_product(port: int, left: str, depth: int, columns: str) -> str:
+    """Return the statements that add a product in float32: `left`, a row of `depth` numbers for each sample, times columns of a matrix."""
+    return f"""{{
+  float sums[TILE] = {{}};
+  const Columns matrix = {columns};
+  add_product<TILE>(sums, {left}, item.samples, {depth}, matrix.data, matrix.stride, matrix.column, warp);
+  UNROLL(8)
+  for (int s = 0; s < TILE; ++s) item.sum({port}, s) += sums[s];
+}}"""
 
 
-@dataclass(frozen=True)
-class FromLater:
-    """Adds a gradient from `delay` steps later, if that step exists."""
-
-    delay: int
-    term: Term
-    kind: ClassVar = "from later"
+def from_later(delay: int, term: str) -> str:
+    """Return a term that is added only if the step `delay` steps later exists."""
+    return f"if (t + {delay} < run.steps + run.after) {{\n{indent(term, '  ')}\n}}"
 
 
-@dataclass(frozen=True)
-class ToSent:
-    """Adds a gradient, except to neurons whose spikes were dropped; `dropped` is an expression of sample ``s``."""
-
-    port: int
-    dropped: str
-    term: Term
-    kind: ClassVar = "to sent"
-
-
-Term: TypeAlias = Begin | AddEach | AddLargest | AddProduct | SumCall | FromLater | ToSent
-
-
-def step_expression(source: BufferValue, *, back: bool) -> str:
-    """Return the C++ expression of the step that is read: an earlier one for a source, a later one for an adjoint."""
-    return f"t {'+' if back else '-'} {source.delay}" if source.delay else "t"
+def to_sent(port: int, dropped: str, term: str) -> str:
+    """Return a term that is not added to neurons whose spikes were dropped."""
+    return f"""{{
+  float kept[TILE];
+  for (int s = 0; s < item.samples; ++s) kept[s] = item.sum({port}, s);
+{indent(term, "  ")}
+  for (int s = 0; s < item.samples; ++s) item.sum({port}, s) = {dropped} ? kept[s] : item.sum({port}, s);
+}}"""

@@ -57,10 +57,7 @@ class CoreShape:
 
 
 def core_seconds(neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
-    """Return the predicted seconds of a core with its fastest shape, in the forward pass or `back`.
-
-    `parts` is the number of 16-bit parts into which a weight is split.
-    """
+    """Return the predicted seconds of a core with its fastest shape, forward or `back`; a weight is split into `parts` 16-bit parts."""
     return min(shape_seconds(shape, neurons, batch, steps, back=back, parts=parts) for shape in _shapes(neurons, parts))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Final, Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Final, Literal, get_args
 
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
@@ -71,10 +71,6 @@ class Launch:
     during: str = ""
     """Of a gradient: label of the recurrent core that runs backward at the same time; "" if none does."""
 
-    def to_data(self) -> dict[str, Any]:
-        """Return the launch as JSON types."""
-        return asdict(self)
-
 
 def read_launches(data: object) -> list[Launch] | None:
     """Return the launches in ``project.json``; None if they are missing, empty or invalid."""
@@ -95,7 +91,7 @@ def _is_launch(data: object) -> bool:
 
 
 def rounded_up(count: int, unit: int) -> int:
-    """Return `count` rounded up to whole units."""
+    """Return `count` rounded up to a multiple of `unit`."""
     return -(-count // unit) * unit
 
 

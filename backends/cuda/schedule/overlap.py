@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from snnc.backends.cuda.schedule.launches import NARROW
+from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir.step_operations import DenseWeightGradient
-from snnc.compiler.ir.step_program import StepProgram
 
 LARGEST_CLUSTER: Final = 1024
 """Maximum number of neurons of a core whose blocks form clusters; larger cores are expected to occupy all multiprocessors."""
@@ -29,15 +29,15 @@ class BackwardCore:
     """Currents whose deltas are complete before it starts."""
 
 
-def overlapping(program: StepProgram, cores: Sequence[BackwardCore], sizes: Mapping[str, int]) -> dict[str, str]:
+def overlapping(storage: SequenceStorage, cores: Sequence[BackwardCore]) -> dict[str, str]:
     """Return gradient -> label of the core during which it is computed: the first one that starts after its deltas are complete.
 
     Gradients of narrow layers are left out: their kernels take less time than two more dependencies between streams. `cores` are in the
-    order of the backward pass; `sizes` has the number of neurons of each current.
+    order of the backward pass.
     """
     core_of = {}
-    for op in program.backward:
-        if isinstance(op, DenseWeightGradient) and sizes[op.target] > NARROW:
+    for op in storage.program.backward:
+        if isinstance(op, DenseWeightGradient) and storage.size(op.target) > NARROW:
             core = next((core for core in cores if op.target in core.complete), None)
             if core is not None:
                 core_of[op.gradient] = core.label

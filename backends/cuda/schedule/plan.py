@@ -1,7 +1,6 @@
 """Launch plan of a program: its kernels, the buffers between them, and the order of launches.
 
-A component is a population, or all populations that depend on each other. A walk is a kernel that computes all steps of a population
-without recurrence; a core is a kernel that keeps recurrent weights on chip for all steps.
+For components, see :mod:`snnc.backends.cuda.schedule.schedule`. A *core* is the kernel of a :class:`RecurrentLoop`.
 """
 
 from __future__ import annotations
@@ -12,18 +11,16 @@ from dataclasses import dataclass
 
 from snnc.backends.cuda.kernels.connections import SharedWeight
 from snnc.backends.cuda.kernels.copies import LANES
-from snnc.backends.cuda.kernels.limits import LimitPhase, limit_name
+from snnc.backends.cuda.kernels.limits import limit_name
 from snnc.backends.cuda.kernels.neurons import NeuronStruct
 from snnc.backends.cuda.kernels.steps import OutsideSum, StepPhase, Steps
 from snnc.backends.cuda.schedule.launches import Launch, Launches, Way, timed
 from snnc.backends.cuda.schedule.overlap import LARGEST_CLUSTER, BackwardCore
 from snnc.backends.cuda.schedule.schedule import Component, Feedback, RecurrentLoop, Walk
-from snnc.backends.cuda.schedule.sequence_calls import PreparedWeight, SequenceCalls
-from snnc.backends.cuda.schedule.wavefront import Wavefront
+from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.step_operations import ConnectionOp, DenseInputGradient, DenseProduct, InputGradient, NeuronAdjoint, RecordAdjoint
 from snnc.compiler.neurons.expression import Symbol
-from snnc.compiler.neurons.single_assignment import live
 
 SharedWeights = dict[str, list[str]]
 
@@ -32,16 +29,13 @@ SharedWeights = dict[str, list[str]]
 class FeedbackKernels:
     """The kernels of a feedback loop, as template data."""
 
-    name: str
-    """Prefix of the names of the kernels."""
+    loop: Feedback
     forward_phases: tuple[StepPhase, ...]
     backward_phases: tuple[StepPhase, ...]
     """Each population's part of a step."""
-    limits: tuple[LimitPhase, ...]
-    """Phases that choose the spikes of limited sources."""
-    forward_turns: Wavefront
-    backward_turns: Wavefront
-    """Order of the phases, with barriers."""
+    limits: dict[str, int]
+    """Number of 32-bit words with the spikes of a sample, by limited source; a phase, in which one warp processes a sample, chooses those
+    that are sent."""
     sizes: dict[str, int]
     """Number of neurons of each forward phase; for a phase that chooses spikes: 32, because one warp processes a sample."""
     near: SharedWeights
@@ -57,40 +51,24 @@ class FeedbackKernels:
 class RecurrentCore:
     """A population whose weights stay on chip for all steps, as template data."""
 
-    name: str
+    loop: RecurrentLoop
     size: int
     """Number of neurons."""
     port: int
     """Index of the current to which the recurrence adds."""
     output: int
     """Index of the output that the recurrence reads."""
-    delay: int
-    """Delay of the recurrence, in steps."""
-    weight: str
     spikes: str
-    delta: str
-    """Members of ``Net``: the recurrent weight, the spikes of the output, and the adjoint of the current."""
+    """Member of ``Net``: the spikes of the output that are sent."""
     forward_parts: int
     backward_parts: int
     """Number of 16-bit values into which a weight is split."""
     goes_back: bool
     """Whether gradients flow through the recurrence."""
-    feedback: str
-    """The kernels that run if the weights do not fit."""
-    limit: str = ""
+    limit: str
     """Name of the spike limit; empty if all spikes are sent."""
-    source: str = ""
-    """Buffer of all spikes, before any are dropped."""
-    masked: bool = False
+    masked: bool
     """Whether dropped spikes receive no gradient."""
-
-
-@dataclass(frozen=True)
-class Scratch:
-    """Number of temporary values per step and sample, in training and in inference; all components share their memory."""
-
-    training: int
-    inference: int
 
 
 class LaunchPlan:
@@ -101,7 +79,7 @@ class LaunchPlan:
 
     def __init__(self, steps: Steps, sequence_calls: SequenceCalls, trains: bool) -> None:
         self._steps = steps
-        self._sequence_calls = sequence_calls
+        self.sequence_calls = sequence_calls
         self.neurons: list[NeuronStruct] = []
         """Structs of populations that are not in a feedback loop."""
         self.walks: list[str] = []
@@ -122,28 +100,24 @@ class LaunchPlan:
         """Currents whose adjoints have been computed for all steps."""
         self.launches: list[Launch] = []
         self._launch_builder = Launches(steps)
-        needed: Counter[str] = Counter()
+        self.scratch: Counter[str] = Counter()
+        """Number of temporary values per step and sample, in ``training`` and in ``inference``; all components share their memory."""
         for i in steps.program.inputs:
             self._choose(f"{i.id}_in", i.label)
         for component in steps.schedule.components:
-            self._forward(component, needed, trains)
+            self._forward(component, trains)
         for component in reversed(steps.schedule.components if trains else ()):
-            self._backward(component, needed)
-        used_outside = bool(steps.connections.copies)
+            self._backward(component)
+        copies_outside = bool(steps.connections.copies)  # copies that kernels outside of feedback loops read
         for component in steps.schedule.components:
             if isinstance(component, Feedback | RecurrentLoop):
                 self.feedbacks.append(self._feedback(component if isinstance(component, Feedback) else component.otherwise, trains))
-        self.scratch = Scratch(needed["training"], needed["inference"])
-        spared = not used_outside and len(self.feedbacks) == len(self.cores) and all(core.goes_back for core in self.cores)
-        self.spare_copies = [f"{core.name}_{way}.is_on_chip()" for core in self.cores for way in ("ahead", "back")] if spared else []
+        spared = not copies_outside and len(self.feedbacks) == len(self.cores) and all(core.goes_back for core in self.cores)
+        names = [core.loop.population for core in self.cores if spared]
+        self.spare_copies = [f"{name}_{way}.is_on_chip()" for name in names for way in ("ahead", "back")]
         """C++ conditions; if all are true, no kernel reads the copies of weights. Empty: some kernel always reads them."""
 
-    @property
-    def prepared(self) -> list[PreparedWeight]:
-        """The weights that are copied into the layouts of products after each update."""
-        return list(self._sequence_calls.prepared.values())
-
-    def _forward(self, component: Component, needed: Counter[str], trains: bool) -> None:
+    def _forward(self, component: Component, trains: bool) -> None:
         """Add the forward launches of a component: sums of the currents from outside, then the neurons."""
         owners = {c: p for p in component.populations for c in self._steps.neuron_step(p).currents}
         currents = {c: p for c, p in owners.items() if self._steps.incoming(c, outside=True)}
@@ -152,26 +126,26 @@ class LaunchPlan:
             (current,) = currents
             self._sum(self.forward, current, component.population, self._steps.neuron_step(component.population).outputs[0])
             return
-        same = {f"c_{c}": c for p in component.populations if trains for c in self._float_deltas(p)}
-        self._place([(f"c_{c}", self._size(c)) for c in currents], same, needed, trains)
+        current_of = {f"c_{c}": c for p in component.populations if trains for c in self._float_deltas(p)}
+        self._place([(f"c_{c}", self._steps.storage.size(c)) for c in currents], current_of, trains)
         for current, population in currents.items():
             self._sum(self.forward, current, population, f"c_{current}")
         match component:
             case Walk(population):
                 self._walk(self._steps.forward_struct(population), population, "forward")
-            case RecurrentLoop(population, recurrence, feedback):
+            case RecurrentLoop(population):
                 self.neurons.append(self._steps.forward_struct(population))
-                self.cores.append(self._core(component, recurrence, feedback, trains))
+                self.cores.append(self._core(component, trains))
                 self._add(f"{population}_ahead.run(net, run_of);", self._loop(population, "forward", self.cores[-1].forward_parts))
             case Feedback(name):
                 self._add(f"{name}.forward(net, run_of);", self._teams(component, "forward"))
         for population in component.populations:
             for output in self._steps.neuron_step(population).outputs:
-                self._choose(output, self._steps.population(population).label)
+                self._choose(output, self._steps.program.population(population).label)
 
-    def _backward(self, component: Component, needed: Counter[str]) -> None:
+    def _backward(self, component: Component) -> None:
         """Add the backward launches of a component: sums of the gradients of outputs, then the neurons."""
-        learning = [p for p in component.populations if self._steps.schedule.learns(p)]
+        learning = [p for p in component.populations if p in self._steps.schedule.adjoints]
         if not learning:
             return
         outputs = {o: p for p in learning for o in self._steps.neuron_adjoint(p).outputs if self._steps.summed_adjoint(o)}
@@ -179,18 +153,18 @@ class LaunchPlan:
             (output,) = outputs
             self._sum(self.backward, output, component.population, f"d_{self._steps.neuron_step(component.population).currents[0]}")
             return
-        same = {}
+        current_of = {}
         for population in learning:
             op = self._steps.neuron_adjoint(population)
             # The adjoint of an output shares memory with the delta of a current of equal size.
             for output, current in zip(op.outputs, op.currents, strict=False):
-                if not self._steps.rounds_delta(current) and self._size(output) == self._size(current):
-                    same[f"a_{output}"] = current
-        self._place([(f"a_{o}", self._size(o)) for o in outputs], same, needed, True)
+                if not self._steps.rounds_delta(current) and self._steps.storage.size(output) == self._steps.storage.size(current):
+                    current_of[f"a_{output}"] = current
+        self._place([(f"a_{o}", self._steps.storage.size(o)) for o in outputs], current_of, True)
         for output, population in outputs.items():
             self._sum(self.backward, output, population, f"a_{output}")
         match component:
-            case RecurrentLoop(population) if any(core.name == population and core.goes_back for core in self.cores):
+            case RecurrentLoop(population) if any(core.loop is component and core.goes_back for core in self.cores):
                 self.neurons.append(self._steps.backward_struct(population))
                 loop = self._loop(population, "backward", 1 if self._steps.half == "BFloat16" else 2)
                 if loop.neurons <= LARGEST_CLUSTER:
@@ -219,35 +193,35 @@ class LaunchPlan:
         """Add the launches that sum the outside inputs of a current or, in the backward pass, the outside gradients of an output."""
         adding: Sequence[ConnectionOp | RecordAdjoint | InputGradient]
         adding = self._steps.incoming(port, outside=True) if statements is self.forward else self._steps.gradients(port, outside=True)
-        masked = statements is self.backward and port in self._steps.limits.masked
-        if masked:
+        label, last_cleared = self._steps.program.population(population).label, None
+        if statements is self.backward and port in self._steps.limits.masked:
             # Gradients of dense connections come first: they alone are cleared for dropped spikes.
             adding = sorted(adding, key=lambda op: not isinstance(op, DenseInputGradient))
+            last_cleared = next((op for op in reversed(adding) if isinstance(op, DenseInputGradient)), None)
         for number, op in enumerate(adding):
             first = number == 0
             if isinstance(op, ConnectionOp):
-                call = self._sequence_calls.forward_call(op, to, first=first)
+                call = self.sequence_calls.forward_call(op, to, first=first)
             else:
-                call = None if isinstance(op, RecordAdjoint) else self._sequence_calls.backward_call(op, to, first=first)
+                call = None if isinstance(op, RecordAdjoint) else self.sequence_calls.backward_call(op, to, first=first)
             if call is None:
                 outside = self._steps.outside_sum(f"{port}_sum{number}", population, to, op, first=first)
                 self.sums.append(outside)
                 call = f"launch({outside.name}, at_once, shared_bytes(WIDE), false, net, run_of);"
-            self._add(call, self._launch_builder.contribution(op, self._steps.population(population).label))
-            if masked and isinstance(op, DenseInputGradient) and not any(isinstance(o, DenseInputGradient) for o in adding[number + 1 :]):
-                label, moved = self._steps.population(population).label, self._steps.limits.row_bytes(port) + FLOAT * self._size(port)
+            self._add(call, self._launch_builder.contribution(op, label))
+            if op is last_cleared:
+                moved = self._steps.limits.row_bytes(port) + FLOAT * self._steps.storage.size(port)
                 self._add(self._steps.limits.clear_dropped(port, to), Launch("pack", "backward", label, moved))
 
     def _walk(self, struct: NeuronStruct, population: str, way: Way) -> None:
-        """Add a walk and its struct."""
         self.neurons.append(struct)
         self.walks.append(struct.name)
-        label = self._steps.population(population).label
+        label = self._steps.program.population(population).label
         launch = Launch("walk", way, label, self._walked_bytes(population), neurons=struct.size)
         self._add(f"launch_walk({struct.name}_walk(), {struct.size}, batch, net, run_of);", launch)
 
     def _loop(self, population: str, way: Way, parts: int) -> Launch:
-        label, bytes_ = self._steps.population(population).label, self._walked_bytes(population)
+        label, bytes_ = self._steps.program.population(population).label, self._walked_bytes(population)
         return Launch("core", way, label, bytes_, neurons=self._steps.neurons(population), parts=parts)
 
     def _teams(self, feedback: Feedback, way: Way) -> Launch:
@@ -256,7 +230,7 @@ class LaunchPlan:
         return Launch(
             "feedback",
             way,
-            ", ".join(self._steps.population(p).label for p in feedback.populations),
+            ", ".join(self._steps.program.population(p).label for p in feedback.populations),
             sum(self._walked_bytes(p) for p in feedback.populations),
             depth=work[f"{kind}_rows"],
             neurons=sum(self._steps.neurons(p) for p in feedback.populations),
@@ -267,39 +241,33 @@ class LaunchPlan:
 
     def _walked_bytes(self, population: str) -> int:
         """Return the bytes of a row: sums that are read, and histories and deltas that are written or, in the backward pass, read."""
-        kernel = self._steps.population(population).kernel
+        kernel = self._steps.program.population(population).kernel
         return FLOAT * self._steps.neurons(population) * (len(kernel.inputs) + max(1, len(kernel.history)))
 
-    def _core(self, loop: RecurrentLoop, recurrence: DenseProduct, feedback: Feedback, trains: bool) -> RecurrentCore:
-        op = self._steps.neuron_step(loop.population)
+    def _core(self, loop: RecurrentLoop, trains: bool) -> RecurrentCore:
+        op, recurrence = self._steps.neuron_step(loop.population), loop.recurrence
         source, limits = recurrence.source.buffer, self._steps.limits
         returning = [b for b in self._steps.program.backward if isinstance(b, DenseInputGradient) and b.connection == recurrence.connection]
         return RecurrentCore(
-            loop.population,
-            self._size(recurrence.target),
+            loop,
+            self._steps.storage.size(recurrence.target),
             op.currents.index(recurrence.target),
             op.outputs.index(source),
-            recurrence.source.delay,
-            recurrence.weight,
             limits.received(source),
-            f"d_{recurrence.target}",
             1 if self._steps.rounds_forward else 2,
             # A weight in float32 or float16 does not fit in one bfloat16 value.
             1 if self._steps.half == "BFloat16" else 2,
             trains and bool(returning),
-            feedback.name,
             limit_name(source) if source in limits.sources else "",
-            source,
             source in limits.masked,
         )
 
     def _passes_on(self, population: str) -> bool:
         """Return whether a population passes the sum of one port on unchanged, and stores nothing."""
-        kernel, op = self._steps.population(population).kernel, self._steps.neuron_step(population)
+        kernel, op = self._steps.program.population(population).kernel, self._steps.neuron_step(population)
         if kernel.states or kernel.saved or len(kernel.inputs) != 1 or len(kernel.outputs) != 1 or self._steps.spikes(op.outputs[0]):
             return False
-        body = live(kernel.forward, kernel.outputs)
-        same = len(body) == 1 and body[0].value == Symbol(kernel.inputs[0])
+        same = len(kernel.forward) == 1 and kernel.forward[0].value == Symbol(kernel.inputs[0])
         return same and bool(self._steps.incoming(op.currents[0], outside=True))
 
     def _passes_back(self, population: str) -> bool:
@@ -309,47 +277,40 @@ class LaunchPlan:
 
     def _float_deltas(self, population: str) -> list[str]:
         """Return the currents with float32 deltas; their buffers can store the sums until the deltas are written."""
-        if not self._steps.schedule.learns(population):
+        if population not in self._steps.schedule.adjoints:
             return []
         return [c for c in self._steps.neuron_adjoint(population).currents if not self._steps.rounds_delta(c)]
 
-    def _place(self, sums: Sequence[tuple[str, int]], same: dict[str, str], needed: Counter[str], trains: bool) -> None:
-        """Add buffers of sums.
+    def _place(self, sums: Sequence[tuple[str, int]], current_of: dict[str, str], trains: bool) -> None:
+        """Add buffers of sums, given by name and size, to the temporary memory.
 
-        `needed` is the number of temporary values per step and sample; it is raised if the buffers need more than earlier components. In
-        training, the buffers in `same` do not use this memory, but that of the deltas of a current.
+        In training, the buffers in `current_of` use the memory of the deltas of this current instead.
         """
         used = 0
-        separate = [s for s in sums if s[0] not in same]
-        for number, (name, size) in enumerate([*separate, *(s for s in sums if s[0] in same)]):
+        separate = [s for s in sums if s[0] not in current_of]
+        for number, (name, size) in enumerate([*separate, *(s for s in sums if s[0] in current_of)]):
             kind = f"Rows<{size}, 0>"
             place = f"{kind}{{scratch.data() + scratch_rows() * {used}, {{kept, batch, 0}}}}"
             self.fields.append(f"{kind} {name};")
-            self.binding.append(f"net.{name} = {f'training ? net.d_{same[name]} : {place}' if name in same else place};")
+            self.binding.append(f"net.{name} = {f'training ? net.d_{current_of[name]} : {place}' if name in current_of else place};")
             used += size
             if number < len(separate) and trains:
-                needed["training"] = max(needed["training"], used)
-        needed["inference"] = max(needed["inference"], used)
-
-    def _size(self, buffer: str) -> int:
-        return self._steps.storage.size(buffer)
+                self.scratch["training"] = max(self.scratch["training"], used)
+        self.scratch["inference"] = max(self.scratch["inference"], used)
 
     def _feedback(self, feedback: Feedback, trains: bool) -> FeedbackKernels:
         steps = self._steps
         forward = steps.feedback_forward(feedback)
         backward = steps.feedback_backward(feedback) if trains else []
-        limits = tuple(map(steps.limits.phase, feedback.limits))
-        sizes = {phase.name: phase.size for phase in forward} | {limit.name: LANES for limit in limits}
+        sizes = {phase.name: phase.size for phase in forward} | {limit_name(source): LANES for source in feedback.limits}
         ops = [steps.neuron_step(p) for p in feedback.populations]
         adjoints = [op for op in steps.program.backward if isinstance(op, NeuronAdjoint) and op.population in feedback.populations]
         shared = [one for one in steps.connections.shared_weights if one.reader in feedback.populations]
         return FeedbackKernels(
-            feedback.name,
+            feedback,
             tuple(forward),
             tuple(backward),
-            limits,
-            feedback.forward,
-            feedback.backward,
+            {source: steps.limits.words(source) for source in feedback.limits},
             sizes,
             _shared_weights(shared, sizes, feedback),
             self._work(feedback),
@@ -374,7 +335,7 @@ class LaunchPlan:
             rows_back[one.source.buffer] += program.buffers[one.weight].shape[0]
         return {
             "levels": len(feedback.forward.stretches),
-            "chunks": sum(-(-self._size((op.states or op.outputs)[0]) // LANES) for op in ops),
+            "chunks": sum(-(-self._steps.storage.size((op.states or op.outputs)[0]) // LANES) for op in ops),
             "listed": listed,
             "valued": sum(size for _, size in dense) - listed,
             "back": sum(program.parameters[op.weight].value.size for op in back),

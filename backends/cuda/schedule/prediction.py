@@ -10,72 +10,55 @@ from typing import Any, Final
 from snnc.backends.cuda.schedule.cores import MAX_NEURONS, core_processors, core_seconds
 from snnc.backends.cuda.schedule.launches import NARROW, SPIKE_PARTS, TILE, Launch, columns_of_tile, read_launches, rounded_up, slice_rows
 from snnc.backends.cuda.schedule.overlap import LARGEST_CLUSTER
-from snnc.backends.cuda.schedule.teams import TeamWork, team_seconds
+from snnc.backends.cuda.schedule.teams import team_seconds
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 
 @dataclass(frozen=True)
 class Card:
-    """Measured rates of a GPU."""
+    """Rates of a GPU, by default those measured on one H100 on 2026-11-23 (docs/decisions/0068-rates-from-differences.md).
 
-    name: str
+    With kernels alone: 1,213 bfloat16 multiplications per cycle and multiprocessor from registers; rows of 128 bytes from L2 (22 to 25
+    bytes per cycle); a block's barrier (103 cycles); launches in a graph (0.9 us, and the end of a kernel); convolutions and tables. With
+    a prototype's kernels: warpgroups multiply 3.5 T per second and multiprocessor; blocks need 18 to 24 us to load and split 49,152
+    weights; an update moves 104 MiB in 37.0 us. Assumed: products by single warps reach half of the rate from registers; 3,000 more
+    cycles per tile; a step of a walk; the time of the host.
+    """
+
+    name: str = "NVIDIA H100 SXM"
     """Name, as the driver reports it."""
-    processors: int
+    processors: int = 132
     """Number of multiprocessors."""
-    memory: float
+    memory: float = 3.1e12
     """Bytes per second that kernels read and write in total."""
-    product: float
+    product: float = 0.5 * 1213 * 1.755e9
     """Multiplications on tensor cores by single warps, per second and multiprocessor."""
-    group_product: float
+    group_product: float = 3.5e12
     """The same by warpgroups (four warps that multiply together)."""
-    turn: float
+    turn: float = 103 / 1.755e9
     """Additional seconds of a product by warpgroups per barrier; a barrier follows each part of the depth."""
-    tile: float
+    tile: float = 1.7e-6
     """Additional seconds of a product by warpgroups per tile, to copy its first factors and to write its results."""
-    split: float
+    split: float = 2.5e9
     """Weights per second that a block splits into 16-bit parts."""
-    rows: float
+    rows: float = 23 * 1.755e9
     """Bytes per second of rows of 128 bytes that a block reads from L2."""
-    convolution: float
-    convolution_gradient: float
+    convolution: float = 0.88e12
+    convolution_gradient: float = 0.32e12
     """Multiplications on tensor cores in convolutions and in their gradients, per second and multiprocessor."""
-    gathered: float
+    gathered: float = 0.75e12
     """Values per second that all multiprocessors gather into the fragments of a convolution."""
-    table: float
+    table: float = 1.2e12
     """Bytes per second that connections with tables read and write."""
-    launch: float
+    launch: float = 2.5e-6
     """Seconds to start and end a kernel inside a graph."""
-    step: float
+    step: float = 0.08e-6
     """Seconds per step of a walk, which runs a population without recurrence."""
-    host: float
+    host: float = 60e-6
     """Seconds of a training step in which the device waits for the host."""
 
 
-H100: Final = Card(
-    "NVIDIA H100 SXM",
-    processors=132,
-    memory=3.1e12,
-    product=0.5 * 1213 * 1.755e9,
-    group_product=3.5e12,
-    turn=103 / 1.755e9,
-    tile=1.7e-6,
-    split=2.5e9,
-    rows=23 * 1.755e9,
-    convolution=0.88e12,
-    convolution_gradient=0.32e12,
-    gathered=0.75e12,
-    table=1.2e12,
-    launch=2.5e-6,
-    step=0.08e-6,
-    host=60e-6,
-)
-"""Measured on one H100 on 2026-11-23 (docs/decisions/0068-rates-from-differences.md). With kernels alone: 1,213 bfloat16 multiplications
-per cycle and multiprocessor from registers; rows of 128 bytes from L2 (22 to 25 bytes per cycle); a block's barrier (103 cycles); launches
-in a graph (0.9 us, and the end of a kernel); convolutions and tables. With a prototype's kernels: warpgroups multiply 3.5 T per second and
-multiprocessor; blocks need 18 to 24 us to load and split 49,152 weights; an update moves 104 MiB in 37.0 us. Assumed: products by single
-warps reach half of the rate from registers; 3,000 more cycles per tile; a step of a walk; the time of the host."""
-
-
+H100: Final = Card()
 _THREADS: Final = 2048
 """Number of threads that a multiprocessor runs at a time."""
 
@@ -93,11 +76,6 @@ class Predicted:
     """Bytes read and written."""
     idle: int = 0
     """Number of multiprocessors that the launch leaves idle, if it is a core with at most `LARGEST_CLUSTER` neurons; otherwise 0."""
-
-    def to_data(self) -> dict[str, Any]:
-        """Return the prediction as JSON types."""
-        launch = self.launch
-        return {"kind": launch.kind, "way": launch.way, "of": launch.of, "bytes": self.bytes, "us": 1e6 * self.seconds, "by": self.by}
 
 
 def predict(launches: Sequence[Launch], steps: int, batch: int, card: Card = H100) -> list[Predicted]:
@@ -125,13 +103,9 @@ def _overlapped(predicted: Sequence[Predicted], card: Card) -> float:
 
 
 def predicted_step(description: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
-    """Return the predicted training step of the project that `description` (its ``project.json``) describes on an H100, as JSON types.
+    """Return the prediction for a training step on an H100, as JSON types: seconds of the step, and of each launch.
 
-    Returns
-    -------
-    dict or None
-        Name of the card, seconds of the training step, seconds spent waiting for the host, and the launches in order; None if the
-        project does not describe its launches.
+    `description` is the project's ``project.json``; the result is None if it does not describe the launches.
     """
     launches = read_launches(description.get("launches"))
     if launches is None:
@@ -141,7 +115,10 @@ def predicted_step(description: Mapping[str, Any], steps: int, batch: int) -> di
         "card": H100.name,
         "seconds": seconds_of(predicted),
         "host_seconds": H100.host,
-        "kernels": [one.to_data() for one in predicted],
+        "kernels": [
+            {"kind": one.launch.kind, "way": one.launch.way, "of": one.launch.of, "bytes": one.bytes, "us": 1e6 * one.seconds, "by": one.by}
+            for one in predicted
+        ],
     }
 
 
@@ -169,14 +146,15 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
             rounds = math.ceil(batch * rounded_up(launch.neurons, 32) / (card.processors * _THREADS))
             bounds = {"memory": transfer, "steps": steps * card.step * rounds}
         case "core" if launch.neurons > MAX_NEURONS:
-            weights, back = launch.neurons**2, launch.way == "backward"
-            team = TeamWork(1, launch.neurons, 0 if back else weights, weights if back else 0, launch.neurons if back else 0)
+            if launch.way == "backward":
+                team = replace(launch, levels=1, weights=launch.neurons**2, depth=launch.neurons)
+            else:
+                team = replace(launch, levels=1, listed=launch.neurons**2)
             bounds = {"steps": team_seconds(team, batch, steps)}
         case "core":
             bounds = {"steps": core_seconds(launch.neurons, batch, steps, back=launch.way == "backward", parts=launch.parts)}
         case "feedback":
-            team = TeamWork(launch.levels, launch.neurons, launch.listed, launch.weights, launch.depth)
-            bounds = {"steps": team_seconds(team, batch, steps)}
+            bounds = {"steps": team_seconds(launch, batch, steps)}
         case _:
             bounds = {"memory": transfer}
     by = max(bounds, key=lambda name: bounds[name])

@@ -34,30 +34,26 @@ class Feedback:
 
 
 @dataclass(frozen=True)
-class Walk:
-    """A population without recurrence: one thread computes all steps of a neuron of a sample."""
-
+class _OnePopulation:
     population: str
 
     @property
     def populations(self) -> tuple[str, ...]:
         """All populations of the component."""
         return (self.population,)
+
+
+class Walk(_OnePopulation):
+    """A population without recurrence: one thread computes all steps of a neuron of a sample."""
 
 
 @dataclass(frozen=True)
-class RecurrentLoop:
+class RecurrentLoop(_OnePopulation):
     """A population with one dense recurrence of its own spikes, whose weights stay on chip if they fit."""
 
-    population: str
     recurrence: DenseProduct
     otherwise: Feedback
     """Alternative if the weights do not fit on chip."""
-
-    @property
-    def populations(self) -> tuple[str, ...]:
-        """All populations of the component."""
-        return (self.population,)
 
 
 Component = Walk | RecurrentLoop | Feedback
@@ -71,7 +67,8 @@ class KernelOrder:
         self._steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
         self._owner = {buffer: op.population for op in self._steps.values() for buffer in op.outputs}
         self._reader = {current: op.population for op in self._steps.values() for current in op.currents}
-        self._adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
+        self.adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
+        """Populations that have an adjoint."""
         self._limited = limited_sources(program)
         graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(self._steps)
@@ -85,25 +82,20 @@ class KernelOrder:
         """Components in the order of the forward pass, which is topological."""
         self._component_of = {p: c for c in self.components for p in c.populations}
 
-    def outside(self, op: ConnectionOp) -> bool:
-        """Return whether the source of `op` is complete before its target's component runs: it is an input, or in an earlier component."""
+    def outside(self, op: ConnectionOp | InputGradient) -> bool:
+        """Return whether the source and the target of `op` are in different components, or the source is an input.
+
+        Such a source is complete before its target's component runs forward; such a target is complete before the source's runs backward.
+        """
         owner = self._owner.get(op.source.buffer)
         return owner is None or self._component_of[owner] is not self._component_of[self._reader[op.target]]
-
-    def returns_from_outside(self, op: InputGradient) -> bool:
-        """Return whether `op` reads deltas of a later component than that of its source."""
-        return self._component_of[self._owner[op.source.buffer]] is not self._component_of[self._reader[op.target]]
-
-    def learns(self, population: str) -> bool:
-        """Return whether a population has an adjoint."""
-        return population in self._adjoints
 
     def _component(self, members: tuple[str, ...], number: int) -> Component:
         edges = self._edges(members)
         if not edges:
             return Walk(members[0])
         within = [op for op in self._program.forward if isinstance(op, ConnectionOp) and self._is_within(op, members)]
-        backward = [name for name in members if name in self._adjoints]
+        backward = [name for name in members if name in self.adjoints]
         reversed_edges = [(after, before, delay) for before, after, delay in edges]
         limits = tuple(dict.fromkeys(op.source.buffer for op in within if op.source.buffer in self._limited))
         ahead = wavefront([*members, *map(limit_name, limits)], self._limited_edges(within))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -49,19 +49,14 @@ class PreparedWeight:
         return f"{self.weight}_{self.use.lower()}"
 
     @property
-    def member(self) -> str:
-        """C++ declaration of the member."""
-        return f"device::Array<std::uint32_t> {self.name};"
+    def layout(self) -> str:
+        """C++ expressions of the form and the size of the copy."""
+        return f"WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}"
 
     @property
     def argument(self) -> str:
         """C++ argument for products."""
-        return f"PreparedWeights{{WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}, {self.name}.data()}}"
-
-    @property
-    def layout(self) -> str:
-        """Statement that allocates the copy."""
-        return f"{self.name}.make_room(prepared_bytes(WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}) / 4);"
+        return f"PreparedWeights{{{self.layout}, {self.name}.data()}}"
 
     @property
     def bytes(self) -> int:
@@ -79,13 +74,8 @@ class PreparedWeight:
         shares = max(1, min(-(-items // _WARPS), _MAX_BLOCKS // chunks))
         return -(-items // (_WARPS * shares)) * _WARPS * LANES * 8, LANES * self.inputs * (self.factors != "ROUNDED")
 
-    @property
-    def preparation(self) -> str:
-        """C++ initialiser of the ``Preparation`` that updates the copy."""
-        return f"{{{self.argument}, {{net.{self.weight}, {self.inputs}, {self.outputs}}}}}"
 
-
-def preparation_launch(prepared: Sequence[PreparedWeight]) -> Launch:
+def preparation_launch(prepared: Collection[PreparedWeight]) -> Launch:
     """Return the launch that updates all copies."""
     split, first = zip(*(one.block_work for one in prepared), strict=True)
     numbers = sum(one.inputs * one.outputs for one in prepared)
@@ -171,37 +161,36 @@ class SequenceCalls:
         """Return the call for a gradient and the statement that allocates its slices (partial sums); None for a network-specific kernel."""
         if isinstance(op, ops.DenseWeightGradient):
             outputs, inputs = self.steps.storage.size(op.target), self.steps.storage.size(op.source.buffer)
-            parameter = op.gradient.removeprefix("d_")
             arguments = f"{self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, Factors::SPLIT"
             slices = f"whole_slice_rows(static_cast<int>(rows), {inputs}, {outputs})"
-            return f"whole_gradient({arguments}, {slices_of(op.gradient)});", f"{parameter}.slice_by({slices}, rows);"
-        if isinstance(op, ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) and not self.steps.rounds_delta(op.target):
-            return self._convolution_gradient(op)
-        if isinstance(op, WiredGradient) and not self.steps.rounds_delta(op.target):
-            return self._wired_gradient(op)
-        return None
+            call = f"whole_gradient({arguments}, {slices_of(op.gradient)});"
+        elif isinstance(op, ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) and not self.steps.rounds_delta(op.target):
+            call, slices = self._convolution_gradient(op), "0"
+        elif isinstance(op, WiredGradient) and not self.steps.rounds_delta(op.target):
+            call, slices = self._wired_gradient(op), "0"
+        else:
+            return None
+        return call, f"{op.gradient.removeprefix('d_')}.slice_by({slices}, rows);"
 
-    def _convolution_gradient(self, op: ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) -> tuple[str, str]:
+    def _convolution_gradient(self, op: ops.ConvolveWeightGradient | ops.ConvolveBiasGradient) -> str:
         forward = self.steps.connections.operation(op.connection)
         assert isinstance(forward, ops.Convolve)
         windows = self.steps.connections.windows(forward)
         self.scratch_sizes[f"convolution_scratch({windows}, rows)"] = None
-        layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
         deltas = f"net.d_{op.target}.row(0, 0)"
         if isinstance(op, ops.ConvolveBiasGradient):
-            return f"convolve_bias_gradient({windows}, {deltas}, rows, {slices_of(op.gradient)}, work.data());", layout
+            return f"convolve_bias_gradient({windows}, {deltas}, rows, {slices_of(op.gradient)}, work.data());"
         arguments = f"{self._rows(op.source)}, {deltas}, rows, {slices_of(op.gradient)}, Slices{{}}, work.data()"
-        return f"convolve_gradient({windows}, {arguments});", layout
+        return f"convolve_gradient({windows}, {arguments});"
 
-    def _wired_gradient(self, op: WiredGradient) -> tuple[str, str]:
+    def _wired_gradient(self, op: WiredGradient) -> str:
         numbers = max(1, self.steps.storage.size(op.gradient))
         table, few = self.steps.connections.by_parameter(op)
         source = "{nullptr, nullptr, 0}" if isinstance(op, ops.RescaleBiasGradient) else self._rows(op.source)
         self.scratch_sizes[f"wired_scratch({numbers}, rows)"] = None
         ends = self._ends(self.steps.connections.operation(op.connection))
         arguments = f"{source}, net.d_{op.target}.row(0, 0), rows, {slices_of(op.gradient)}, work.data()"
-        layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
-        return f"wired_gradients({ends}, {table}, {'true' if few else 'false'}, {arguments});", layout
+        return f"wired_gradients({ends}, {table}, {'true' if few else 'false'}, {arguments});"
 
     def _prepared(self, weight: str, use: Use, factors: str, inputs: int, outputs: int) -> str:
         prepared = PreparedWeight(weight, use, factors, inputs, outputs)

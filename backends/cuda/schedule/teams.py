@@ -6,10 +6,10 @@ Its rates were measured on an H100 (docs/explanation/gpu-bounds.md).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 from snnc.backends.cuda.schedule.cores import PROCESSORS
+from snnc.backends.cuda.schedule.launches import Launch
 
 _CLOCK: Final = 1.98e9
 """Cycles per second that the model assumes."""
@@ -31,34 +31,18 @@ _MULTIPLICATIONS: Final = 85
 """Bytes read from L2, and multiplications, per cycle and multiprocessor."""
 
 
-@dataclass(frozen=True)
-class TeamWork:
-    """Work of one step of a feedback loop, forward or backward."""
-
-    levels: int
-    """Number of barriers per step."""
-    neurons: int
-    """Number of neurons of all populations together."""
-    listed: int
-    """Number of weights that a step reads only for neurons that spiked."""
-    dense: int
-    """Number of weights that a step always reads."""
-    rows: int
-    """Number of rows of dense weights that a warp reads for 32 neurons."""
+def team_seconds(launch: Launch, batch: int, steps: int) -> float:
+    """Return the seconds of a pass of a feedback loop with the fastest choice of teams and tile, if all weights are read from L2."""
+    return steps * min(_cycles(launch, batch, blocks, tile) for blocks in (1, 2, 4, 8, 16, 32, 64, 128) for tile in _TILES) / _CLOCK
 
 
-def team_seconds(work: TeamWork, batch: int, steps: int) -> float:
-    """Return the seconds of the fastest choice of teams and tile, if all weights are read from L2."""
-    return steps * min(_cycles(work, batch, blocks, tile) for blocks in (1, 2, 4, 8, 16, 32, 64, 128) for tile in _TILES) / _CLOCK
-
-
-def _cycles(work: TeamWork, batch: int, blocks: int, tile: int) -> float:
+def _cycles(launch: Launch, batch: int, blocks: int, tile: int) -> float:
     """Return the cycles of a step if teams have `blocks` blocks: barriers, lists of spikes, and the tightest of three bounds on reading."""
     samples = math.ceil(batch / min(PROCESSORS // blocks, batch))  # each multiprocessor runs one block
     reads = math.ceil(samples / tile)
-    moved = 4 * (work.listed * _ACTIVITY * samples + work.dense * reads) / blocks
-    items = math.ceil(math.ceil(work.neurons / 32) * reads / (blocks * _WARPS))
-    lists = items * min(tile, samples) * _LISTS if work.listed else 0.0
+    moved = 4 * (launch.listed * _ACTIVITY * samples + launch.weights * reads) / blocks
+    items = math.ceil(math.ceil(launch.neurons / 32) * reads / (blocks * _WARPS))
+    lists = items * min(tile, samples) * _LISTS if launch.listed else 0.0
     barrier = _BLOCK_BARRIER if blocks == 1 else _TEAM_BARRIER + blocks
-    products = work.dense * reads * tile / blocks
-    return work.levels * barrier + lists + max(moved / _BYTES, products / _MULTIPLICATIONS, items * work.rows * _ROW[tile])
+    products = launch.weights * reads * tile / blocks
+    return launch.levels * barrier + lists + max(moved / _BYTES, products / _MULTIPLICATIONS, items * launch.depth * _ROW[tile])

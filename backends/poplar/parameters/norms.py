@@ -86,6 +86,6 @@ def norm_codelets(net: PoplarNetwork) -> list[Body]:
     vertices = {"vertex": squares(net.costs, accumulates=accumulates(net), scaled=scaled(net)), "factor": clip(net.costs)}
     limit = "" if optimizer.clip_norm is None else c_literal(optimizer.clip_norm)
     rule = printed_rule(optimizer, gradient="gradient[i]")
-    numbers: Body = {"norm": limit, "epsilon": c_literal(NORM_EPSILON), "scaled": rule.loss_scale}
+    numbers: Body = {"norm": limit, "epsilon": c_literal(NORM_EPSILON), "scaled": rule["loss_scale"]}
     numbers |= {"judge": judge_update(net.costs, accumulates=accumulates(net))} if scaled(net) else {}
     return [{"template": "norms", "rule": rule, "accumulates": accumulates(net), "width": rates_per_group(net), **vertices, **numbers}]

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from cpu_projects import assert_same_records, assert_same_training, data
-from cuda_projects import SPLIT
+from cuda_projects import SPLIT, with_teams
 from indexed_nets import choosing, convolutional, sparse_recurrent
 from nets import delayed, dense, feedback, learnable, recurrent, skip
 
@@ -55,7 +55,7 @@ def test_records_and_training_steps_equal_those_of_the_reference(make, architect
         (16, 8, 1, 0),
         (16, 8, 0, 1024),
     ):
-        engine = CudaEngine(library, folder, team_blocks, tile)
+        engine = with_teams(CudaEngine(library, folder), team_blocks, tile)
         engine._setting("clusters", clusters)
         engine._setting("near", near)
         inputs, _ = data(program, 20, 37)
@@ -121,7 +121,7 @@ def test_checkpoints_events_and_rounded_factors_are_those_of_the_check_on_the_pr
         found = []
         for library in (build_cuda(folder, architecture), build_host_check(folder)):
             for segment in (0, 6):
-                engine = CudaEngine(library, folder, 2, 8)
+                engine = with_teams(CudaEngine(library, folder), 2, 8)
                 engine.segment = segment
                 engine.train_batch(inputs, labels, 0.0)
                 found.append(engine.gradients())
@@ -158,7 +158,7 @@ def test_a_step_has_the_same_bits_a_hundred_times(architecture, tmp_path):
     program = lower(recurrent(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-2), loss_output="y")
     folder = emit_cuda(program, tmp_path / "project")
     inputs, labels = data(program, 50, 64)
-    engine = CudaEngine(build_cuda(folder, architecture), folder, 4, 8)
+    engine = with_teams(CudaEngine(build_cuda(folder, architecture), folder), 4, 8)
     wanted = None
     for _ in range(100):
         engine.train_batch(inputs, labels, 0.0)

@@ -1,6 +1,7 @@
 """Weight gradients that run in a second stream while a recurrent core runs backward: which, when, and that numbers stay the same."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -83,7 +84,7 @@ def test_statements_keep_their_order_and_those_beside_follow_their_core():
 def test_a_prediction_counts_only_the_share_of_gradients_that_idle_multiprocessors_compute(tmp_path):
     program = stacked(1024, 1024, inputs=700)
     launches = launches_of(program)
-    alone = [type(one)(**{**one.to_data(), "during": ""}) for one in launches]
+    alone = [type(one)(**{**asdict(one), "during": ""}) for one in launches]
     few, many = (
         seconds_of(predict(alone, 250, batch), H100) - seconds_of(predict(launches, 250, batch), H100) for batch in (64, 1024)
     )
@@ -100,8 +101,8 @@ def test_the_bits_are_those_of_a_program_with_one_stream(monkeypatch):
     program = stacked(40, 48)
     x, labels = data(program, 9, 5)
     found = []
-    for overlaps in (network._overlaps, lambda steps, plan: {}):
-        monkeypatch.setattr(network, "_overlaps", overlaps)
+    for overlaps in (network.overlapping, lambda storage, cores: {}):
+        monkeypatch.setattr(network, "overlapping", overlaps)
         with opened(program, 2, 8) as engine:
             losses = [engine.train_batch(x, labels, 1e-2) for _ in range(3)]
             found.append((losses, engine.get_parameters()))

@@ -1,6 +1,7 @@
 """Predicted seconds of launches compared with kernel times on an H100, and estimates of a network."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from snnc.backends.cuda.network import launches_of
 from snnc.backends.cuda.schedule.cores import core_seconds
 from snnc.backends.cuda.schedule.launches import Launch, read_launches, rounded_up
 from snnc.backends.cuda.schedule.prediction import H100, predict, predicted_step, seconds_of
-from snnc.backends.cuda.schedule.teams import TeamWork, team_seconds
+from snnc.backends.cuda.schedule.teams import team_seconds
 from snnc.cli import main as cli
 
 # Measured on an H100 on 2026-11-23, us: forward, back, gradient of a convolution: channels, size, outputs, kernel, images.
@@ -53,16 +54,16 @@ def test_a_core_is_predicted_as_the_same_structure_took(batch, back, microsecond
 @pytest.mark.parametrize(
     ("work", "steps", "microseconds"),
     [
-        (TeamWork(1, 276, 249_856, 0, 0), 100, 475),
-        (TeamWork(1, 276, 0, 70_656, 276), 100, 796),
-        (TeamWork(1, 2068, 3_883_008, 0, 0), 250, 3_550),
-        (TeamWork(1, 2068, 0, 3_166_208, 2048), 250, 21_540),
+        ({"neurons": 276, "listed": 249_856}, 100, 475),
+        ({"neurons": 276, "weights": 70_656, "depth": 276}, 100, 796),
+        ({"neurons": 2068, "listed": 3_883_008}, 250, 3_550),
+        ({"neurons": 2068, "weights": 3_166_208, "depth": 2048}, 250, 21_540),
     ],
     ids=["W1 forward", "W1 back", "W2 forward", "W2 back"],
 )
 def test_feedbacks_are_predicted_within_half_of_what_they_took(work, steps, microseconds):
     """Measured on an H100 on 2026-11-23, when networks ran as one feedback: 64 samples, 5 % of the inputs spike."""
-    assert microseconds / 1.5 <= 1e6 * team_seconds(work, 64, steps) <= 1.5 * microseconds
+    assert microseconds / 1.5 <= 1e6 * team_seconds(Launch("feedback", "forward", "all", levels=1, **work), 64, steps) <= 1.5 * microseconds
 
 
 def test_launches_of_a_project_are_those_of_its_program(tmp_path):
@@ -97,7 +98,7 @@ def test_biases_and_cleared_rows_are_part_of_a_prediction():
     ids=str,
 )
 def test_launches_are_read_back_with_suspicion(change):
-    good = [Launch("core", "forward", "hidden", neurons=256, parts=2).to_data()]
+    good = [asdict(Launch("core", "forward", "hidden", neurons=256, parts=2))]
     assert read_launches(json.loads(json.dumps(good))) == [Launch("core", "forward", "hidden", neurons=256, parts=2)]
     assert read_launches([good[0] | change]) is None
     assert all(read_launches(wrong) is None for wrong in (None, {}, [], [1], [{}]))
@@ -109,8 +110,8 @@ def test_a_project_of_an_older_version_keeps_its_prediction():
         Launch("core", "backward", "hidden", neurons=1024, parts=2),
         Launch("product", "gradient", "first", 1, 1, 700, 1024, parts=2, during="hidden"),
     ]
-    old = [{name: value for name, value in one.to_data().items() if name != "during"} for one in launches]
-    now, before = (predicted_step({"launches": given}, 250, 64) for given in ([one.to_data() for one in launches], old))
+    old = [{name: value for name, value in asdict(one).items() if name != "during"} for one in launches]
+    now, before = (predicted_step({"launches": given}, 250, 64) for given in ([asdict(one) for one in launches], old))
     assert before["seconds"] > now["seconds"] > 0
     assert before["kernels"] == now["kernels"]
 

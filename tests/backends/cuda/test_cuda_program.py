@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cpu_projects import assert_same_records, data
-from cuda_projects import opened, program_of, stacked
+from cuda_projects import opened, program_of, stacked, with_teams
 from nets import delayed, dense
 from wide import examples
 
@@ -69,7 +69,7 @@ def test_the_bits_do_not_depend_on_the_number_of_multiprocessors(kind, tmp_path,
     for blocks in (1, 4, 7):
         monkeypatch.setenv("SNNC_HOST_BLOCKS", str(blocks))
         # A new copy, because a library keeps what it knows about the device.
-        engine = CudaEngine(shutil.copy(library, tmp_path / f"{blocks}.so"), folder, 1, 8)
+        engine = with_teams(CudaEngine(shutil.copy(library, tmp_path / f"{blocks}.so"), folder), 1, 8)
         found.append(train(engine, program))
         engine.close()
     for parameters in found[1:]:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from snnc.backends.toolchain.cache import cached_file, record_digest
-from snnc.backends.toolchain.trim import GRACE, trim
+from snnc.backends.toolchain.cache import GRACE, cached_file, record_digest, trim
 
 
 def entry(cache, name, size, age):
