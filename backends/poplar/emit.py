@@ -17,7 +17,7 @@ from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.folders.manifest import PROJECT_FORMAT
 from snnc.backends.folders.project import Chunk, atomic_folder, write_file
 from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
-from snnc.backends.poplar.build import SOURCES, TABLES
+from snnc.backends.poplar.build import PARTS, SOURCES, TABLES
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
@@ -59,8 +59,6 @@ from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sa
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_pieces, sum_private, weight_rows
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
-PARTS: Final = ("populations", "layout", "gradient_windows", "indexed", "packing", "poplar_session", "streaming", "vertices")
-"""Network-independent parts of the host program, each with a header and a source."""
 POPLAR: Final = (
     *(f"{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")),
     "program.hpp",
