@@ -22,7 +22,7 @@ from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
 from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
-from snnc.backends.poplar.parameters.updates import clips, repeats, scaled, separate_sums, update_code, updates_halves
+from snnc.backends.poplar.parameters.updates import clips, sum_before_updates, update_code, updates_halves
 from snnc.backends.poplar.parts import Assembly, Body, class_name, cpp_type
 from snnc.backends.poplar.schedule import add_clocks, program_values
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
@@ -30,7 +30,7 @@ from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables
 from snnc.backends.poplar.vertices.backward import add_backward
 from snnc.backends.poplar.vertices.counting import counts
-from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, add_external, adjoint_name
+from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, add_external, adjoint_name, only_sums
 from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
@@ -43,7 +43,6 @@ from snnc.compiler.ir.plan import Plan, PopulationPlan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import limits_of, without_limits
-from snnc.compiler.tiles.mapped.losses import loss_shape
 from snnc.compiler.tiles.supersteps.streaming import ROW_BYTES
 from snnc.compiler.tiles.vertices.control_vertices import (
     CLOCK_VERTEX,
@@ -150,22 +149,23 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
     """Return the parts of the program, and the context of its templates."""
     assembly = Assembly()
     extras = add_network(net, assembly)
-    if net.external:
+    if net.described.external:
         extras += gradient_codelets(net)
         add_external(net, assembly)
     elif net.training:
         loss = add_loss(net, assembly)
-        shape = loss_shape(net.program)
-        vertex, scores = sample_loss(net.costs, shape, scaled=scaled(net)), loss_scores(net.costs, shape)
-        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": vertex, "scores": scores, "scaled": scaled(net)})
+        shape, scaled = net.described.loss, net.described.scaled
+        vertex, scores = sample_loss(net.costs, shape, scaled=scaled), loss_scores(net.costs, shape)
+        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": vertex, "scores": scores, "scaled": scaled})
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)
         extras.append(update_code(net))
-        separate_sums(net, assembly)
+        if net.described.passes:
+            sum_before_updates(net, assembly, lambda update: only_sums(update, sum_private(net.costs)))
         add_norm(net, assembly)
         extras += norm_codelets(net)
         extras += moments_codelets(net)
-    programs = program_values(net, assembly, "external" if net.external else "passes" if repeats(net) else "training")
+    programs = program_values(net, assembly, "external" if net.described.external else "passes" if net.described.passes else "training")
     return assembly, {**network_context(net, assembly, programs), "extras": extras}
 
 
@@ -275,14 +275,14 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
     if net.described.measured:
         names |= {MOMENTS: MOMENTS_TITLE}
     if net.training:
-        if not net.external:
+        if not net.described.external:
             titles = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
             names |= {**{name: titles[name] for name in loss_sets(net)}, "loss_sum": "L2 loss"}
         names |= {"relay_backward": "B1 relay and source gradients", "backward_neurons": "B2 neurons"}
         names |= {"sum_private_gradients": "U1 private gradients", **norm_sets(net)}
-        names |= {SUM: SUM_TITLE} if net.external or repeats(net) else {}
-        names |= {RATES: "U1 rates"} if repeats(net) else {}
-        names |= {} if net.external else {"update_parameters": "U1 update"}
+        names |= {SUM: SUM_TITLE} if net.described.external or net.described.passes else {}
+        names |= {RATES: "U1 rates"} if net.described.passes else {}
+        names |= {} if net.described.external else {"update_parameters": "U1 update"}
         if net.sums_pieces:
             names |= {"sum_shared_gradients": "U1 shared gradients"}
         if net.copied_rows:
@@ -334,7 +334,7 @@ def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
             {"label": p.label, "tensor": p.name, "shape": list(p.value.shape), "learned": p.name in {u.parameter for u in program.update}}
             for p in program.parameters.values()
         ],
-        **({"adjoint": adjoint_name(net)} if net.external else {}),
+        **({"adjoint": adjoint_name(net)} if net.described.external else {}),
         "state_inputs": [{"label": label, "population": ref.node, "name": ref.name} for label, ref in program.state_inputs.items()],
         "counters": {b.id: {"tensor": counter_name(net, b), "source": b.buffer} for b in plan.buses if b.capacity < b.width}
         | {name: {"tensor": f"{name}_dropped", "source": name} for name, store in net.stores.items() if store.limited},

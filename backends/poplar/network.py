@@ -24,7 +24,7 @@ from snnc.compiler.ir.step_operations import (
     RescaleBiasGradient,
     WeightGradient,
 )
-from snnc.compiler.ir.step_program import ConnectionInfo, OutputInfo, PopulationInfo, StepProgram
+from snnc.compiler.ir.step_program import ConnectionInfo, OutputInfo, StepProgram
 from snnc.compiler.lowering.statistics import measured_outputs
 from snnc.compiler.tiles.blocks.grouping import mask_unit
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection, indexed_connections
@@ -122,11 +122,6 @@ class PoplarNetwork:
     def training(self) -> bool:
         """Whether a training step is emitted."""
         return self.plan.training
-
-    @property
-    def external(self) -> bool:
-        """Whether the host sends the adjoint of the output and reads the gradients."""
-        return self.described.external
 
     @cached_property
     def described(self) -> MappedNetwork:
@@ -278,7 +273,7 @@ class PoplarNetwork:
 
     def numbers_of_relay(self, bus: BusPlan) -> int:
         """Return the number of counts that a relay of `bus` writes to request further windows."""
-        return numbers_of_relay(self.workers, bits=bus.form == "bits", external=self.stores[bus.buffer].external, lag=bus.lag)
+        return numbers_of_relay(self.plan.target.workers, bits=bus.form == "bits", external=self.stores[bus.buffer].external, lag=bus.lag)
 
     @cached_property
     def window_test(self) -> WindowTest | None:
@@ -289,11 +284,6 @@ class PoplarNetwork:
         tiles = [relay.tile for bus in self.requesting_buses for relay in bus.relays]
         numbers = [self.numbers_of_relay(bus) for bus in self.requesting_buses for _ in bus.relays]
         return window_test(direction, 1 + self.further.both, tiles, numbers, self.plan.target, most(self.costs))
-
-    @property
-    def workers(self) -> int:
-        """Number of worker threads of a tile."""
-        return self.plan.target.workers
 
     def mask_kind(self, store: Store) -> str:
         """Return the layout of a source's masks (a bit for each neuron that spiked or receives a gradient): a value of the C++ ``Mask``."""
@@ -344,10 +334,6 @@ class PoplarNetwork:
             names |= {ref.name for ref in self.program.state_inputs.values() if ref.node == info.id}
             settable |= {buffer for label, buffer in info.output_buffers.items() if label in names}
         return frozenset(settable & delayed)
-
-    def population(self, name: str) -> PopulationInfo:
-        """Return a population by id."""
-        return self.program.population(name)
 
     def check(self) -> None:
         """Raise an error if the plan does not match the program, or the program cannot be emitted.

@@ -14,7 +14,7 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.schedule import program_values
 from snnc.backends.poplar.tables import parameters_and_states
-from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, population_of, sum_for_update
+from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, adjoint_name, loss_output, population_of, sum_for_update
 from snnc.backends.poplar.vertices.losses import RATES
 from snnc.backends.poplar.vertices.relays import counter_name
 from snnc.backends.poplar.vertices.statistics import moments_codelets
@@ -155,7 +155,7 @@ class PopartOperation:
         """
         sizes: dict[str, int] = {}
         for name, store in self.net.stores.items():
-            smallest, size = min(store.buses, key=lambda bus: bus.capacity), len(store.buses[0].relays) * self.net.workers
+            smallest, size = min(store.buses, key=lambda bus: bus.capacity), len(store.buses[0].relays) * self.net.plan.target.workers
             if store.limited:
                 sizes[f"{name}_dropped"] = size
             elif store.kind == "events" and name not in self.limits and smallest.mode == "drop" and smallest.capacity < smallest.width:
@@ -196,7 +196,7 @@ class PopartOperation:
     @cached_property
     def loss_output(self) -> OutputInfo | None:
         """The output that the loss reads; None without training."""
-        return next((o for o in self.program.outputs if o.id == self.program.loss_output), None) if self.plan.training else None
+        return loss_output(self.net) if self.plan.training else None
 
 
 def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
@@ -207,7 +207,8 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
         extras += gradient_codelets(net)
         extras += moments_codelets(net)
         sum_for_update(net, assembly)
-        _begin_with_adjoint(operation, assembly)
+        adjoint, population = adjoint_name(net), population_of(net, loss_output(net))
+        assembly.tensors.append(f'adjoint("{adjoint}", {adjoint}.all, order_of_records({population}, STEPS, BATCH));')
     if any(s.external and s.kind == "events" for s in net.stores.values()):
         extras.append({"template": "pack_input", "cost": PACK_COST})
     if any(s.external and s.kind == "events" and not s.bits for s in net.stores.values()):
@@ -225,15 +226,6 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
     ]
     placed = frozenset(line.split('"')[1] for line in parameters)
     return assembly, {**context, "compute_sets": needed + sums, "extras": extras, "places": places, "placed": placed}
-
-
-def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:
-    """Add an input of the operation: the gradient of the output that the loss reads."""
-    output = operation.loss_output
-    assert output is not None, "training needs a loss"
-    population = population_of(operation.net, output)
-    adjoint = f"d_{output.record}"
-    assembly.tensors.append(f'adjoint("{adjoint}", {adjoint}.all, order_of_records({population}, STEPS, BATCH));')
 
 
 def operation_context(operation: PopartOperation) -> Body:

@@ -17,13 +17,13 @@ from snnc.backends.poplar.parameters.updates import (
     connected_update,
     keeps_remainder,
     optimizer_arrays,
+    random_values,
     rates_of,
-    repeats,
     set_in_passes,
 )
-from snnc.backends.poplar.parts import Assembly, Values
+from snnc.backends.poplar.parts import Assembly
 from snnc.compiler.ir.step_program import ConnectionInfo
-from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
+from snnc.compiler.losses.weight_rounding import REMAINDER
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, weight_rows
 
 WEIGHT_ROWS: Final = "weights_to_sources"
@@ -105,7 +105,7 @@ def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: 
 
 def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the variables, copies and updates of all parameters, except those of indexed connections."""
-    if repeats(net) and not net.operation:
+    if net.described.passes and not net.operation:
         assembly.tensors.append("add_passes();")
     between = set_in_passes(net)
     for placed in placed_parameters(net):
@@ -188,24 +188,12 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
         values[moment] = array if shared else f"{array}[g.index]"
     tile, groups = ("g.tile", f"with_share({p}, {name})") if not shared else (f"{p}.groups[0].tile", "")
     values |= {"clip": FACTOR} if clips(net) else {}
-    values |= _rounding_values(net, placed) if placed.half else {}
+    random = random_values(net, name) if placed.half else {}
+    if random:  # the numbers depend on the position of a weight in the host's array
+        begin = f"share_of({p}, {name}.size(g.index), g.replica).begin"
+        values |= random | {"begin": begin, "first": placed.first, "columns": "g.count", "inputs": placed.rows}
     vertex = connected_update(net, half=placed.half)
     assembly.add("update", placed.label, ("Group", "g", groups), "update_parameters", vertex, values, tile)
-
-
-def _rounding_values(net: PoplarNetwork, placed: PlacedParameter) -> Values:
-    """Return the fields for stochastic rounding, whose random numbers depend on the position of a weight in the host's array."""
-    if net.program.rounding is None or net.program.rounding.kind != "stochastic":
-        return {}
-    number = [op.parameter for op in net.program.update].index(placed.name)
-    return {
-        "updates": "optimizer_step[0]",
-        "key": f"{parameter_key(net.program.rounding.seed, number)}u",
-        "begin": f"share_of({placed.population}, {placed.name}.size(g.index), g.replica).begin",
-        "first": placed.first,
-        "columns": "g.count",
-        "inputs": placed.rows,
-    }
 
 
 def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:

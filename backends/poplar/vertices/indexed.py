@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
+from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, optimizer_arrays, random_values, rates_of
 from snnc.backends.poplar.parts import Assembly, Body, Values
-from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
+from snnc.compiler.losses.weight_rounding import REMAINDER
 from snnc.compiler.tiles.codelets.block_vertices import INDEX_TYPES
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
@@ -245,15 +245,14 @@ def _add_updates(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnect
 def _rounding(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, order: int) -> Values:
     """Return the fields for rounding weights: those of random numbers (stochastic rounding), or rounding errors ("master")."""
     id_, weight, rounding = indexed.connection.id, indexed.connection.weight or "", net.program.rounding
-    if rounding is None or rounding.kind == "nearest":
-        return {}
-    if rounding.kind == "master":
+    if rounding is not None and rounding.kind == "master":
         _owned(assembly, f"{id_}_owners", f"{id_}_{REMAINDER}", "rounding errors")
         whole = f"{id_}_{REMAINDER}.all.slice(0, {indexed.map.weights})"
         assembly.tensor("MOMENT", f"{weight}_{REMAINDER}", net.cpp_shape(weight), whole, f"order_of_table(tables[{order}])", True)
         return {REMAINDER: f"{id_}_{REMAINDER}[o.index]"}
-    number = [op.parameter for op in net.program.update].index(weight)
-    values: Values = {"updates": "optimizer_step[0]", "key": f"{parameter_key(rounding.seed, number)}u"}
+    values = random_values(net, weight)
+    if not values:
+        return {}
     if indexed.map.reordered:
         return values | {"places": f"layout.constants(places_of(o, tables[{order}]), o.tile)"}
     # Weights in the model's order are like a matrix with a single column: the row is the position.

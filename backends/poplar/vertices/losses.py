@@ -9,14 +9,15 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.native.composed_loss import target_form
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parameters.updates import add_accumulation, rate_count, rates_vertex, scaled
+from snnc.backends.poplar.parameters.updates import add_accumulation, rate_count
 from snnc.backends.poplar.parts import ONCE, Assembly, Body
 from snnc.backends.poplar.vertices.composed_loss import composed_context
 from snnc.backends.poplar.vertices.external import loss_output, population_of
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.losses.composed import Composed
-from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
+from snnc.compiler.tiles.mapped.losses import LossShape
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
+from snnc.compiler.tiles.vertices.parameter_vertices import schedule
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 RATES: Final = "update_rates"
@@ -25,18 +26,13 @@ RATES: Final = "update_rates"
 
 def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
     """Return the compute sets of the loss of each sample, in order."""
-    return ("loss_scores", "loss_samples") if loss_shape(net.program).scores else ("loss_samples",)
-
-
-def loads_targets_late(net: PoplarNetwork) -> bool:
-    """Return whether targets are sent after the forward pass, to save memory during it; single labels per sample are sent before."""
-    return bool(loss_shape(net.program).columns)
+    return ("loss_scores", "loss_samples") if net.described.loss.scores else ("loss_samples",)
 
 
 def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     """Add the vertices of the loss and of the learning rate; return the template data of the loss."""
     output = loss_output(net)
-    shape = loss_shape(net.program)
+    shape = net.described.loss
     loss = loss_context(net.program.loss, shape, net.plan.batch, net.plan.steps, net.plan.target.workers)
     target_input = _targets(net, assembly, shape)
     assembly.on_tile("FLOAT", "loss")
@@ -54,15 +50,16 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     total = {"losses": "losses.all", "total": "loss[0]", "count": f"BATCH * {loss['parts']}"}
     assembly.add("loss", "their sum", ONCE, "loss_sum", loss_sum(net.costs), total, "0")
     rates = {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly)}
-    rates |= {"loss_scale": "loss_scale[0]"} if scaled(net) else {}
-    assembly.add("loss", "the learning rate", ONCE, RATES if net.described.passes else "loss_sum", rates_vertex(net), rates, "0")
+    rates |= {"loss_scale": "loss_scale[0]"} if net.described.scaled else {}
+    vertex = schedule(net.costs, accumulates=net.described.accumulates, scaled=net.described.scaled)
+    assembly.add("loss", "the learning rate", ONCE, RATES if net.described.passes else "loss_sum", vertex, rates, "0")
     return loss
 
 
 def _add_loss_scale(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the loss scale, if there is one, and two counters: updates since its last change, and skipped updates."""
     optimizer = net.program.optimizer
-    if not scaled(net) or optimizer is None or optimizer.loss_scale is None:
+    if not net.described.scaled or optimizer is None or optimizer.loss_scale is None:
         return
     numbers = {
         "loss_scale": ("FLOAT", "factor of the gradient of the loss"),
@@ -119,8 +116,8 @@ def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, recor
         read = {**scores, **records} if shape.reads_steps else scores
     on_tiles("FLOAT", "losses", parts)
     written = {"adjoint": f"of_sample({population}, d_{record}, STEPS, i)", "loss": "losses[i]"}
-    written |= {"loss_scale": "loss_scale[0]"} if scaled(net) else {}
-    vertex = sample_loss(net.costs, shape, scaled=scaled(net))
+    written |= {"loss_scale": "loss_scale[0]"} if net.described.scaled else {}
+    vertex = sample_loss(net.costs, shape, scaled=net.described.scaled)
     add("loss_samples", vertex, {**read, **places, **targets, **written, "classes": shape.width})
 
 

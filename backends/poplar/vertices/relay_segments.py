@@ -113,7 +113,7 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_
         "counts": [part for part, *_ in parts[1:]],
         "id_type": store.id_type,
     }
-    shown, relays = f"{store.owner} {net.population(store.owner).label}", ("Relay", "r", f"{name}_relays")
+    shown, relays = f"{store.owner} {net.program.population(store.owner).label}", ("Relay", "r", f"{name}_relays")
     title = "Saves the steps that relays have yet to send, at a boundary, or restores them."
     comment = f"{shown}: {TITLES[compute_set]} steps"
     assembly.add_codelet("recompute", comment, relays, [compute_set], vertex, values, title, shown, body)

@@ -111,7 +111,7 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
     if bus.gradient is not None:
         window_variables(assembly, store, bus)
     if bus in net.requesting_buses:
-        shares = net.workers if store.bits else 1
+        shares = net.plan.target.workers if store.bits else 1
         about = f"start of the next window{', for each worker' if store.bits else ''}"
         assembly.window(relays, "poplar::UNSIGNED_INT", f"{bus.id}_position", shares, about)
         numbers = net.numbers_of_relay(bus) * (1 + net.further.both)
@@ -132,7 +132,7 @@ def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 def _counter(net: PoplarNetwork, assembly: Assembly, relays: str, name: str, shown: str) -> None:
     """Declare a count for each worker of each relay, exposed to the host as the counter `shown`."""
-    count = assembly.relay_numbers(relays, "UNSIGNED_INT", name, net.workers)
+    count = assembly.relay_numbers(relays, "UNSIGNED_INT", name, net.plan.target.workers)
     assembly.tensors.append(f'counter("{shown}", {count}.all);')
     keep_count(net, assembly, count)
 
@@ -189,7 +189,7 @@ def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> 
 def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add the vertices that search masks, and arrays for the ids of neurons that spike or only receive a gradient."""
     name, owner = store.buffer, store.owner
-    relays, workers = f"{name}_relays", net.workers
+    relays, workers = f"{name}_relays", net.plan.target.workers
     assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_found", store.width, "ids found")
     counts = f'layout.piece_counts({relays}, "{name}_counts", {workers})'
     assembly.variable("Parts", f"{name}_counts", counts, "number of ids found, by worker and sample")
@@ -326,7 +326,7 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
         values |= {
             "most_spikes": spikes,
             "most": entries,
-            "pieces": f"layout.constants(relay_pieces({store.owner}, r, {net.workers}), r.tile)",
+            "pieces": f"layout.constants(relay_pieces({store.owner}, r, {net.plan.target.workers}), r.tile)",
             "found_ids": f"{name}_found[r.index]",
             "counts": f"{name}_counts[r.index]",
         }
