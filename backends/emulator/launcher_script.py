@@ -51,14 +51,9 @@ def main(command: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="snnc-launcher-") as folder:
         changed: dict[str, str] = {}
         for source in names:
-            errors = subprocess.run([*options, "-w", "-fsyntax-only", source], capture_output=True, text=True, check=False).stderr
-            if not sources.NOT_LOCAL.search(errors):
-                continue
-            text = subprocess.run([*options, "-E", source], capture_output=True, text=True, check=False).stdout
-            copy = Path(folder) / str(len(changed)) / f"{Path(source).stem}.ii"
-            copy.parent.mkdir()
-            copy.write_text(sources.without_capture_defaults(text, errors))
-            changed[source] = str(copy)
+            copy = sources.accepted_copy(options, Path(source), folder)
+            if copy is not None:
+                changed[source] = str(copy)
         return subprocess.run([changed.get(word, word) for word in command], check=False).returncode
 
 

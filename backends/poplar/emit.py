@@ -337,6 +337,6 @@ def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
         **({"adjoint": adjoint_name(net)} if net.described.external else {}),
         "state_inputs": [{"label": label, "population": ref.node, "name": ref.name} for label, ref in program.state_inputs.items()],
         "counters": {b.id: {"tensor": counter_name(net, b), "source": b.buffer} for b in plan.buses if b.capacity < b.width}
-        | {name: {"tensor": f"{name}_dropped", "source": name} for name, store in net.stores.items() if store.limited},
+        | {name: {"tensor": f"{name}_dropped", "source": name} for name, store in net.stores.items() if store.drops_spikes},
         "files": digests,
     }

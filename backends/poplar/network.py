@@ -90,10 +90,10 @@ class Store:
     @property
     def stored_spikes(self) -> StoredSpikes:
         """How it stores spikes, for the descriptions of vertices."""
-        return StoredSpikes(self.id_type, self.bits, self.with_support, self.drops_support, self.limited)
+        return StoredSpikes(self.id_type, self.bits, self.with_support, self.drops_support, self.drops_spikes)
 
     @property
-    def limited(self) -> bool:
+    def drops_spikes(self) -> bool:
         """Whether relays limit the number of spikes sent per step (mode ``drop``)."""
         return self.kind == "events" and not self.external and not self.bits and self.buses[0].mode == "drop"
 
@@ -310,7 +310,7 @@ class PoplarNetwork:
         if len({(b.kind, b.relays) for b in buses}) != 1:
             raise PlanMismatchError(f"the buses {', '.join(b.id for b in buses)} of one source differ in kind or relays.")
         first = buses[0]
-        most = max(b.width if b.mode == "exact" else max(b.capacity, b.gradient.capacity if b.gradient else 0) for b in buses)
+        largest = max(b.width if b.mode == "exact" else max(b.capacity, b.gradient.capacity if b.gradient else 0) for b in buses)
         network_input = next((i for i in self.program.inputs if i.id == first.source), None)
         return Store(
             buffer=buffer,
@@ -318,7 +318,7 @@ class PoplarNetwork:
             width=first.width,
             kind=first.kind,
             buses=buses,
-            stored=whole_words(most, first.width),
+            stored=whole_words(largest, first.width),
             before=buffer in self.initial_outputs,
             static=network_input is not None and network_input.repeated,
             external=network_input is not None,

@@ -150,7 +150,7 @@ class Assembly:
         """Declare an array on one tile."""
         return self.variable("Tensor", name, f'layout.on_tile(poplar::{kind}, {shape}, "{name}", {tile})', comment)
 
-    def kept(self, relays: str, kind: str, name: str, elements: object, comment: str) -> str:
+    def relay_rows(self, relays: str, kind: str, name: str, elements: object, comment: str) -> str:
         """Declare an array for each relay, with `elements` values per sample; `kind` is the Poplar type."""
         return self.variable("Parts", name, f'layout.kept({relays}, {kind}, "{name}", {elements})', comment)
 

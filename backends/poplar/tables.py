@@ -58,5 +58,5 @@ def initial_values(net: PoplarNetwork) -> dict[str, Array]:
     values = parameters_and_states(net, net.plan.batch)
     if net.training and net.program.optimizer is not None:
         values["lr"] = np.array([net.program.optimizer.lr], dtype=np.float32)
-    limited = {name: net.limits[name] for name, store in net.stores.items() if store.limited and name in net.limits}
+    limited = {name: net.limits[name] for name, store in net.stores.items() if store.drops_spikes and name in net.limits}
     return values | {f"{name}_limit": np.array(limit, dtype=np.float32) for name, limit in limited.items()}

@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.emulator.build import compile_program, compiler, library, link_flags
+from snnc.backends.emulator.build import compile_program, library, link_flags
 from snnc.backends.emulator.projects import Sources, build_project
 from snnc.backends.poplar.build import PARTS, own_level
 from snnc.backends.toolchain.cache import cached_file
-from snnc.backends.toolchain.compilers import compiler_version, digest, machine_id
+from snnc.backends.toolchain.compilers import compiler, compiler_version, digest, machine_id
 
 POPART: Final = Path(__file__).resolve().parent / "popart"
 """Headers and sources of the PopART substitute."""

@@ -51,8 +51,6 @@ OWN: Final = (
     "train.py",
 )
 """Other files of every package."""
-TRAINED: Final = ("train_popdist.py",)
-"""Additional files of packages that train."""
 PACKAGE: Final = "spiking_network"
 """Name of the emitted Python package."""
 MODULES: Final = ("__init__.py", "description.py", "operation.py", "module.py", "weights.py", "options.py", "data.py", "values.py")
@@ -92,7 +90,7 @@ def render(operation: PopartOperation) -> dict[str, str]:
     names |= {f"{PACKAGE}/{MASKS}": f"poptorch/package/{MASKS}"} if operation.masks else {}
     loss = operation.program.loss
     if operation.plan.training and loss is not None:
-        names |= {n: f"poptorch/{n}" for n in TRAINED} | {f"{PACKAGE}/loss.py": f"poptorch/package/loss_{loss.name}.py"}
+        names |= {"train_popdist.py": "poptorch/train_popdist.py", f"{PACKAGE}/loss.py": f"poptorch/package/loss_{loss.name}.py"}
         if isinstance(loss, Composed):
             context["loss"] = composed_context(loss, operation.plan.steps)
         else:

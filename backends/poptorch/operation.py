@@ -144,7 +144,7 @@ class PopartOperation:
     @cached_property
     def limited(self) -> tuple[str, ...]:
         """Buffers of populations with a spike limit, which their relays apply."""
-        return tuple(name for name, store in self.net.stores.items() if store.limited and name in self.limits)
+        return tuple(name for name, store in self.net.stores.items() if store.drops_spikes and name in self.limits)
 
     @cached_property
     def counted(self) -> dict[str, int]:
@@ -156,7 +156,7 @@ class PopartOperation:
         sizes: dict[str, int] = {}
         for name, store in self.net.stores.items():
             smallest, size = min(store.buses, key=lambda bus: bus.capacity), len(store.buses[0].relays) * self.net.plan.target.workers
-            if store.limited:
+            if store.drops_spikes:
                 sizes[f"{name}_dropped"] = size
             elif store.kind == "events" and name not in self.limits and smallest.mode == "drop" and smallest.capacity < smallest.width:
                 sizes[counter_name(self.net, smallest)] = size

@@ -71,7 +71,7 @@ def _stage_one(net: PoplarNetwork, assembly: Assembly, bus: BusPlan, gradient: G
 def _stage_two(net: PoplarNetwork, assembly: Assembly, bus: BusPlan, gradient: GradientPlan) -> None:
     """Add the vertices with which relays store the number of entries of a window, and compute the last sums of their gradients."""
     relays = f"{bus.buffer}_relays"
-    counts = assembly.kept(relays, "poplar::UNSIGNED_INT", f"{bus.id}_counts", 1, "number of entries in the previous window")
+    counts = assembly.relay_rows(relays, "poplar::UNSIGNED_INT", f"{bus.id}_counts", 1, "number of entries in the previous window")
     limited, items = net.limited(bus, backward=True), ("Relay", "r", relays)
     values: Values = {"samples": "r.samples", "number": f"Layout::samples({bus.id}_support_number, r)", "counts": f"{counts}[r.index]"}
     title, sets = "Stores the number of entries of a window.", ["backward_neurons", *(["backward_rounds"] if limited else [])]

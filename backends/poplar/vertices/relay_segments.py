@@ -62,7 +62,7 @@ def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
     """Return the counters of the forward pass, each with the C++ suffix that selects its elements."""
     names = [f"{name}_lost_near" for name, store in net.stores.items() if store.drops_support]
     names += [f"{bus.id}_lost" for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
-    names += [f"{name}_dropped" for name, store in net.stores.items() if store.limited]
+    names += [f"{name}_dropped" for name, store in net.stores.items() if store.drops_spikes]
     return [(name, ".all") for name in names] + ([("forward_round_count", "")] if net.further.forward else [])
 
 
@@ -73,7 +73,7 @@ def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -
         return
     for part, kind, width in stored_parts(store):
         rows = f"{'1' if net.plan.streamed == 'boundaries' else '(SEGMENTS - 1)'} * {behind} * {width}"
-        assembly.forget("forward", assembly.kept(f"{name}_relays", kind, boundary_name(name, part), rows, "at boundaries"))
+        assembly.forget("forward", assembly.relay_rows(f"{name}_relays", kind, boundary_name(name, part), rows, "at boundaries"))
     for compute_set in (SAVE, RESTORE):
         _add_boundary(net, assembly, store, compute_set, behind)
 

@@ -81,19 +81,19 @@ def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     relays, stored = f"{name}_relays", slots(net, store)
     if store.bits:
         words = f"({stored}) * {bit_words(store.width)}"
-        assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_bits", words, f"one bit per value and step of {name}")
+        assembly.relay_rows(relays, "poplar::UNSIGNED_INT", f"{name}_bits", words, f"one bit per value and step of {name}")
     elif store.kind == "events":
-        assembly.kept(relays, store.poplar_type, f"{name}_ids", f"({stored}) * {store.stored}", f"ids of all steps of {name}")
-        assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_numbers", stored, "their numbers")
+        assembly.relay_rows(relays, store.poplar_type, f"{name}_ids", f"({stored}) * {store.stored}", f"ids of all steps of {name}")
+        assembly.relay_rows(relays, "poplar::UNSIGNED_INT", f"{name}_numbers", stored, "their numbers")
         if store.with_support:
             ends = "number of spikes, plus neurons in the surrogate's support"
-            assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_ends", stored, ends)
+            assembly.relay_rows(relays, "poplar::UNSIGNED_INT", f"{name}_ends", stored, ends)
         if store.drops_support:
             _counter(net, assembly, relays, f"{name}_lost_near", f"{name}_lost_near")
-        if store.limited:
+        if store.drops_spikes:
             _limit(net, assembly, store)
     else:
-        assembly.kept(relays, "poplar::FLOAT", f"{name}_store", f"({stored}) * {store.width}", f"values of all steps of {name}")
+        assembly.relay_rows(relays, "poplar::FLOAT", f"{name}_store", f"({stored}) * {store.width}", f"values of all steps of {name}")
     if not (store.external or store.before):
         for part, *_ in stored_parts(store):
             assembly.forget("forward", f"{name}_{part}")
@@ -190,7 +190,7 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add the vertices that search masks, and arrays for the ids of neurons that spike or only receive a gradient."""
     name, owner = store.buffer, store.owner
     relays, workers = f"{name}_relays", net.plan.target.workers
-    assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_found", store.width, "ids found")
+    assembly.relay_rows(relays, "poplar::UNSIGNED_INT", f"{name}_found", store.width, "ids found")
     counts = f'layout.piece_counts({relays}, "{name}_counts", {workers})'
     assembly.variable("Parts", f"{name}_counts", counts, "number of ids found, by worker and sample")
     for part in ("found", "counts"):
@@ -316,7 +316,7 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
         "bits": store.bits,
         "with_support": store.with_support,
         "drops_support": store.drops_support,
-        "limited": store.limited,
+        "limited": store.drops_spikes,
     }
     if joins:
         spikes = entries = store.width
@@ -330,7 +330,7 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
             "found_ids": f"{name}_found[r.index]",
             "counts": f"{name}_counts[r.index]",
         }
-        if store.limited:
+        if store.drops_spikes:
             fixed = f"layout.numbers({{{c_literal(spikes)}, {c_literal(LOWEST)}}}, r.tile)"
             limit = f"{name}_limit[r.index]" if name in net.limits else fixed
             values |= {"limit": limit, "dropped": f"{name}_dropped[r.index]"}
