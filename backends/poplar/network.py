@@ -15,20 +15,15 @@ from snnc.compiler.errors import HalfDeltasError
 from snnc.compiler.ir.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import (
     AddOneToOne,
-    ConvolveBiasGradient,
-    DenseInputGradient,
     Fill,
-    InputGradient,
     NeuronAdjoint,
     NeuronStep,
-    RescaleBiasGradient,
-    WeightGradient,
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, OutputInfo, StepProgram
 from snnc.compiler.lowering.statistics import measured_outputs
 from snnc.compiler.tiles.blocks.grouping import mask_unit
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection, indexed_connections
-from snnc.compiler.tiles.mapped.network import Layer, MappedNetwork, describe
+from snnc.compiler.tiles.mapped.network import Layer, Link, MappedNetwork, describe
 from snnc.compiler.tiles.schedule.buses import whole_words
 from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, numbers_of_relay
 from snnc.compiler.tiles.schedule.schedule import Arc, stages_of
@@ -134,6 +129,11 @@ class PoplarNetwork:
         return {layer.id: layer for layer in self.described.layers}
 
     @cached_property
+    def links(self) -> Mapping[str, Link]:
+        """Descriptions of connections, by id."""
+        return {link.id: link for link in self.described.links}
+
+    @cached_property
     def costs(self) -> Mapping[str, CodeletCost]:
         """Cost coefficients of every codelet."""
         return network_costs(self.described)
@@ -171,11 +171,6 @@ class PoplarNetwork:
         by_id = {b.id: b for b in self.plan.buses}
         return {c.id: by_id[c.bus] for c in self.plan.connections}
 
-    @cached_property
-    def neurons(self) -> Mapping[str, int]:
-        """Size of every population."""
-        return {p.id: p.neurons for p in self.plan.populations}
-
     def size(self, buffer: str) -> int:
         """Return the number of elements of a buffer per sample and step."""
         return math.prod(self.program.buffers[buffer].shape)
@@ -196,19 +191,8 @@ class PoplarNetwork:
 
     def outgoing(self, population: str) -> tuple[ConnectionInfo, ...]:
         """Return the connections out of a population for which the source computes the input gradient, from the deltas of all targets."""
-        ids = self.input_gradients - self.returning
-        return tuple(c for c in self.program.connections if c.source == population and c.id in ids)
-
-    @cached_property
-    def input_gradients(self) -> frozenset[str]:
-        """Ids of the connections for which the backward pass computes the gradient of the source."""
-        return frozenset(op.connection for op in self.program.backward if self.training and isinstance(op, InputGradient))
-
-    @cached_property
-    def weight_gradients(self) -> frozenset[str]:
-        """Ids of the connections for which the backward pass computes the gradient of the weight, or of a bias that no other one adds."""
-        kinds = WeightGradient | ConvolveBiasGradient | RescaleBiasGradient
-        return frozenset(op.connection for op in self.program.backward if self.training and isinstance(op, kinds))
+        of_source = (c for c in self.program.connections if c.source == population)
+        return tuple(c for c in of_source if self.links[c.id].input_gradient and c.id not in self.returning)
 
     @cached_property
     def returning(self) -> frozenset[str]:
@@ -223,13 +207,14 @@ class PoplarNetwork:
     @property
     def sums_pieces(self) -> bool:
         """Whether owners of the weights of an indexed connection sum private gradients."""
-        return not self.weight_gradients.isdisjoint(self.indexed)
+        return any(self.links[id_].weight_gradient for id_ in self.indexed)
 
     @cached_property
     def copied_rows(self) -> tuple[ConnectionInfo, ...]:
         """Dense connections whose weights are also stored with their source."""
-        ids = self.input_gradients - self.returning - self.indexed.keys()
-        return tuple(c for c in self.program.connections if c.kind == "dense" and c.weight and c.id in ids)
+        others = self.returning | self.indexed.keys()
+        dense = (c for c in self.program.connections if c.kind == "dense" and c.weight)
+        return tuple(c for c in dense if self.links[c.id].input_gradient and c.id not in others)
 
     @cached_property
     def packed_rows(self) -> Mapping[str, int]:
@@ -353,10 +338,9 @@ class PoplarNetwork:
             )
         if {p.id for p in self.plan.populations} != {p.id for p in self.program.populations}:
             raise PlanMismatchError("the plan and the program have different populations; map the program again.")
-        pairs = any(isinstance(op, DenseInputGradient) and op.half for op in self.program.backward)
         for placed in self.plan.populations:
             _check_blocks(placed, self.plan.batch)
-            if pairs and any(block.sample % 2 or block.samples % 2 for block in placed.blocks):
+            if self.described.half_deltas and any(block.sample % 2 or block.samples % 2 for block in placed.blocks):
                 raise HalfDeltasError(
                     f"deltas are float16, with two samples per word, but a block of {placed.label!r} has an odd number of samples; "
                     "use an even batch size, or remove deltas from half."

@@ -45,7 +45,7 @@ def parameters_and_states(net: PoplarNetwork, *samples: int) -> dict[str, Array]
     """Return parameters, and states and outputs before the first step [*samples, neurons], by the host's names."""
     values: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in net.program.parameters.items()}
     for population in net.program.populations:
-        shape = (*samples, net.neurons[population.id])
+        shape = (*samples, net.layers[population.id].neurons)
         for buffer, value in zip(net.step(population.id).states, population.initial, strict=True):
             values[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
         for buffer in sorted(net.initial_outputs & population.before.keys()):

@@ -116,7 +116,7 @@ def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
     for connection in net.program.connections:
         if connection in net.copied_rows:
             _source_rows(net, assembly, connection)
-        elif connection.weight and connection.kind != "dense" and connection.id not in net.indexed and connection.id in net.input_gradients:
+        elif connection.weight and (link := net.links[connection.id]).one_to_one and link.input_gradient:
             _source_numbers(net, assembly, connection, connection.weight)
 
 
@@ -199,7 +199,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
 def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
     """Add a copy of the weights of a one-to-one connection on the tiles of its source, which compute the input gradient."""
     source, target, rows = connection.source, connection.target, f"{weight}_rows"
-    half = net.program.parameters[weight].half
+    half = net.links[connection.id].half
     if net.size(weight) == 1:
         assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "copy of the value on the tiles of its source")
         assembly.refresh.append(f"to_readers.add({weight}.broadcast({source}.groups.size(), 0), {rows}.all);")
@@ -213,8 +213,8 @@ def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: Connecti
 def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> None:
     """Add vertices with which source tiles collect their rows of the weights from all column groups, directly or packed."""
     source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
-    inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
-    half = net.program.parameters[connection.weight or ""].half
+    inputs, outputs = net.size(connection.source_buffer), net.layers[target].neurons
+    half = net.links[connection.id].half
     made = f'layout.{"half_" if half else ""}source_rows({source}, "{rows}", {outputs})'
     assembly.variable("Parts", rows, made, "copy of the weights by rows, on the tiles of their source")
     packed = connection.id in net.packed_rows

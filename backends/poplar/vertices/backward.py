@@ -27,7 +27,7 @@ from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 def ring_size(net: PoplarNetwork, buffer: str) -> int:
     """Return for how many steps gradients of an output are stored at once; 0 if they are not computed."""
-    lags = [net.buses[c.id].lag for c in net.program.connections if c.source_buffer == buffer and c.id in net.input_gradients]
+    lags = [net.buses[c.id].lag for c in net.program.connections if c.source_buffer == buffer and net.links[c.id].input_gradient]
     return 1 + (max(lags) - 1) // net.plan.interval if lags else 0
 
 
@@ -53,7 +53,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
     vertex = backward(net.costs[f"backward.{population.id}"], layer, all_links, code, sources)
     block = Block(net, assembly, population, links, forward=False)
     block.values |= weight_gradient_values(read) | weight_values(returned) | partial_values(net, returned)
-    zeros = [_zero_of(net, link.index, link.connection) for link in read if link.link.weight_gradient]
+    zeros: list[Body] = [{"name": f"gradient{a.index}", "size": _gradient_size(a)} for a in read if a.link.weight_gradient]
     zeros += _state_adjoints(block, step, code)
     for parameter in code.sums:
         block.values[f"sum_{parameter.name}"] = f"d_{parameter.buffer}[b.index]"
@@ -108,19 +108,18 @@ def _add_record(block: Block, code: BackwardCode) -> None:
     cells = block.assembly.cells(population.id, name, "STEPS", f"gradient of the values that {population.label} reads")
     block.values[f"shown{port}"] = f"{cells}[b.index]"
     block.stores.append({"name": f"shown{port}[(static_cast<unsigned long>(s) * steps + t) * count + c]", "value": f"d_i{port}"})
-    shape, order = f"{{STEPS, BATCH, {block.net.neurons[population.id]}}}", f"order_of_records({population.id}, STEPS, BATCH)"
+    shape, order = f"{{STEPS, BATCH, {block.net.layers[population.id].neurons}}}", f"order_of_records({population.id}, STEPS, BATCH)"
     block.assembly.tensor("RECORD", name, shape, f"{cells}.all", order, False)
 
 
-def _zero_of(net: PoplarNetwork, index: int, connection: ConnectionInfo) -> Body:
-    """Return the template data that sets a private gradient to zero."""
-    if connection.id in net.indexed:
-        size = f"size{index}"
-    elif connection.kind == "dense":
-        size = f"padded({'inputs' if net.buses[connection.id].kind == 'events' else 'width'}{index}, count)"
-    else:
-        size = "1" if connection.weight is not None and net.size(connection.weight) == 1 else "count"
-    return {"name": f"gradient{index}", "size": size}
+def _gradient_size(incoming_link: Incoming) -> str:
+    """Return the number of elements of a block's private gradient as C++."""
+    link, index = incoming_link.link, incoming_link.index
+    if link.indexed is not None:
+        return f"size{index}"
+    if link.dense:
+        return f"padded({'inputs' if link.events else 'width'}{index}, count)"
+    return "1" if link.weight_elements == 1 else "count"
 
 
 def _state_adjoints(block: Block, step: NeuronAdjoint, code: BackwardCode) -> list[Body]:
@@ -222,7 +221,7 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
     outgoing: list[Body] = []
     forms: list[tuple[Link, TableForm | None]] = []
     for index, connection in enumerate(links):
-        link = next(link for link in layer.outgoing if link.id == connection.id)
+        link = net.links[connection.id]
         tables = net.indexed[connection.id].source if link.indexed is not None else None
         forms.append((link, None if tables is None else tables.form))
         values |= _outgoing_values(net, index, connection, *forms[-1])
@@ -265,7 +264,7 @@ def _outgoing_values(net: PoplarNetwork, index: int, connection: ConnectionInfo,
         return values | source_values(connection.id, index, delta, form, chooses=link.chooses)
     if link.dense:
         values |= {
-            f"outputs{index}": net.neurons[target.id],
+            f"outputs{index}": net.layers[target.id].neurons,
             f"delta{index}": f"Layout::of_replica({delta}, {connection.source}, b)",
         }
     else:

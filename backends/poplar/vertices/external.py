@@ -49,7 +49,7 @@ def add_external(net: PoplarNetwork, assembly: Assembly) -> None:
     # The host reads a loss after each training step, but the program does not know it.
     assembly.on_tile("FLOAT", "loss", "always zero")
     assembly.tensor("RESULT", "loss", "{1}", "loss", "{}", True)
-    shape, order = f"{{STEPS, BATCH, {net.neurons[population]}}}", f"order_of_records({population}, STEPS, BATCH)"
+    shape, order = f"{{STEPS, BATCH, {net.layers[population].neurons}}}", f"order_of_records({population}, STEPS, BATCH)"
     assembly.tensors.append(f'adjoint_input("{adjoint}", {shape}, {adjoint}.all, {order}, load_labels);')
 
 

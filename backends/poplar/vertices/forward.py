@@ -159,7 +159,7 @@ def _states(block: Block, step: NeuronStep) -> list[Body]:
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         cells, slots = state_cells(net, assembly, population, index, buffer)
         half = is_half(population, index)
-        shape, first = f"{{BATCH, {net.neurons[population.id]}}}", f"first_slots({cells}, {slots})"
+        shape, first = f"{{BATCH, {net.layers[population.id].neurons}}}", f"first_slots({cells}, {slots})"
         if half:
             assembly.tensors.append(f'half_state("{buffer}_initial", {shape}, {first}, order_of_half_states({population.id}));')
         else:
@@ -246,7 +246,7 @@ def _records(block: Block, step: NeuronStep) -> list[Body]:
             add_moments(net, assembly, population.id, output, cells)
         else:
             order = f"order_of_records({population.id}, STEPS, BATCH)"
-            shape = f"{{STEPS, BATCH, {net.neurons[population.id]}}}"
+            shape = f"{{STEPS, BATCH, {net.layers[population.id].neurons}}}"
             assembly.tensor("RECORD", output.record, shape, f"{cells}.all", order, False)
         delay, buffer = output.source.delay, output.source.buffer
         first = _value_before_first_step(population, buffer) if delay else None

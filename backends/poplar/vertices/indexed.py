@@ -142,7 +142,7 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnectio
     connection, id_, target = indexed.connection, indexed.connection.id, indexed.connection.target
     owners, order = f"{id_}_owners", first_table + 1
     assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{first_table}])", "owners of the weights, which update them")
-    if half_table(net, indexed):
+    if net.links[id_].half:
         _add_half_theta(net, assembly, indexed, order)
     else:
         _owned(assembly, owners, f"{id_}_theta", f"weights and biases of {connection.label}")
@@ -150,7 +150,7 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnectio
             assembly.variable("Parts", f"{side}_copy", f'{side}.copies(graph, "{side}_copy")', "copy of the weights that each group uses")
             assembly.refresh.append(f"to_readers.add({side}.from({id_}_theta.all), {side}_copy.all);")
         _expose(net, assembly, indexed, "PARAMETER", "", "theta", order, writable=True)
-    if id_ not in net.weight_gradients:
+    if not net.links[id_].weight_gradient:
         return
     sums = assembly.variable("Parts", f"d_{id_}_theta", f'{id_}_in.private_sums(graph, "d_{id_}_theta")', "private gradients")
     assembly.forget("backward", sums)
@@ -163,12 +163,6 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnectio
     _expose(net, assembly, indexed, "GRADIENT", "d_", "total", order, writable=False)
     _add_sums(net, assembly, indexed, sums)
     _add_updates(net, assembly, indexed, order)
-
-
-def half_table(net: PoplarNetwork, indexed: IndexedConnection) -> bool:
-    """Return whether the weights of an indexed connection are float16."""
-    weight = indexed.connection.weight
-    return weight is not None and net.program.parameters[weight].half
 
 
 def _add_half_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, order: int) -> None:
@@ -204,7 +198,7 @@ def _add_sums(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection
     }
     groups = ("Group", "g", f"with_several_blocks({target})")
     assembly.add("update", label, groups, "sum_private_gradients", sum_private(net.costs), values)
-    nothing = "layout.numbers({0.0f}, s.tile)" if half_table(net, indexed) else f"{id_}_theta[s.owner]"
+    nothing = "layout.numbers({0.0f}, s.tile)" if net.links[id_].half else f"{id_}_theta[s.owner]"
     values = {
         "pieces": f"{id_}_shares.of(s, {nothing})",
         "place": f"layout.constants({id_}_shares.place(s), s.tile)",
@@ -228,7 +222,7 @@ def _add_updates(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnect
     for moment in optimizer_arrays(net):
         _owned(assembly, f"{id_}_owners", f"{id_}_{moment}", "")
         _expose(net, assembly, indexed, "SETTING" if moment == "kept" else "MOMENT", "", moment, order, writable=True)
-    learned, half = f"learned_owners({id_}_owners)", half_table(net, indexed)
+    learned, half = f"learned_owners({id_}_owners)", net.links[id_].half
     updated = {op.parameter for op in net.program.update}
     rates = {name: rates_of(net, name) for name in (weight, bias) if name in updated and name is not None}
     if not half and len(set(rates.values())) == 1:
