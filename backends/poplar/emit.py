@@ -23,7 +23,7 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
 from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.parameters.updates import clips, sum_before_updates, update_code, updates_halves
-from snnc.backends.poplar.parts import Assembly, Body, class_name, cpp_type
+from snnc.backends.poplar.parts import Assembly, Body, class_name, connecting_function, cpp_type
 from snnc.backends.poplar.schedule import add_clocks, program_values
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
@@ -134,7 +134,7 @@ def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> 
 @cache
 def _templates(instruction_bytes: int) -> Environment:
     environment = source_templates()
-    environment.filters |= {"cpp_type": cpp_type, "counts": counts, "class_name": class_name}
+    environment.filters |= {"cpp_type": cpp_type, "counts": counts, "class_name": class_name, "connecting_function": connecting_function}
     environment.filters |= {"code_bytes": partial(code_bytes, instruction_bytes)}
     return environment
 

@@ -49,11 +49,10 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
     vertex = squares(net.costs, accumulates=net.described.accumulates, scaled=net.described.scaled)
 
     def squared(update: VertexLoop) -> VertexLoop:
-        of_update = {f.name: f.value for f in update.fields}
-        values = {f.name: of_update[f.name] for f in vertex.fields if f.name in of_update}
+        values = {f.name: update.values[f.name] for f in vertex.fields if f.name in update.values}
         sums = f"square_sums->add({update.tile}, {net.plan.target.workers})"
-        fields = connected(vertex, {**values, "sums": of_update["gradient"], "squares": sums})
-        return replace(update, compute_set=_SQUARES, codelet=class_name(vertex), fields=fields)
+        values = connected(vertex, {**values, "sums": update.values["gradient"], "squares": sums})
+        return replace(update, compute_set=_SQUARES, codelet=class_name(vertex), vertex=vertex, values=values)
 
     sum_before_updates(net, assembly, squared, without="kept")
     _add_sums(net, assembly)

@@ -80,9 +80,8 @@ def sum_before_updates(
         if loop.codelet in updates:
             sums.append(summed(loop))
             # With one part, `others` is not read; it must be connected to some tensor.
-            one_part = {"others": next(f.value for f in loop.fields if f.name == "rates"), "parts": "1"}
-            fields = tuple(replace(f, value=one_part.get(f.name, f.value)) for f in loop.fields if f.name != without)
-            loops[index] = replace(loop, fields=fields)
+            values = {**loop.values, "others": loop.values["rates"], "parts": "1"}
+            loops[index] = replace(loop, values={name: value for name, value in values.items() if name != without})
     assembly.loops["update"] = [*loops, *sums]
 
 

@@ -27,9 +27,8 @@ def sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
 
 def only_sums(update: VertexLoop, vertex: VertexSpec) -> VertexLoop:
     """Return the loop that adds a `vertex` from :func:`sum_private` in place of each vertex of the loop `update`."""
-    values = {f.name: f.value for f in update.fields}
-    fields = connected(vertex, {"sums": values["gradient"], **{name: values[name] for name in ("others", "count", "parts")}})
-    return replace(update, compute_set=SUM, codelet=class_name(vertex), fields=fields)
+    values = {"sums": update.values["gradient"], **{name: update.values[name] for name in ("others", "count", "parts")}}
+    return replace(update, compute_set=SUM, codelet=class_name(vertex), vertex=vertex, values=connected(vertex, values))
 
 
 def population_of(net: PoplarNetwork, output: OutputInfo) -> str:
