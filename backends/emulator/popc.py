@@ -111,19 +111,6 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     return _with_vertices(_compiled(source, library, flags), source.name)
 
 
-def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = ()) -> Path:
-    """Compile sources, link them with the objects of tables (``.gp``), and return the path of the joint table, which may be empty.
-
-    Raises
-    ------
-    BuildError
-        A file does not compile, or another program wrote a table.
-    """
-    objects = (_object(file, library, flags) for file in inputs)
-    # Build files compile a source once for each target; here the objects are equal.
-    return _joined(list({path.read_bytes(): path for path in objects}.values()), library)
-
-
 def _joined(objects: Sequence[Path], library: Path, flags: Sequence[str] = (), *, may_fail: bool = False) -> Path:
     """Link objects and return the path of their joint table; of vertices with the same name, the first is used."""
     command, chosen = compiler(), [*_chosen_flags(), *flags]
@@ -404,7 +391,9 @@ def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
             empty.touch()
             return _copy_out(_compiled(empty, library, flags), output)
     if len(inputs) > 1 or _is_table(inputs[0]):
-        table = link_codelets(inputs, library, flags)
+        objects = (_object(file, library, flags) for file in inputs)
+        # Build files compile a source once for each target; here the objects are equal.
+        table = _joined(list({path.read_bytes(): path for path in objects}.values()), library)
     else:
         table = _compiled(inputs[0], library, flags)
     if output is None:
