@@ -33,7 +33,7 @@ from snnc.backends.poplar.vertices.counting import counts
 from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, add_external, adjoint_name, only_sums
 from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
-from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
+from snnc.backends.poplar.vertices.indexed import add_indexed, first_table
 from snnc.backends.poplar.vertices.losses import RATES, add_loss, loss_sets
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, uses_join
@@ -183,18 +183,13 @@ def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
     add_recompute(net, assembly)
     add_streaming(net, assembly)
     add_clocks(net, assembly)
-    add_window_test(net, assembly, _tables_before(net))
+    add_window_test(net, assembly, first_table(net))
     if net.window_test is None:
         return []
     costs = net.costs
     used = (most(costs), most_of_workers(costs), answer(costs, looks_back=net.further.known), known(costs), count_down(costs), ZERO_VERTEX)
     vertices = {vertex.name: vertex for vertex in used}
     return [{"template": "further_windows", **vertices, "words": net.window_test.words, "looks_back": net.further.known}]
-
-
-def _tables_before(net: PoplarNetwork) -> int:
-    """Return the index of the first table of the window test in ``plan.bin``."""
-    return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + table_count(net)
 
 
 def gradient_codelets(net: PoplarNetwork) -> list[Body]:
@@ -228,7 +223,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
         "training": "true" if net.training else "false",
         "machine": machine_context(target),
         "stored": [p for p in places if p["name"] in labels],
-        "tables": _tables_before(net) + window_test_table_count(net) + 1,  # + 1: the table of losses
+        "tables": first_table(net) + window_test_table_count(net) + 1,  # + 1: the table of losses
         "reductions": [{"bus": bus.id, "table": lists + n} for n, bus in enumerate(net.gradient_buses)],
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
         "stores": [{"buffer": b, "table": len(plan.populations) + n} for n, b in enumerate(net.stores)],

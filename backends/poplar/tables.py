@@ -9,7 +9,7 @@ import numpy as np
 
 from snnc.backends.folders.project import Chunk
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.vertices.indexed import indexed_tables, table_count
+from snnc.backends.poplar.vertices.indexed import first_table, indexed_tables
 from snnc.backends.poplar.vertices.window_tests import window_test_table_count, window_test_tables
 from snnc.compiler.ir.graph import Array
 
@@ -20,13 +20,12 @@ def plan_tables(net: PoplarNetwork) -> Iterator[Chunk]:
     The tables, in order: blocks of populations (tile, first, count, sample, samples); relays of stores (tile, sample, samples); vertices
     of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`); indexed connections; the window test; the tiles of losses.
     """
-    stores, gradients = net.stores.values(), [b.gradient for b in net.plan.buses if b.gradient is not None]
-    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(gradients) + table_count(net) + window_test_table_count(net) + 1)
+    yield struct.pack("<I", first_table(net) + window_test_table_count(net) + 1)
     for population in net.plan.populations:
         yield from _table([(b.tile, b.first, b.count, b.sample, b.samples) for b in population.blocks])
-    for store in stores:
+    for store in net.stores.values():
         yield from _table([(r.tile, r.sample, r.samples) for r in store.buses[0].relays])
-    for gradient in gradients:
+    for gradient in (b.gradient for b in net.plan.buses if b.gradient is not None):
         yield from _table([(v.tile, v.part, v.sample, v.samples, v.entry, v.entries, v.first, v.producers) for v in gradient.sums])
     for table in indexed_tables(net):
         yield from _table(table)

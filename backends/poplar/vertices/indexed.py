@@ -69,12 +69,8 @@ def _count(indexed: IndexedConnection) -> int:
     return SIDE_TABLES * (1 + (indexed.source is not None)) + (1 if indexed.owners is None else 2)
 
 
-def table_count(net: PoplarNetwork) -> int:
-    """Return the number of tables of indexed connections in ``plan.bin``."""
-    return sum(_count(indexed) for indexed in net.indexed.values())
-
-
-def _first_table(net: PoplarNetwork, connection: str) -> int:
+def first_table(net: PoplarNetwork, connection: str | None = None) -> int:
+    """Return the index in ``plan.bin`` of the first table of an indexed connection, or of the first one after all connections."""
     earlier = itertools.takewhile(lambda id_: id_ != connection, net.indexed)
     return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + sum(_count(net.indexed[id_]) for id_ in earlier)
 
@@ -85,7 +81,7 @@ def _first_table(net: PoplarNetwork, connection: str) -> int:
 def add_indexed(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the variables, copies and updates of all indexed connections."""
     for id_, indexed in net.indexed.items():
-        table = _first_table(net, id_)
+        table = first_table(net, id_)
         _add_side(assembly, f"{id_}_in", indexed.connection.target, indexed.target, table)
         table += SIDE_TABLES
         if indexed.source is not None:
