@@ -128,18 +128,18 @@ def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, 
         assembly.on_tile("FLOAT", name, comment, tile=f"{p}.groups[0].tile")
         assembly.variable("Parts", f"{name}_copies", f'layout.group_numbers({p}, "{name}_copies")', "copy of the value on every tile")
         assembly.refresh.append(f"to_readers.add({name}.broadcast({p}.groups.size(), 0), {name}_copies.all);")
-        whole = name
+        on_device = name
     else:
         assembly.variable("Parts", name, f'layout.{placed.layout_function}({p}, "{name}", {placed.rows})', comment)
         if placed.learned and not net.operation:  # an operation receives the parameters of all replicas
             assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
-        whole = f"{name}.all"
+        on_device = f"{name}.all"
     if not copied:
-        assembly.tensors.append(f'parameter_of_blocks("{name}", {placed.shape}, {whole}, {placed.order});')
+        assembly.tensors.append(f'parameter_of_blocks("{name}", {placed.shape}, {on_device}, {placed.order});')
     elif placed.half:
-        assembly.tensors.append(f'half_parameter("{name}", {placed.shape}, {whole}, {placed.order});')
+        assembly.tensors.append(f'half_parameter("{name}", {placed.shape}, {on_device}, {placed.order});')
     else:
-        assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {placed.shape}, {whole}, {placed.order}, true);')
+        assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {placed.shape}, {on_device}, {placed.order}, true);')
 
 
 def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> None:
@@ -149,8 +149,8 @@ def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -
         sums = assembly.variable("Parts", f"d_{name}", f'layout.block_numbers({p}, "d_{name}")', f"private gradients of {placed.label}")
         total = f"{sums}.range(0, 1)"
     else:
-        made = f'layout.block_{placed.summed}({p}, "d_{name}", {placed.rows})'
-        sums = assembly.variable("Sums", f"d_{name}", made, f"private gradients of {placed.label}")
+        expression = f'layout.block_{placed.summed}({p}, "d_{name}", {placed.rows})'
+        sums = assembly.variable("Sums", f"d_{name}", expression, f"private gradients of {placed.label}")
         assembly.forget("backward", f"{sums}.others")
         total, order = f"totals({p}, {sums})", f"first_replica({p}, {order})"
         values = {"sums": f"{sums}.first[g.index]", "others": f"{sums}.of_others(g)"}
@@ -181,10 +181,10 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
             assembly.on_tile("FLOAT", array, tile=f"{p}.groups[0].tile")
         else:
             assembly.variable("Parts", array, f'layout.shares({p}, "{array}", {name})')
-        whole = array if shared else f"all_shares({p}, {array})"
+        on_device = array if shared else f"all_shares({p}, {array})"
         order = placed.order if shared else f"first_replica({p}, {placed.order})"
         role = "SETTING" if moment == "kept" else "MOMENT"
-        assembly.tensors.append(f'tensor("{array}", SNNC_{role}, {placed.shape}, {whole}, {order}, true);')
+        assembly.tensors.append(f'tensor("{array}", SNNC_{role}, {placed.shape}, {on_device}, {order}, true);')
         values[moment] = array if shared else f"{array}[g.index]"
     tile, groups = ("g.tile", f"with_share({p}, {name})") if not shared else (f"{p}.groups[0].tile", "")
     values |= {"clip": FACTOR} if clips(net) else {}
@@ -205,8 +205,8 @@ def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: Connecti
         assembly.refresh.append(f"to_readers.add({weight}.broadcast({source}.groups.size(), 0), {rows}.all);")
     else:
         offset = net.offset(connection.id)
-        made = f'layout.{"half_numbers" if half else "source_rows"}({source}, "{rows}"{"" if half else ", 1"})'
-        assembly.variable("Parts", rows, made, "copy of the weights on the tiles of their source")
+        expression = f'layout.{"half_numbers" if half else "source_rows"}({source}, "{rows}"{"" if half else ", 1"})'
+        assembly.variable("Parts", rows, expression, "copy of the weights on the tiles of their source")
         assembly.refresh.append(f"to_readers.add(Layout::pairs_of({source}, {target}, {weight}, {offset}), {rows}.all);")
 
 
@@ -215,8 +215,8 @@ def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionI
     source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
     inputs, outputs = net.size(connection.source_buffer), net.layers[target].neurons
     half = net.links[connection.id].half
-    made = f'layout.{"half_" if half else ""}source_rows({source}, "{rows}", {outputs})'
-    assembly.variable("Parts", rows, made, "copy of the weights by rows, on the tiles of their source")
+    expression = f'layout.{"half_" if half else ""}source_rows({source}, "{rows}", {outputs})'
+    assembly.variable("Parts", rows, expression, "copy of the weights by rows, on the tiles of their source")
     packed = connection.id in net.packed_rows
     pieces = _packed_rows(net, assembly, connection) if packed else f"Layout::rows_of({source}, h, {target}, {connection.weight}, {inputs})"
     values = {

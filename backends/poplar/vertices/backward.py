@@ -95,8 +95,8 @@ def _deltas(block: Block, links: Sequence[Incoming], code: BackwardCode) -> list
         block.values[f"delta{port}"] = f"{local}[b.index]"
         block.stores.append({"name": f"delta{port}[n]", "value": f"d_i{port}"})
         if sends_deltas(links, port):
-            made = f'layout.{"half_" if sends_halves(links, port) else ""}matrix({population.id}, "d_{current}")'
-            matrix = assembly.variable("Matrix", f"d_{current}", made, "gradient of a current, for the sources")
+            expression = f'layout.{"half_" if sends_halves(links, port) else ""}matrix({population.id}, "d_{current}")'
+            matrix = assembly.variable("Matrix", f"d_{current}", expression, "gradient of a current, for the sources")
             block.values[f"sent{port}"] = f"Layout::own({matrix}, b)"
             sent.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
     return sent

@@ -38,9 +38,9 @@ TITLES: Final = {
 
 def add_to_blocks(assembly: Assembly, population: PopulationInfo, vertex: VertexSpec, values: Values, body: Body, compute_set: str) -> None:
     """Add a codelet of a population, and a vertex on each of its blocks."""
-    title, shown = TITLES[vertex.name], f"{population.id} {population.label}"
-    comment, group = f"{shown}: {title[:1].lower()}{title[1:]}", "forward" if vertex.name in ("forward", "gather") else "backward"
-    assembly.add_codelet(group, comment, ("Block", "b", f"{population.id}.blocks"), [compute_set], vertex, values, title, shown, body)
+    title, subject = TITLES[vertex.name], f"{population.id} {population.label}"
+    comment, group = f"{subject}: {title[:1].lower()}{title[1:]}", "forward" if vertex.name in ("forward", "gather") else "backward"
+    assembly.add_codelet(group, comment, ("Block", "b", f"{population.id}.blocks"), [compute_set], vertex, values, title, subject, body)
 
 
 class Block:
@@ -205,8 +205,8 @@ def _saved(block: Block, step: NeuronStep) -> None:
     for index, (name, buffer) in enumerate(zip(kernel.saved, step.saved, strict=True)):
         offset = kernel.rounded.get(name)
         cells, kind, size = (assembly.cells, "float", "size") if offset is None else (assembly.half_cells, "half", "halves")
-        made = cells(block.population.id, buffer, KEPT if block.net.plan.segment else "STEPS", f"kept {block.population.label}")
-        block.values[f"saved{index}"] = f"{assembly.forget('forward', made)}[b.index]"
+        array = cells(block.population.id, buffer, KEPT if block.net.plan.segment else "STEPS", f"kept {block.population.label}")
+        block.values[f"saved{index}"] = f"{assembly.forget('forward', array)}[b.index]"
         block.pointers.append(pointer(kind, f"kept{index}", f"saved{index}[{saved_slot(block.net, size)}]"))
         if offset is None:
             block.stores.append({"name": f"kept{index}[n]", "value": name})
@@ -223,8 +223,8 @@ def _sent(block: Block, step: NeuronStep) -> list[int]:
             continue
         if store.kind == "events":
             unit, mask = block.net.mask_unit(store), f"{buffer}_mask"
-            made = f'layout.sent({population.id}, poplar::UNSIGNED_INT, "{mask}", {unit} * {population.id}.units())'
-            assembly.variable("Sent", mask, made, f"bits of the neurons of {population.label}")
+            expression = f'layout.sent({population.id}, poplar::UNSIGNED_INT, "{mask}", {unit} * {population.id}.units())'
+            assembly.variable("Sent", mask, expression, f"bits of the neurons of {population.label}")
             block.values[f"words{index}"] = f"{population.id}.words_of(b, {unit})"
             block.values[f"mask{index}"] = f"own_mask({mask}, {population.id}, b, {unit})"
             masks.append(index)

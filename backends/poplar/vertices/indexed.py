@@ -166,13 +166,13 @@ def _add_half_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConn
     connection, id_, weights = indexed.connection, indexed.connection.id, indexed.map.weights
     theta = f'half_theta(graph, {id_}_owners, "{id_}_theta", {weights})'
     assembly.variable("Parts", f"{id_}_theta", theta, f"weights of {connection.label}, in whole words per owner")
-    whole = f"without_padding({id_}_theta, {id_}_owners, {weights})"
+    on_device = f"without_padding({id_}_theta, {id_}_owners, {weights})"
     for side in _sides(indexed):
-        made = f'{side}.copies(graph, "{side}_copy", poplar::HALF, 0, {weights})'
-        assembly.variable("Parts", f"{side}_copy", made, "copy of the weights that each group uses")
-        assembly.refresh.append(f"to_readers.add({side}.from({whole}, 0, {weights}), {side}_copy.all);")
+        expression = f'{side}.copies(graph, "{side}_copy", poplar::HALF, 0, {weights})'
+        assembly.variable("Parts", f"{side}_copy", expression, "copy of the weights that each group uses")
+        assembly.refresh.append(f"to_readers.add({side}.from({on_device}, 0, {weights}), {side}_copy.all);")
     shape = net.cpp_shape(connection.weight or "")
-    assembly.tensors.append(f'half_parameter("{connection.weight}", {shape}, {whole}, order_of_table(tables[{order}]));')
+    assembly.tensors.append(f'half_parameter("{connection.weight}", {shape}, {on_device}, order_of_table(tables[{order}]));')
     if not indexed.map.biases:
         return
     size = f"[](const Owner &o) {{ return o.first < {weights} ? std::size_t{{0}} : o.count; }}"
@@ -225,8 +225,8 @@ def _add_updates(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnect
         _add_update(net, assembly, indexed, learned, next(iter(rates.values())))
         return
     if weight in rates:
-        more = _rounding(net, assembly, indexed, order) if half else {}
-        _add_update(net, assembly, indexed, f"owners_between({learned}, 0, {weights})", rates[weight], half=half, more=more)
+        rounding = _rounding(net, assembly, indexed, order) if half else {}
+        _add_update(net, assembly, indexed, f"owners_between({learned}, 0, {weights})", rates[weight], half=half, rounding=rounding)
     if bias in rates and indexed.map.biases:
         between = f"owners_between({learned}, {weights}, {indexed.map.elements})"
         _add_update(net, assembly, indexed, between, rates[bias], value="beta" if half else "theta")
@@ -237,8 +237,8 @@ def _rounding(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection
     id_, weight, rounding = indexed.connection.id, indexed.connection.weight or "", net.program.rounding
     if rounding is not None and rounding.kind == "master":
         _owned(assembly, f"{id_}_owners", f"{id_}_{REMAINDER}", "rounding errors")
-        whole = f"{id_}_{REMAINDER}.all.slice(0, {indexed.map.weights})"
-        assembly.tensor("MOMENT", f"{weight}_{REMAINDER}", net.cpp_shape(weight), whole, f"order_of_table(tables[{order}])", True)
+        on_device = f"{id_}_{REMAINDER}.all.slice(0, {indexed.map.weights})"
+        assembly.tensor("MOMENT", f"{weight}_{REMAINDER}", net.cpp_shape(weight), on_device, f"order_of_table(tables[{order}])", True)
         return {REMAINDER: f"{id_}_{REMAINDER}[o.index]"}
     values = random_values(net, weight)
     if not values:
@@ -258,7 +258,7 @@ def _add_update(
     *,
     half: bool = False,
     value: str = "theta",
-    more: Values | None = None,
+    rounding: Values | None = None,
 ) -> None:
     """Add the vertices with which `owners` update their weights or biases."""
     id_ = indexed.connection.id
@@ -272,7 +272,7 @@ def _add_update(
     }
     values |= {moment: f"{id_}_{moment}[o.index]" for moment in optimizer_arrays(net)}
     values |= {"clip": FACTOR} if clips(net) else {}
-    values |= more or {}
+    values |= rounding or {}
     vertex = connected_update(net, half=half, placed=half and indexed.map.reordered)
     assembly.add("update", indexed.connection.label, ("Owner", "o", owners), "update_parameters", vertex, values)
 
@@ -290,8 +290,8 @@ def _expose(
     ):
         if name is None or (role != "PARAMETER" and name not in learned):
             continue
-        whole = f"{prefix}{connection.id}_{what}.all.slice({first}, {last})"
-        assembly.tensor(role, f"{prefix}{name}{suffix}", net.cpp_shape(name), whole, order_code, writable)
+        on_device = f"{prefix}{connection.id}_{what}.all.slice({first}, {last})"
+        assembly.tensor(role, f"{prefix}{name}{suffix}", net.cpp_shape(name), on_device, order_code, writable)
 
 
 # ---- vertices --------------------------------------------------------------------------------------------------------

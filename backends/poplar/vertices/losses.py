@@ -86,8 +86,8 @@ def _targets(net: PoplarNetwork, assembly: Assembly, shape: LossShape) -> str:
     """Declare the targets, and return the statement with which the host sends them."""
     loss = net.program.loss
     if isinstance(loss, Composed) and shape.columns:
-        made = f'layout.on_tiles(loss_tiles, poplar::FLOAT, "targets", {shape.targets(net.plan.steps)})'
-        assembly.variable("Parts", "targets", made, "targets of each sample")
+        expression = f'layout.on_tiles(loss_tiles, poplar::FLOAT, "targets", {shape.targets(net.plan.steps)})'
+        assembly.variable("Parts", "targets", expression, "targets of each sample")
         return f"target_input(targets.all, {target_form(loss)}, STEPS, load_labels);"
     assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", loss_tiles)', "class of each sample")
     return f"label_input(labels, {loss.width(0) if isinstance(loss, Composed) else shape.width}, load_labels);"

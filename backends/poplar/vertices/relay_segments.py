@@ -53,9 +53,9 @@ def host_ring(net: PoplarNetwork, store: Store) -> str:
 def keep_count(net: PoplarNetwork, assembly: Assembly, name: str) -> None:
     """Declare a copy of a counter for its value after the first run of a segment; later runs of the segment do not count."""
     if net.plan.segments.reruns:
-        made = assembly.variables[name]
-        value = made.value.replace(f'"{name}"', f'"{name}_first"')
-        assembly.variable(made.type, f"{name}_first", value, "after the first run of the segment")
+        counter = assembly.variables[name]
+        value = counter.value.replace(f'"{name}"', f'"{name}_first"')
+        assembly.variable(counter.type, f"{name}_first", value, "after the first run of the segment")
 
 
 def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
@@ -113,7 +113,7 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_
         "counts": [part for part, *_ in parts[1:]],
         "id_type": store.id_type,
     }
-    shown, relays = f"{store.owner} {net.program.population(store.owner).label}", ("Relay", "r", f"{name}_relays")
+    subject, relays = f"{store.owner} {net.program.population(store.owner).label}", ("Relay", "r", f"{name}_relays")
     title = "Saves the steps that relays have yet to send, at a boundary, or restores them."
-    comment = f"{shown}: {TITLES[compute_set]} steps"
-    assembly.add_codelet("recompute", comment, relays, [compute_set], vertex, values, title, shown, body)
+    comment = f"{subject}: {TITLES[compute_set]} steps"
+    assembly.add_codelet("recompute", comment, relays, [compute_set], vertex, values, title, subject, body)

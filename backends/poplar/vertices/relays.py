@@ -42,8 +42,8 @@ def uses_join(net: PoplarNetwork) -> bool:
 def _masks_for_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> str:
     """Add copies of the masks, which relays search while blocks write the masks of the next step."""
     owner, mask, unit = store.owner, f"{store.buffer}_mask", net.mask_unit(store)
-    made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
-    before = assembly.variable("Sent", f"{mask}_before", made, "masks of the previous iteration")
+    expression = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
+    before = assembly.variable("Sent", f"{mask}_before", expression, "masks of the previous iteration")
     vertex, title, copy = copy_mask(net.costs), "Copies the masks of a tile for the relays.", f"{before}.of_tile({owner}, h)"
     values, homes = {"mask": f"{mask}.of_tile({owner}, h)", "copy": copy, "count": f"{copy}.numElements()"}, ("Home", "h", f"{owner}.homes")
     assembly.add_codelet("relays_forward", f"{store.buffer}: {title}", homes, [JOIN], vertex, values, title, store.buffer)
@@ -130,10 +130,10 @@ def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     _counter(net, assembly, relays, f"{name}_dropped", f"{name}_dropped")
 
 
-def _counter(net: PoplarNetwork, assembly: Assembly, relays: str, name: str, shown: str) -> None:
-    """Declare a count for each worker of each relay, exposed to the host as the counter `shown`."""
+def _counter(net: PoplarNetwork, assembly: Assembly, relays: str, name: str, host_name: str) -> None:
+    """Declare a count for each worker of each relay, exposed to the host as the counter `host_name`."""
     count = assembly.relay_numbers(relays, "UNSIGNED_INT", name, net.plan.target.workers)
-    assembly.tensors.append(f'counter("{shown}", {count}.all);')
+    assembly.tensors.append(f'counter("{host_name}", {count}.all);')
     keep_count(net, assembly, count)
 
 
@@ -293,9 +293,9 @@ def _add(
 ) -> None:
     """Add a codelet, and a vertex of it on each relay of a store."""
     label = {i.id: i.label for i in net.program.inputs} | {p.id: p.label for p in net.program.populations}
-    shown, relays = f"{store.owner} {label.get(store.owner, '')}", ("Relay", "r", f"{store.buffer}_relays")
+    subject, relays = f"{store.owner} {label.get(store.owner, '')}", ("Relay", "r", f"{store.buffer}_relays")
     group = "relays_backward" if "backward" in compute_set else "relays_forward"
-    assembly.add_codelet(group, f"{shown}: {title}", relays, [compute_set], vertex, values, title, shown, body)
+    assembly.add_codelet(group, f"{subject}: {title}", relays, [compute_set], vertex, values, title, subject, body)
 
 
 def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], joins: bool, forward: bool) -> tuple[Values, Body]:

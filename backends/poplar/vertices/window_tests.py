@@ -29,8 +29,8 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
     assembly.on_tile("BOOL", "again", "whether further windows follow", shape="{}", tile=_TILE)
     assembly.on_tile("UNSIGNED_INT", "windows_left", "number of remaining windows", shape="{}", tile=_TILE)
     for part in parts:
-        made = f'layout.on_tile(poplar::UNSIGNED_INT, {{1}}, "{part}_rounds", {_TILE})'
-        rounds = assembly.variable("Tensor", f"{part}_round_count", made)
+        expression = f'layout.on_tile(poplar::UNSIGNED_INT, {{1}}, "{part}_rounds", {_TILE})'
+        rounds = assembly.variable("Tensor", f"{part}_round_count", expression)
         assembly.tensors.append(f'counter("{part}_rounds", {rounds});')
     if net.further.forward:
         keep_count(net, assembly, "forward_round_count")
@@ -59,8 +59,8 @@ def _add_levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, fi
     below = "reported"
     for level in range(len(test.levels)):
         table, maxima = f"tables[{first_table + 1 + level}]", f"most{level}"
-        made = f'layout.on_tiles({table}, poplar::UNSIGNED_INT, "{maxima}", {test.words})'
-        assembly.variable("Parts", maxima, made, "largest reported number")
+        expression = f'layout.on_tiles({table}, poplar::UNSIGNED_INT, "{maxima}", {test.words})'
+        assembly.variable("Parts", maxima, expression, "largest reported number")
         assembly.variable("std::vector<Reader>", f"readers{level}", f"readers_of({table})")
         values = {"more": f"{below}.slice(r.first, r.last)", "most": f"{maxima}[r.index]", "count": f"(r.last - r.first) / {test.words}"}
         name, title = f"{direction}_level{level}", f"further windows, level {level + 1}"
