@@ -8,6 +8,7 @@ window contains the data of a step on a bus.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Final
 
 from snnc.backends.codegen.printing import c_literal
@@ -196,12 +197,8 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     for part in ("found", "counts"):
         assembly.forget("forward", f"{name}_{part}")
     kind, unit, mask = net.mask_kind(store), net.mask_unit(store), f"{name}_mask"
-    handed_on: Values = {}
     if net.fused:
         mask = _masks_for_relays(net, assembly, store)
-    else:
-        iteration = assembly.relay_numbers(relays, "INT", f"{name}_iteration", comment="iteration k")
-        handed_on["iteration"] = f"{iteration}[r.index][0]"
     values: Values = {
         "k": "second_clock[r.tile]" if net.fused else "first_clock[r.tile]",
         "interval": "INTERVAL",
@@ -215,10 +212,13 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
         "found_ids": f"{name}_found[r.index]",
         "counts": f"{name}_counts[r.index]",
     }
+    if not net.fused:
+        iteration = assembly.relay_numbers(relays, "INT", f"{name}_iteration", comment="iteration k")
+        values["iteration"] = f"{iteration}[r.index][0]"
     title = "Each worker searches its share of the masks for spikes."
-    body: Body = {"mask": kind, "outputs": list(handed_on)}
+    body: Body = {"mask": kind, "outputs": [] if net.fused else ["iteration"]}
     compute_set = "forward_neurons" if net.fused else "relay_forward"
-    _add(net, assembly, store, compute_set, relay_compact(net.costs, writes_iteration=bool(handed_on)), title, values | handed_on, body)
+    _add(net, assembly, store, compute_set, relay_compact(net.costs, writes_iteration=not net.fused), title, values, body)
 
 
 def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
@@ -307,17 +307,10 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
     values: Values = {"stored": store.stored, "ids": f"{name}_ids[r.index]", "numbers": f"{name}_numbers[r.index]"}
     if store.bits:
         values = {"width": store.width, "bit_words": bit_words(store.width), "bits": f"{name}_bits[r.index]"}
-    if store.with_support and not forward:
+    if store.with_support and (joins or not forward):
         values["ends"] = f"{name}_ends[r.index]"
-    join: Body = {
-        "slot": slot(net, store, "finished"),
-        "id_type": store.id_type,
-        "ids_of_word": 2 if store.id_type == "unsigned short" else 1,
-        "bits": store.bits,
-        "with_support": store.with_support,
-        "drops_support": store.drops_support,
-        "limited": store.drops_spikes,
-    }
+    ids_of_word = 2 if store.id_type == "unsigned short" else 1
+    join: Body = {"slot": slot(net, store, "finished"), "ids_of_word": ids_of_word, **asdict(store.stored_spikes)}
     if joins:
         spikes = entries = store.width
         if not store.bits and store.buses[0].mode != "exact":
@@ -334,8 +327,6 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
             fixed = f"layout.numbers({{{c_literal(spikes)}, {c_literal(LOWEST)}}}, r.tile)"
             limit = f"{name}_limit[r.index]" if name in net.limits else fixed
             values |= {"limit": limit, "dropped": f"{name}_dropped[r.index]"}
-        if store.with_support:
-            values["ends"] = f"{name}_ends[r.index]"
         if store.drops_support:
             values["lost_near"] = f"{name}_lost_near[r.index]"
     return values, join
