@@ -11,7 +11,7 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
 from snnc.backends.poplar.vertices.equations import ZERO, equations, load, load_half, loads, pointer, recall
-from snnc.backends.poplar.vertices.forward import Block, add_to_blocks, first_value
+from snnc.backends.poplar.vertices.forward import BlockVertex, add_to_blocks, first_value
 from snnc.backends.poplar.vertices.gradient_windows import cleared, partial_values, returning_bodies, returning_buses, returning_values
 from snnc.backends.poplar.vertices.indexed import source_values, table_body
 from snnc.backends.poplar.vertices.links import Incoming, incoming, weight_gradient_values, weight_values
@@ -51,7 +51,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
     buses = returning_buses(net, layer, code)
     sources = [source for bus in buses for source in layer.sent if source.buffer == bus.buffer]
     vertex = backward(net.costs[f"backward.{population.id}"], layer, all_links, code, sources)
-    block = Block(net, assembly, population, links, forward=False)
+    block = BlockVertex(net, assembly, population, links, forward=False)
     block.values |= weight_gradient_values(read) | weight_values(returned) | partial_values(net, returned)
     zeros: list[Body] = [{"name": f"gradient{a.index}", "size": _gradient_size(a)} for a in read if a.link.weight_gradient]
     zeros += _state_adjoints(block, step, code)
@@ -86,7 +86,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
     block.add(vertex, body, "backward_neurons")
 
 
-def _deltas(block: Block, links: Sequence[Incoming], code: BackwardCode) -> list[Body]:
+def _deltas(block: BlockVertex, links: Sequence[Incoming], code: BackwardCode) -> list[Body]:
     """Add the gradients of currents, for the block and for its sources; return the template data that stores those for the sources."""
     assembly, population, sent = block.assembly, block.population, []
     for port in code.ports:
@@ -102,7 +102,7 @@ def _deltas(block: Block, links: Sequence[Incoming], code: BackwardCode) -> list
     return sent
 
 
-def _add_record(block: Block, code: BackwardCode) -> None:
+def _add_record(block: BlockVertex, code: BackwardCode) -> None:
     """Store the gradient of a current at all steps, for a caller that reads it."""
     (port,), population, name = code.ports, block.population, f"d_{block.population.id}"
     cells = block.assembly.cells(population.id, name, "STEPS", f"gradient of the values that {population.label} reads")
@@ -122,7 +122,7 @@ def _gradient_size(incoming_link: Incoming) -> str:
     return "1" if link.weight_elements == 1 else "count"
 
 
-def _state_adjoints(block: Block, step: NeuronAdjoint, code: BackwardCode) -> list[Body]:
+def _state_adjoints(block: BlockVertex, step: NeuronAdjoint, code: BackwardCode) -> list[Body]:
     """Add the adjoints of states, which each step stores for the next one; return the template data that sets them to zero."""
     zeros: list[Body] = []
     for index, (state, buffer) in enumerate(zip(block.population.kernel.states, step.states, strict=True)):
@@ -136,7 +136,7 @@ def _state_adjoints(block: Block, step: NeuronAdjoint, code: BackwardCode) -> li
     return zeros
 
 
-def _stored(block: Block, step: NeuronAdjoint, code: BackwardCode) -> None:
+def _stored(block: BlockVertex, step: NeuronAdjoint, code: BackwardCode) -> None:
     """Add the states and saved values that the adjoint reads, with pointers to those of this step."""
     net, population, values = block.net, block.population, block.values
     halves = half_states(block.layer)
@@ -174,7 +174,7 @@ def _stored(block: Block, step: NeuronAdjoint, code: BackwardCode) -> None:
             block.half_loads.append({"name": name, "value": recall(f"kept{index}[m]", offset)})
 
 
-def _outputs(block: Block, step: NeuronAdjoint, code: BackwardCode) -> list[Body]:
+def _outputs(block: BlockVertex, step: NeuronAdjoint, code: BackwardCode) -> list[Body]:
     """Add the gradients of outputs: those of connections in a ring of steps, and those of records that the loss reads.
 
     Return the template data of the outputs whose gradients the code reads.
@@ -287,7 +287,7 @@ def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: Popula
         return
     read, returned = [link for link in links if link.read_backward], [link for link in links if link.returned]
     sources = [source for bus in buses for source in layer.sent if source.buffer == bus.buffer]
-    block = Block(net, assembly, population, links, forward=False)
+    block = BlockVertex(net, assembly, population, links, forward=False)
     block.values |= weight_gradient_values(read) | weight_values(returned) | partial_values(net, returned)
     block.values |= returning_values(net, buses) | first_value(layer, always=bool(buses))
     block.values |= {f"delta{p}": f"d_{population.ports[p]}_own[b.index]" for p in {link.link.port for link in links}}

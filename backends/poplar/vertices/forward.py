@@ -43,7 +43,7 @@ def add_to_blocks(assembly: Assembly, population: PopulationInfo, vertex: Vertex
     assembly.add_codelet(group, comment, ("Block", "b", f"{population.id}.blocks"), [compute_set], vertex, values, title, subject, body)
 
 
-class Block:
+class BlockVertex:
     """A vertex on the blocks of a population, while its fields (`values`) and the data of its template are collected.
 
     The template data are pointers, stores of float32 values, stores and loads of float16 values, and the C++ `places` from which float32
@@ -94,15 +94,15 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
     supports = [o for o, buffer in enumerate(step.outputs) if buffer in net.stores and net.stores[buffer].with_support]
     code = forward_code(layer, supports, saved=saved)
     vertex = forward(net.costs[f"forward.{population.id}"], layer, links, code, supports=len(supports), saved=saved)
-    block = Block(net, assembly, population, links, forward=True)
+    block = BlockVertex(net, assembly, population, links, forward=True)
     block.values |= first_value(layer) | weight_values(links)
     ports = _ports(block, rounds=bool(limited))
-    half_states_after = _states(block, step)
+    half_states_stores = _states(block, step)
     block.read_parameters(step.parameters, code)
     if saved:
         _past_halves(block, step)
         _saved(block, step)
-    block.half_stores += half_states_after
+    block.half_stores += half_states_stores  # after the histories of the states
     masks, records = _sent(block, step), _records(block, step)
     read = {*code.reads, *(r["first"] for r in records if r["first"] is not None)}
     loops = LoopsByPlace(vertex.loops)
@@ -136,7 +136,7 @@ def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, outp
     return {"word": f"{words} + c / 32 * 2 + ({spike} ? 0 : 1)]", "bits": f"({spike} || ({support}) ? 0x80000000u : 0u) >> c % 32"}
 
 
-def _ports(block: Block, *, rounds: bool) -> list[Body]:
+def _ports(block: BlockVertex, *, rounds: bool) -> list[Body]:
     """Add the currents; if further windows add to them (`rounds`), each step sets them to zero for the next one."""
     population, ports = block.population, []
     for index, (port, shared) in enumerate(zip(population.ports, block.layer.biases, strict=True)):
@@ -153,7 +153,7 @@ def _ports(block: Block, *, rounds: bool) -> list[Body]:
     return ports
 
 
-def _states(block: Block, step: NeuronStep) -> list[Body]:
+def _states(block: BlockVertex, step: NeuronStep) -> list[Body]:
     """Add the states; return the stores of float16 states."""
     net, assembly, population, half_stores = block.net, block.assembly, block.population, []
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
@@ -179,7 +179,7 @@ def _states(block: Block, step: NeuronStep) -> list[Body]:
     return half_stores
 
 
-def _past_halves(block: Block, step: NeuronStep) -> None:
+def _past_halves(block: BlockVertex, step: NeuronStep) -> None:
     """Add the float16 histories of states, which contain values before or after each step."""
     segment = block.net.plan.segment
     slots = f"{KEPT} + 1" if segment else "STEPS + 1"
@@ -199,7 +199,7 @@ def _past_halves(block: Block, step: NeuronStep) -> None:
             block.half_stores.append({"name": f"past_after{index}[m]", "value": offset_from(state.name, state.offset), "when": ""})
 
 
-def _saved(block: Block, step: NeuronStep) -> None:
+def _saved(block: BlockVertex, step: NeuronStep) -> None:
     """Add the values of a step that the backward pass reads."""
     assembly, kernel = block.assembly, block.population.kernel
     for index, (name, buffer) in enumerate(zip(kernel.saved, step.saved, strict=True)):
@@ -214,7 +214,7 @@ def _saved(block: Block, step: NeuronStep) -> None:
             block.half_stores.append({"name": f"kept{index}[m]", "value": offset_from(name, offset), "when": ""})
 
 
-def _sent(block: Block, step: NeuronStep) -> list[int]:
+def _sent(block: BlockVertex, step: NeuronStep) -> list[int]:
     """Add the masks and values that a population sends; return the numbers of the outputs with masks."""
     population, assembly, masks = block.population, block.assembly, []
     for index, buffer in enumerate(step.outputs):
@@ -236,7 +236,7 @@ def _sent(block: Block, step: NeuronStep) -> list[int]:
     return masks
 
 
-def _records(block: Block, step: NeuronStep) -> list[Body]:
+def _records(block: BlockVertex, step: NeuronStep) -> list[Body]:
     """Add the recorded outputs of a population; return the template data that stores them."""
     net, assembly, population, records = block.net, block.assembly, block.population, []
     for index, output in enumerate(o for o in net.program.outputs if o.source.buffer in step.outputs):
@@ -262,7 +262,7 @@ def _value_before_first_step(population: PopulationInfo, buffer: str) -> str | N
 
 def _add_gather(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, links: Sequence[Incoming]) -> None:
     """Add the vertices that add the spikes of a further window to the currents."""
-    layer, block = net.layers[population.id], Block(net, assembly, population, links, forward=True)
+    layer, block = net.layers[population.id], BlockVertex(net, assembly, population, links, forward=True)
     block.values |= first_value(layer) | weight_values(links)
     block.values |= {f"current{port}": f"{population.ports[port]}[b.index]" for port in {link.link.port for link in links}}
     vertex = gather(net.costs[f"gather.{population.id}"], layer, links)
