@@ -36,7 +36,7 @@ def class_name(vertex: VertexSpec) -> str:
     return "".join(word.capitalize() for word in vertex.name.split("_"))
 
 
-def connected(vertex: VertexSpec, values: Mapping[str, object]) -> Mapping[str, str]:
+def connected(vertex: VertexSpec, values: Mapping[str, object]) -> dict[str, str]:
     """Return the C++ expressions for the fields of a vertex.
 
     Raises
