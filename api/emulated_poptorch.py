@@ -38,7 +38,7 @@ def install(folder: str | Path, *, tiles: int = 0) -> None:
     if not (where / "operation.cpp").exists() or not (where / "network.json").exists():
         raise PopTorchFolderError(f"{str(folder)!r} contains no package from snnc compile --target poptorch.")
     from snnc.backends.poptorch.build import build_operation
-    from snnc.backends.poptorch.emulated.module import make_poptorch
+    from snnc.backends.poptorch.emulated.executor import make_poptorch
     from snnc.backends.poptorch.popart import load_operation
 
     library = build_operation(where)

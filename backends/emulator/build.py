@@ -16,8 +16,6 @@ from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
 from snnc.compiler.files.cache import cache_dir
 
-__all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "library", "prefix"]
-
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl")
 """The libraries of PopLibs; one shared library contains them all."""

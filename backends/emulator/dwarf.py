@@ -195,42 +195,29 @@ class _DwarfReader:
         """Return the field of a member; None if its type is none that Poplar knows, such as a pointer."""
         name = _text(member, "DW_AT_name")
         outer = self.resolved(member)
-        if not self.is_class(outer):
-            scalar = self.scalar(outer)
-            return VertexField(name, offset, "value", "none", scalar, "SPAN", 1) if scalar else None
-        wrapper = self.plain_name(outer)
-        direction = DIRECTIONS.get(wrapper)
+        if self.is_class(outer):
+            return self.edge_field(name, offset, outer)
+        scalar = self.scalar(outer)
+        return VertexField(name, offset, "value", "none", scalar, "SPAN", 1) if scalar else None
+
+    def edge_field(self, name: str, offset: int, outer: DIE) -> VertexField | None:
+        """Return the field of an ``Input``, ``Output``, ``InOut``, ``Vector`` or ``VectorList``; None for other classes."""
+        direction = DIRECTIONS.get(self.plain_name(outer))
         inner = outer if direction is None else self.type_arguments(outer)[0]
         if not self.is_class(inner):
             return VertexField(name, offset, "scalar", direction or "none", self.scalar(inner), "SPAN", 1)
-        return self.vector_field(name, offset, inner, direction)
-
-    def vector_field(self, name: str, offset: int, vector: DIE, direction: str | None) -> VertexField | None:
-        template = self.plain_name(vector)
+        template = self.plain_name(inner)
         if template not in ("poplar::Vector", "poplar::VectorList"):
             return None
-        element = self.type_arguments(vector)[0]
-        values = self.value_arguments(vector)
-        layout = values[0].rpartition("::")[2]
-        alignment = int(values[1])
+        element, values = self.type_arguments(inner)[0], self.value_arguments(inner)
+        layout, alignment = values[0].rpartition("::")[2], int(values[1])
         if template == "poplar::VectorList":
             return VertexField(name, offset, "list", direction or "none", self.scalar(element), layout, alignment)
         if self.is_class(element):
-            row = self.field_of_row(element)
+            row = self.edge_field("", 0, element)
             return None if row is None else VertexField(name, offset, "list", row.direction, row.type, row.layout, row.alignment)
         kind = "state" if direction is None else "vector"
         return VertexField(name, offset, kind, direction or "none", self.scalar(element), layout, alignment)
-
-    def field_of_row(self, edge: DIE) -> VertexField | None:
-        """Return an element of a ``Vector<Input<Vector<T>>>`` as a field."""
-        direction = DIRECTIONS.get(self.plain_name(edge))
-        arguments = self.type_arguments(edge)
-        if not arguments:
-            return None
-        inner = arguments[0]
-        if not self.is_class(inner):
-            return VertexField("", 0, "scalar", direction or "none", self.scalar(inner), "SPAN", 1)
-        return self.vector_field("", 0, inner, direction)
 
     def resolved(self, die: DIE) -> DIE:
         """Return the type of an entry, without typedefs and qualifiers."""

@@ -6,14 +6,13 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from snnc.backends.emulator.build import FALLBACK, compile_program, complete_prefix, include_dir, library
 from snnc.backends.emulator.popc import compile_codelets
-from snnc.backends.emulator.sources import NOT_LOCAL, is_codelet, without_capture_defaults
+from snnc.backends.emulator.sources import NOT_LOCAL, accepted_copy, is_codelet
 from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
 from snnc.compiler.errors import BuildError
@@ -123,19 +122,10 @@ def _build_host(sources: Sequence[Path], flags: Sequence[str], libraries: Sequen
         except BuildError as error:
             if not NOT_LOCAL.search(str(error)):
                 raise
-            changed = [_accepted(s, text, to, [*command, *options]) for s, text in zip(resolved, texts, strict=True)]
+            changed = [accepted_copy([*command, *options], s, to) or s for s in resolved]
             compile_program(changed, to / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
 
     return cached_file(f"programs/{digest(parts)}", "program", build)
-
-
-def _accepted(source: Path, preprocessed: str, folder: Path, command: Sequence[str]) -> Path:
-    """Return a copy of a source without default captures of lambdas outside of functions, which only older compilers accepted."""
-    checked = [*command, "-w", "-fsyntax-only", str(source)]
-    errors = subprocess.run(checked, capture_output=True, text=True, check=False).stderr
-    changed = Path(tempfile.mkdtemp(dir=folder)) / f"{source.stem}.ii"
-    changed.write_text(without_capture_defaults(preprocessed, errors))
-    return changed
 
 
 def run_program(program: BuiltProgram, arguments: Sequence[str] = (), *, ipu: str = "ipu2", checks: Checks | None = None) -> int:

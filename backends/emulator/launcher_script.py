@@ -5,27 +5,16 @@ The shell script ``LAUNCHER`` in ``build.py`` runs it with the command as argume
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
 SOURCES = (".cpp", ".cc", ".cxx", ".c++", ".C")
 OUTPUTS = ("-o", "-MF", "-MT", "-MQ")
 """Options followed by a name: output, dependency file, and targets in the dependency file."""
-
-
-def load_sources() -> ModuleType:
-    """Load ``sources.py`` by its path, without importing the rest of snnc."""
-    spec = importlib.util.spec_from_file_location("snnc_sources", Path(__file__).with_name("sources.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def without_outputs(command: Sequence[str]) -> list[str]:
@@ -47,18 +36,14 @@ def without_outputs(command: Sequence[str]) -> list[str]:
 def main(command: Sequence[str]) -> int:
     """Run a compiler's command, with a corrected, preprocessed copy of each source whose lambdas it rejects; return its exit code."""
     names = [word for word in command if word.endswith(SOURCES)]
-    options, sources = [word for word in without_outputs(command) if word not in names], load_sources()
+    options = [word for word in without_outputs(command) if word not in names]
+    sources = importlib.import_module("sources")  # from the folder of this script, without importing the rest of snnc
     with tempfile.TemporaryDirectory(prefix="snnc-launcher-") as folder:
         changed: dict[str, str] = {}
         for source in names:
-            errors = subprocess.run([*options, "-w", "-fsyntax-only", source], capture_output=True, text=True, check=False).stderr
-            if not sources.NOT_LOCAL.search(errors):
-                continue
-            text = subprocess.run([*options, "-E", source], capture_output=True, text=True, check=False).stdout
-            copy = Path(folder) / str(len(changed)) / f"{Path(source).stem}.ii"
-            copy.parent.mkdir()
-            copy.write_text(sources.without_capture_defaults(text, errors))
-            changed[source] = str(copy)
+            copy = sources.accepted_copy(options, Path(source), folder)
+            if copy is not None:
+                changed[source] = str(copy)
         return subprocess.run([changed.get(word, word) for word in command], check=False).returncode
 
 

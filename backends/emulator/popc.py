@@ -111,23 +111,10 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     return _with_vertices(_compiled(source, library, flags), source.name)
 
 
-def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = ()) -> Path:
-    """Compile sources, link them with the objects of tables (``.gp``), and return the path of the joint table, which may be empty.
-
-    Raises
-    ------
-    BuildError
-        A file does not compile, or another program wrote a table.
-    """
-    objects = (_object(file, library, flags) for file in inputs)
-    # Build files compile a source once for each target; here the objects are equal.
-    return _joined(list({path.read_bytes(): path for path in objects}.values()), library)
-
-
 def _joined(objects: Sequence[Path], library: Path, flags: Sequence[str] = (), *, may_fail: bool = False) -> Path:
     """Link objects and return the path of their joint table; of vertices with the same name, the first is used."""
     command, chosen = compiler(), [*_chosen_flags(), *flags]
-    key = digest([*(path.read_bytes() for path in objects), *command, compiler_version(command), *chosen, str(library), _text_of_file()])
+    key = digest([*(path.read_bytes() for path in objects), *command, compiler_version(command), *chosen, str(library), _table_writers()])
 
     def build(folder: Path) -> None:
         _link(objects, folder / LIBRARY, [*command, *common_flags(command), *chosen], library)
@@ -189,7 +176,9 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
         for extra in ((), AS_HARDWARE):
             for command in commands:
                 try:
-                    always = [*chosen, *half_flags(command), *_flags_of_c(source, command)]
+                    # Under these flags, GCC accepts conversions from `void *`, which C permits and C++ does not.
+                    of_c = ["-fpermissive", "-w"] if source.suffix == ".c" and not is_clang(command) else []
+                    always = [*chosen, *half_flags(command), *of_c]
                     table = _compile(source, copy, library, command, always, [*flags, *extra])
                     if not has_variants or (extra and _has_vertices(table)):
                         return table
@@ -207,9 +196,9 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
 
 def _with_hardware_vertices(source: Path, table: Path, compile_as_hardware: Callable[[], Path], library: Path) -> Path:
     """Return `table` or, if further vertices compile with ``__IPU__`` defined, a table with these too."""
-    missing = set(DECLARED_VERTEX.findall(source.read_text(errors="replace"))) - _names(table)
+    missing = set(DECLARED_VERTEX.findall(source.read_text(errors="replace"))) - _vertex_names(table)
     with suppress(BuildError):  # a header may be missing; perhaps the program needs only the vertices of `table`
-        if missing and missing & _names(other := compile_as_hardware()):
+        if missing and missing & _vertex_names(other := compile_as_hardware()):
             # Functions that both variants define are those of the first, except where the compiler inlined them in the second.
             objects, flags = [table.with_name(OBJECT), other.with_name(OBJECT)], ["-Wl,--allow-multiple-definition"]
             joined = _joined(objects, library, flags, may_fail=True)
@@ -217,13 +206,8 @@ def _with_hardware_vertices(source: Path, table: Path, compile_as_hardware: Call
     return table
 
 
-def _names(table: Path) -> set[str]:
+def _vertex_names(table: Path) -> set[str]:
     return set(LISTED_VERTEX.findall(table.read_text()))
-
-
-def _flags_of_c(source: Path, command: Sequence[str]) -> list[str]:
-    """Return the flags under which GCC compiles a conversion from ``void *``, which C permits and C++ does not."""
-    return ["-fpermissive", "-w"] if source.suffix == ".c" and not is_clang(command) else []
 
 
 def _has_vertices(table: Path) -> bool:
@@ -257,7 +241,7 @@ def _compile(
     text = _text_without_preprocessing(source, copy, [*chosen, *flags], library)
     if text is None:
         text = run_compiler([*command, *options, "-E", "-P", str(copy)], source.name)
-    key = digest([text, *command, compiler_version(command), *key_flags, machine_id(), str(library), _text_of_file()])
+    key = digest([text, *command, compiler_version(command), *key_flags, machine_id(), str(library), _table_writers()])
     return _cached_table(key, lambda to: _build(copy, to, [*command, *options], library, is_clang(command)), may_fail=may_fail)
 
 
@@ -278,7 +262,7 @@ def _options(source: Path, command: Sequence[str], chosen: Sequence[str], flags:
     return [*common_flags(command), *chosen, *PRELUDE, *flags, *include]
 
 
-def _text_of_file() -> bytes:
+def _table_writers() -> bytes:
     """Return the source of the modules that write tables, for the cache key."""
     return b"".join((EMULATOR / name).read_bytes() for name in ("popc.py", "adapted.py", "dwarf.py", "refused.py", "sources.py"))
 
@@ -293,15 +277,14 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
     if not clang and HALF_VECTORS.search(source.read_text(errors="replace")):
         flags.append(HALF_CLASSES)
     with temporary_folder("snnc-codelets-") as scratch:
-        attempt = compile_adapted(source, Path(scratch), flags, rest, clang)
-        _link([object_file], output, command, library)
-        types = _types(output)
-        if HALF_CLASSES in attempt.flags and any("snnc_vector" in vertex.name for vertex in types):
-            # If the name of a vertex contains a vector type, it must be the name of the compiler's vectors, not of the classes.
-            without = [flag for flag in attempt.flags if flag != HALF_CLASSES]
-            attempt = compile_adapted(source, Path(scratch), without, rest, clang)
+        while True:
+            attempt = compile_adapted(source, Path(scratch), flags, rest, clang)
             _link([object_file], output, command, library)
             types = _types(output)
+            # If the name of a vertex contains a vector type, it must be the name of the compiler's vectors, not of the classes.
+            if HALF_CLASSES not in attempt.flags or not any("snnc_vector" in vertex.name for vertex in types):
+                break
+            flags = [flag for flag in attempt.flags if flag != HALF_CLASSES]
     if attempt.refused is not None:
         others = f" and {', '.join(sorted(attempt.refused))}" if attempt.refused else ""
         print(f"popc: {source.name} contains assembly of an IPU{others}; a vertex that reaches it stops the run", file=sys.stderr)
@@ -364,11 +347,11 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0 on success."""
     parser = _parser()
-    given = set(sys.argv[1:] if arguments is None else arguments)
-    if "--list-targets" in given:
+    words = set(sys.argv[1:] if arguments is None else arguments)
+    if "--list-targets" in words:
         print(",".join(TARGETS))
         return 0
-    if {"-v", "--version"} & given:
+    if {"-v", "--version"} & words:
         print(f"POPLAR version {API_VERSION} (snnc emulator)\n{compiler_version(compiler()).splitlines()[0]}")
         return 0
     options, others = parser.parse_known_args(arguments)
@@ -408,7 +391,9 @@ def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
             empty.touch()
             return _copy_out(_compiled(empty, library, flags), output)
     if len(inputs) > 1 or _is_table(inputs[0]):
-        table = link_codelets(inputs, library, flags)
+        objects = (_object(file, library, flags) for file in inputs)
+        # Build files compile a source once for each target; here the objects are equal.
+        table = _joined(list({path.read_bytes(): path for path in objects}.values()), library)
     else:
         table = _compiled(inputs[0], library, flags)
     if output is None:

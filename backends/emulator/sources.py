@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -122,6 +125,17 @@ def without_capture_defaults(preprocessed: str, errors: str) -> str:
             line += 1
         lines.append(text)
     return "".join(lines)
+
+
+def accepted_copy(command: Sequence[str], source: Path, folder: Path | str) -> Path | None:
+    """Return a copy of a source in `folder`, changed by :func:`without_capture_defaults`; None if the compiler refuses no lambda."""
+    errors = subprocess.run([*command, "-w", "-fsyntax-only", str(source)], capture_output=True, text=True, check=False).stderr
+    if not NOT_LOCAL.search(errors):
+        return None
+    text = subprocess.run([*command, "-E", str(source)], capture_output=True, text=True, check=False).stdout
+    copy = Path(tempfile.mkdtemp(dir=folder)) / f"{source.stem}.ii"
+    copy.write_text(without_capture_defaults(text, errors))
+    return copy
 
 
 def in_declared_order(source: Path, folder: Path, errors: str) -> Path | None:

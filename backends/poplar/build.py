@@ -7,22 +7,9 @@ from typing import Final
 
 from snnc.backends.emulator.projects import Sources, build_project
 
-SOURCES: Final = Sources(
-    "host.cpp",
-    "program.hpp",
-    (
-        "populations.cpp",
-        "layout.cpp",
-        "gradient_windows.cpp",
-        "indexed.cpp",
-        "packing.cpp",
-        "poplar_session.cpp",
-        "streaming.cpp",
-        "vertices.cpp",
-        "snnc_abi.cpp",
-        "snnc_files.cpp",
-    ),
-)
+PARTS: Final = ("populations", "layout", "gradient_windows", "indexed", "packing", "poplar_session", "streaming", "vertices")
+"""Network-independent parts of the host program, each with a header and a source."""
+SOURCES: Final = Sources("host.cpp", "program.hpp", (*(f"{part}.cpp" for part in PARTS), "snnc_abi.cpp", "snnc_files.cpp"))
 LIBRARY: Final = "libsnnc_project.so"
 TABLES: Final = "plan.bin"
 SMALL_TABLES: Final = 64 * 1024

@@ -17,23 +17,23 @@ from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.folders.manifest import PROJECT_FORMAT
 from snnc.backends.folders.project import Chunk, atomic_folder, write_file
 from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
-from snnc.backends.poplar.build import SOURCES, TABLES
+from snnc.backends.poplar.build import PARTS, SOURCES, TABLES
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
 from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
-from snnc.backends.poplar.parameters.updates import clips, repeats, scaled, separate_sums, update_code, updates_halves
-from snnc.backends.poplar.parts import Assembly, Body, class_name, cpp_type
+from snnc.backends.poplar.parameters.updates import clips, sum_before_updates, update_code, updates_halves
+from snnc.backends.poplar.parts import Assembly, Body, class_name, connecting_function, cpp_type
 from snnc.backends.poplar.schedule import add_clocks, program_values
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables
 from snnc.backends.poplar.vertices.backward import add_backward
 from snnc.backends.poplar.vertices.counting import counts
-from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, add_external, adjoint_name
+from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, add_external, adjoint_name, only_sums
 from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
-from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
+from snnc.backends.poplar.vertices.indexed import add_indexed, first_table
 from snnc.backends.poplar.vertices.losses import RATES, add_loss, loss_sets
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, uses_join
@@ -43,7 +43,6 @@ from snnc.compiler.ir.plan import Plan, PopulationPlan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import limits_of, without_limits
-from snnc.compiler.tiles.mapped.losses import loss_shape
 from snnc.compiler.tiles.supersteps.streaming import ROW_BYTES
 from snnc.compiler.tiles.vertices.control_vertices import (
     CLOCK_VERTEX,
@@ -59,8 +58,6 @@ from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sa
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_pieces, sum_private, weight_rows
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
-PARTS: Final = ("populations", "layout", "gradient_windows", "indexed", "packing", "poplar_session", "streaming", "vertices")
-"""Network-independent parts of the host program, each with a header and a source."""
 POPLAR: Final = (
     *(f"{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")),
     "program.hpp",
@@ -137,7 +134,7 @@ def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> 
 @cache
 def _templates(instruction_bytes: int) -> Environment:
     environment = source_templates()
-    environment.filters |= {"cpp_type": cpp_type, "counts": counts, "class_name": class_name}
+    environment.filters |= {"cpp_type": cpp_type, "counts": counts, "class_name": class_name, "connecting_function": connecting_function}
     environment.filters |= {"code_bytes": partial(code_bytes, instruction_bytes)}
     return environment
 
@@ -152,22 +149,23 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
     """Return the parts of the program, and the context of its templates."""
     assembly = Assembly()
     extras = add_network(net, assembly)
-    if net.external:
+    if net.described.external:
         extras += gradient_codelets(net)
         add_external(net, assembly)
     elif net.training:
         loss = add_loss(net, assembly)
-        shape = loss_shape(net.program)
-        vertex, scores = sample_loss(net.costs, shape, scaled=scaled(net)), loss_scores(net.costs, shape)
-        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": vertex, "scores": scores, "scaled": scaled(net)})
+        shape, scaled = net.described.loss, net.described.scaled
+        vertex, scores = sample_loss(net.costs, shape, scaled=scaled), loss_scores(net.costs, shape)
+        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": vertex, "scores": scores, "scaled": scaled})
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)
         extras.append(update_code(net))
-        separate_sums(net, assembly)
+        if net.described.passes:
+            sum_before_updates(net, assembly, lambda update: only_sums(update, sum_private(net.costs)))
         add_norm(net, assembly)
         extras += norm_codelets(net)
         extras += moments_codelets(net)
-    programs = program_values(net, assembly, "external" if net.external else "passes" if repeats(net) else "training")
+    programs = program_values(net, assembly, "external" if net.described.external else "passes" if net.described.passes else "training")
     return assembly, {**network_context(net, assembly, programs), "extras": extras}
 
 
@@ -185,18 +183,13 @@ def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
     add_recompute(net, assembly)
     add_streaming(net, assembly)
     add_clocks(net, assembly)
-    add_window_test(net, assembly, _tables_before(net))
+    add_window_test(net, assembly, first_table(net))
     if net.window_test is None:
         return []
     costs = net.costs
     used = (most(costs), most_of_workers(costs), answer(costs, looks_back=net.further.known), known(costs), count_down(costs), ZERO_VERTEX)
     vertices = {vertex.name: vertex for vertex in used}
     return [{"template": "further_windows", **vertices, "words": net.window_test.words, "looks_back": net.further.known}]
-
-
-def _tables_before(net: PoplarNetwork) -> int:
-    """Return the index of the first table of the window test in ``plan.bin``."""
-    return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + table_count(net)
 
 
 def gradient_codelets(net: PoplarNetwork) -> list[Body]:
@@ -230,7 +223,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
         "training": "true" if net.training else "false",
         "machine": machine_context(target),
         "stored": [p for p in places if p["name"] in labels],
-        "tables": _tables_before(net) + window_test_table_count(net) + 1,  # + 1: the table of losses
+        "tables": first_table(net) + window_test_table_count(net) + 1,  # + 1: the table of losses
         "reductions": [{"bus": bus.id, "table": lists + n} for n, bus in enumerate(net.gradient_buses)],
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
         "stores": [{"buffer": b, "table": len(plan.populations) + n} for n, b in enumerate(net.stores)],
@@ -277,14 +270,14 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
     if net.described.measured:
         names |= {MOMENTS: MOMENTS_TITLE}
     if net.training:
-        if not net.external:
+        if not net.described.external:
             titles = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
             names |= {**{name: titles[name] for name in loss_sets(net)}, "loss_sum": "L2 loss"}
         names |= {"relay_backward": "B1 relay and source gradients", "backward_neurons": "B2 neurons"}
         names |= {"sum_private_gradients": "U1 private gradients", **norm_sets(net)}
-        names |= {SUM: SUM_TITLE} if net.external or repeats(net) else {}
-        names |= {RATES: "U1 rates"} if repeats(net) else {}
-        names |= {} if net.external else {"update_parameters": "U1 update"}
+        names |= {SUM: SUM_TITLE} if net.described.external or net.described.passes else {}
+        names |= {RATES: "U1 rates"} if net.described.passes else {}
+        names |= {} if net.described.external else {"update_parameters": "U1 update"}
         if net.sums_pieces:
             names |= {"sum_shared_gradients": "U1 shared gradients"}
         if net.copied_rows:
@@ -336,9 +329,9 @@ def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
             {"label": p.label, "tensor": p.name, "shape": list(p.value.shape), "learned": p.name in {u.parameter for u in program.update}}
             for p in program.parameters.values()
         ],
-        **({"adjoint": adjoint_name(net)} if net.external else {}),
+        **({"adjoint": adjoint_name(net)} if net.described.external else {}),
         "state_inputs": [{"label": label, "population": ref.node, "name": ref.name} for label, ref in program.state_inputs.items()],
         "counters": {b.id: {"tensor": counter_name(net, b), "source": b.buffer} for b in plan.buses if b.capacity < b.width}
-        | {name: {"tensor": f"{name}_dropped", "source": name} for name, store in net.stores.items() if store.limited},
+        | {name: {"tensor": f"{name}_dropped", "source": name} for name, store in net.stores.items() if store.drops_spikes},
         "files": digests,
     }

@@ -15,20 +15,15 @@ from snnc.compiler.errors import HalfDeltasError
 from snnc.compiler.ir.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import (
     AddOneToOne,
-    ConvolveBiasGradient,
-    DenseInputGradient,
     Fill,
-    InputGradient,
     NeuronAdjoint,
     NeuronStep,
-    RescaleBiasGradient,
-    WeightGradient,
 )
-from snnc.compiler.ir.step_program import ConnectionInfo, OutputInfo, PopulationInfo, StepProgram
+from snnc.compiler.ir.step_program import ConnectionInfo, OutputInfo, StepProgram
 from snnc.compiler.lowering.statistics import measured_outputs
 from snnc.compiler.tiles.blocks.grouping import mask_unit
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection, indexed_connections
-from snnc.compiler.tiles.mapped.network import Layer, MappedNetwork, describe
+from snnc.compiler.tiles.mapped.network import Layer, Link, MappedNetwork, describe
 from snnc.compiler.tiles.schedule.buses import whole_words
 from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, numbers_of_relay
 from snnc.compiler.tiles.schedule.schedule import Arc, stages_of
@@ -90,10 +85,10 @@ class Store:
     @property
     def stored_spikes(self) -> StoredSpikes:
         """How it stores spikes, for the descriptions of vertices."""
-        return StoredSpikes(self.id_type, self.bits, self.with_support, self.drops_support, self.limited)
+        return StoredSpikes(self.id_type, self.bits, self.with_support, self.drops_support, self.drops_spikes)
 
     @property
-    def limited(self) -> bool:
+    def drops_spikes(self) -> bool:
         """Whether relays limit the number of spikes sent per step (mode ``drop``)."""
         return self.kind == "events" and not self.external and not self.bits and self.buses[0].mode == "drop"
 
@@ -123,11 +118,6 @@ class PoplarNetwork:
         """Whether a training step is emitted."""
         return self.plan.training
 
-    @property
-    def external(self) -> bool:
-        """Whether the host sends the adjoint of the output and reads the gradients."""
-        return self.described.external
-
     @cached_property
     def described(self) -> MappedNetwork:
         """The network in the form in which the mapper describes its vertices."""
@@ -137,6 +127,11 @@ class PoplarNetwork:
     def layers(self) -> Mapping[str, Layer]:
         """Layer of every population."""
         return {layer.id: layer for layer in self.described.layers}
+
+    @cached_property
+    def links(self) -> Mapping[str, Link]:
+        """Descriptions of connections, by id."""
+        return {link.id: link for link in self.described.links}
 
     @cached_property
     def costs(self) -> Mapping[str, CodeletCost]:
@@ -176,11 +171,6 @@ class PoplarNetwork:
         by_id = {b.id: b for b in self.plan.buses}
         return {c.id: by_id[c.bus] for c in self.plan.connections}
 
-    @cached_property
-    def neurons(self) -> Mapping[str, int]:
-        """Size of every population."""
-        return {p.id: p.neurons for p in self.plan.populations}
-
     def size(self, buffer: str) -> int:
         """Return the number of elements of a buffer per sample and step."""
         return math.prod(self.program.buffers[buffer].shape)
@@ -201,19 +191,8 @@ class PoplarNetwork:
 
     def outgoing(self, population: str) -> tuple[ConnectionInfo, ...]:
         """Return the connections out of a population for which the source computes the input gradient, from the deltas of all targets."""
-        ids = self.input_gradients - self.returning
-        return tuple(c for c in self.program.connections if c.source == population and c.id in ids)
-
-    @cached_property
-    def input_gradients(self) -> frozenset[str]:
-        """Ids of the connections for which the backward pass computes the gradient of the source."""
-        return frozenset(op.connection for op in self.program.backward if self.training and isinstance(op, InputGradient))
-
-    @cached_property
-    def weight_gradients(self) -> frozenset[str]:
-        """Ids of the connections for which the backward pass computes the gradient of the weight, or of a bias that no other one adds."""
-        kinds = WeightGradient | ConvolveBiasGradient | RescaleBiasGradient
-        return frozenset(op.connection for op in self.program.backward if self.training and isinstance(op, kinds))
+        of_source = (c for c in self.program.connections if c.source == population)
+        return tuple(c for c in of_source if self.links[c.id].input_gradient and c.id not in self.returning)
 
     @cached_property
     def returning(self) -> frozenset[str]:
@@ -228,13 +207,14 @@ class PoplarNetwork:
     @property
     def sums_pieces(self) -> bool:
         """Whether owners of the weights of an indexed connection sum private gradients."""
-        return not self.weight_gradients.isdisjoint(self.indexed)
+        return any(self.links[id_].weight_gradient for id_ in self.indexed)
 
     @cached_property
     def copied_rows(self) -> tuple[ConnectionInfo, ...]:
         """Dense connections whose weights are also stored with their source."""
-        ids = self.input_gradients - self.returning - self.indexed.keys()
-        return tuple(c for c in self.program.connections if c.kind == "dense" and c.weight and c.id in ids)
+        others = self.returning | self.indexed.keys()
+        dense = (c for c in self.program.connections if c.kind == "dense" and c.weight)
+        return tuple(c for c in dense if self.links[c.id].input_gradient and c.id not in others)
 
     @cached_property
     def packed_rows(self) -> Mapping[str, int]:
@@ -278,7 +258,7 @@ class PoplarNetwork:
 
     def numbers_of_relay(self, bus: BusPlan) -> int:
         """Return the number of counts that a relay of `bus` writes to request further windows."""
-        return numbers_of_relay(self.workers, bits=bus.form == "bits", external=self.stores[bus.buffer].external, lag=bus.lag)
+        return numbers_of_relay(self.plan.target.workers, bits=bus.form == "bits", external=self.stores[bus.buffer].external, lag=bus.lag)
 
     @cached_property
     def window_test(self) -> WindowTest | None:
@@ -289,11 +269,6 @@ class PoplarNetwork:
         tiles = [relay.tile for bus in self.requesting_buses for relay in bus.relays]
         numbers = [self.numbers_of_relay(bus) for bus in self.requesting_buses for _ in bus.relays]
         return window_test(direction, 1 + self.further.both, tiles, numbers, self.plan.target, most(self.costs))
-
-    @property
-    def workers(self) -> int:
-        """Number of worker threads of a tile."""
-        return self.plan.target.workers
 
     def mask_kind(self, store: Store) -> str:
         """Return the layout of a source's masks (a bit for each neuron that spiked or receives a gradient): a value of the C++ ``Mask``."""
@@ -320,7 +295,7 @@ class PoplarNetwork:
         if len({(b.kind, b.relays) for b in buses}) != 1:
             raise PlanMismatchError(f"the buses {', '.join(b.id for b in buses)} of one source differ in kind or relays.")
         first = buses[0]
-        most = max(b.width if b.mode == "exact" else max(b.capacity, b.gradient.capacity if b.gradient else 0) for b in buses)
+        largest = max(b.width if b.mode == "exact" else max(b.capacity, b.gradient.capacity if b.gradient else 0) for b in buses)
         network_input = next((i for i in self.program.inputs if i.id == first.source), None)
         return Store(
             buffer=buffer,
@@ -328,7 +303,7 @@ class PoplarNetwork:
             width=first.width,
             kind=first.kind,
             buses=buses,
-            stored=whole_words(most, first.width),
+            stored=whole_words(largest, first.width),
             before=buffer in self.initial_outputs,
             static=network_input is not None and network_input.repeated,
             external=network_input is not None,
@@ -344,10 +319,6 @@ class PoplarNetwork:
             names |= {ref.name for ref in self.program.state_inputs.values() if ref.node == info.id}
             settable |= {buffer for label, buffer in info.output_buffers.items() if label in names}
         return frozenset(settable & delayed)
-
-    def population(self, name: str) -> PopulationInfo:
-        """Return a population by id."""
-        return self.program.population(name)
 
     def check(self) -> None:
         """Raise an error if the plan does not match the program, or the program cannot be emitted.
@@ -367,10 +338,9 @@ class PoplarNetwork:
             )
         if {p.id for p in self.plan.populations} != {p.id for p in self.program.populations}:
             raise PlanMismatchError("the plan and the program have different populations; map the program again.")
-        pairs = any(isinstance(op, DenseInputGradient) and op.half for op in self.program.backward)
         for placed in self.plan.populations:
             _check_blocks(placed, self.plan.batch)
-            if pairs and any(block.sample % 2 or block.samples % 2 for block in placed.blocks):
+            if self.described.half_deltas and any(block.sample % 2 or block.samples % 2 for block in placed.blocks):
                 raise HalfDeltasError(
                     f"deltas are float16, with two samples per word, but a block of {placed.label!r} has an odd number of samples; "
                     "use an even batch size, or remove deltas from half."

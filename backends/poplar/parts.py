@@ -5,32 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
-from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec
 
-Access: TypeAlias = Literal["Input", "Output", "InOut"]
-FieldKind: TypeAlias = Literal["edge", "number", "integer"]
 Body: TypeAlias = dict[str, Any]
 """Context of a template."""
 Values: TypeAlias = dict[str, object]
 """Field of a vertex -> C++ expression that the host program connects to it."""
-_ACCESS: Final[Mapping[str, Access]] = {"input": "Input", "output": "Output", "inout": "InOut"}
-
-
-@dataclass(frozen=True)
-class CodeletField:
-    """A field of a codelet, and the C++ expression (`value`) that the host program connects to it.
-
-    `kind` is ``"edge"`` for data in the tile's memory, ``"integer"`` or ``"number"`` for a constant.
-    """
-
-    name: str
-    type: str
-    kind: FieldKind
-    value: str
+_ACCESS: Final = {"input": "Input", "output": "Output", "inout": "InOut"}
 
 
 def cpp_type(spec: FieldSpec) -> str:
@@ -42,13 +26,18 @@ def cpp_type(spec: FieldSpec) -> str:
     return f"{_ACCESS[spec.kind]}<{element}>"
 
 
+def connecting_function(spec: FieldSpec) -> str:
+    """Return the C++ function that connects a field: ``edge`` for data in the tile's memory, the others for constants."""
+    return "edge" if spec.kind != "constant" else "integer" if spec.type == "int" else "number"
+
+
 def class_name(vertex: VertexSpec) -> str:
     """Return the C++ class name of a vertex; classes with several variants add a number to it."""
     return "".join(word.capitalize() for word in vertex.name.split("_"))
 
 
-def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[CodeletField, ...]:
-    """Return the fields of a vertex, connected to `values`.
+def connected(vertex: VertexSpec, values: Mapping[str, object]) -> dict[str, str]:
+    """Return the C++ expressions for the fields of a vertex.
 
     Raises
     ------
@@ -59,13 +48,12 @@ def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[Codelet
     if sorted(names) != sorted(values):
         differ = sorted({*names} ^ {*values})
         raise ValueError(f"the fields of {vertex.name} are {', '.join(names)}; these lack an expression or a field: {', '.join(differ)}.")
-    kinds: list[FieldKind] = ["edge" if s.kind != "constant" else "integer" if s.type == "int" else "number" for s in vertex.fields]
-    return tuple(CodeletField(s.name, cpp_type(s), kind, str(values[s.name])) for s, kind in zip(vertex.fields, kinds, strict=True))
+    return {name: str(values[name]) for name in names}
 
 
 @dataclass(frozen=True)
 class Codelet:
-    """A class of ``codelets.cpp``: its template, comment (`title`), fields and template data (`body`).
+    """A class of ``codelets.cpp``: its template, comment (`title`) and template data (`body`).
 
     `serves` lists the populations and buses that use it.
     """
@@ -74,14 +62,8 @@ class Codelet:
     template: str
     title: str
     serves: list[str]
-    fields: tuple[CodeletField, ...]
     vertex: VertexSpec
     body: Body
-
-    @property
-    def cost(self) -> CodeletCost:
-        """Coefficients of its cycles."""
-        return self.vertex.cost
 
 
 @dataclass(frozen=True)
@@ -98,7 +80,7 @@ class Variable:
 class VertexLoop:
     """An emitted loop ``for (item : range)`` that adds vertices of a codelet; without a range, it adds a single vertex.
 
-    `tile` and the values of `fields` are C++ expressions that may use the item.
+    `tile` and the `values` of fields are C++ expressions that may use the item.
     """
 
     comment: str
@@ -108,13 +90,15 @@ class VertexLoop:
     compute_set: str
     codelet: str
     tile: str
-    fields: tuple[CodeletField, ...]
+    vertex: VertexSpec
+    values: Mapping[str, str]
 
 
 def clock(compute_set: str, source: str, target: str, add: int | str) -> VertexLoop:
     """Return vertices that set the iteration counter `target` of each IPU to the counter `source` plus `add`."""
-    fields = connected(CLOCK_VERTEX, {"from": f"{source}[p.tile]", "to": f"{target}[p.tile]", "add": add})
-    return VertexLoop(compute_set, "auto", "p", f"{target}.places", compute_set, class_name(CLOCK_VERTEX), "p.tile", fields)
+    values = connected(CLOCK_VERTEX, {"from": f"{source}[p.tile]", "to": f"{target}[p.tile]", "add": add})
+    name = class_name(CLOCK_VERTEX)
+    return VertexLoop(compute_set, "auto", "p", f"{target}.places", compute_set, name, "p.tile", CLOCK_VERTEX, values)
 
 
 Items: TypeAlias = tuple[str, str, str]
@@ -150,7 +134,7 @@ class Assembly:
         """Declare an array on one tile."""
         return self.variable("Tensor", name, f'layout.on_tile(poplar::{kind}, {shape}, "{name}", {tile})', comment)
 
-    def kept(self, relays: str, kind: str, name: str, elements: object, comment: str) -> str:
+    def relay_rows(self, relays: str, kind: str, name: str, elements: object, comment: str) -> str:
         """Declare an array for each relay, with `elements` values per sample; `kind` is the Poplar type."""
         return self.variable("Parts", name, f'layout.kept({relays}, {kind}, "{name}", {elements})', comment)
 
@@ -194,8 +178,8 @@ class Assembly:
         self, group: str, comment: str, items: Items, compute_set: str, vertex: VertexSpec, values: Mapping[str, object], tile: str = ""
     ) -> None:
         """Add a vertex for each item to the section `group`, on `tile`, by default the item's."""
-        place, fields = tile or f"{items[1]}.tile", connected(vertex, values)
-        self.loop(group, VertexLoop(comment, *items, compute_set, class_name(vertex), place, fields))
+        place = tile or f"{items[1]}.tile"
+        self.loop(group, VertexLoop(comment, *items, compute_set, class_name(vertex), place, vertex, connected(vertex, values)))
 
     def add_codelet(
         self,
@@ -210,15 +194,14 @@ class Assembly:
         body: Body | None = None,
     ) -> None:
         """Add a codelet, unless one with the same structure exists, and its vertex for each item and compute set, on the item's tile."""
-        fields = connected(vertex, values)
-        structure = [vertex.name, [(f.name, f.type, f.kind) for f in fields], asdict(vertex.cost), repr(vertex.loops), body or {}]
+        structure = [vertex.name, [(f.name, cpp_type(f)) for f in vertex.fields], asdict(vertex.cost), repr(vertex.loops), body or {}]
         key = json.dumps(structure, sort_keys=True)
         if key not in self._by_key:
             number = sum(c.template == vertex.name for c in self.codelets)
-            self._by_key[key] = Codelet(f"{class_name(vertex)}{number}", vertex.name, title, [], fields, vertex, body or {})
+            self._by_key[key] = Codelet(f"{class_name(vertex)}{number}", vertex.name, title, [], vertex, body or {})
             self.codelets.append(self._by_key[key])
         codelet = self._by_key[key]
         if serves not in codelet.serves:
             codelet.serves.append(serves)
         for compute_set in compute_sets:
-            self.loop(group, VertexLoop(comment, *items, compute_set, codelet.name, f"{items[1]}.tile", fields))
+            self.loop(group, VertexLoop(comment, *items, compute_set, codelet.name, f"{items[1]}.tile", vertex, connected(vertex, values)))

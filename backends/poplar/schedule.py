@@ -7,13 +7,12 @@ from typing import Literal, TypeAlias
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import norm_sets
 from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS
-from snnc.backends.poplar.parameters.updates import accumulates
 from snnc.backends.poplar.parts import Assembly, Body, clock
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.poplar.vertices.external import SUM
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
 from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
-from snnc.backends.poplar.vertices.losses import RATES, loads_targets_late, loss_sets
+from snnc.backends.poplar.vertices.losses import RATES, loss_sets
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
 from snnc.backends.poplar.vertices.relay_segments import counters
 from snnc.backends.poplar.vertices.relays import JOIN, uses_join
@@ -63,11 +62,12 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
         "shared_sums": SHARED_SUMS if net.sums_pieces else "",
         "reduce": [REDUCE] if net.gradient_buses else [],
         "losses": loss_sets(net) if kind in ("training", "passes") else (),
-        "late_targets": kind in ("training", "passes") and loads_targets_late(net),
+        # To save memory during the forward pass, targets are sent after it, except single labels of samples.
+        "late_targets": kind in ("training", "passes") and net.described.loss.columns > 0,
         "sums": _sums(net, kind) if net.training else [],
         "changes": [f"Execute({name})" for name in (RATES, *norm_sets(net), "update_parameters")] if kind == "passes" else [],
         "measures": [f"Execute({MOMENTS})"] if net.described.measured else [],
-        "accumulates": accumulates(net),
+        "accumulates": net.described.accumulates,
     }
 
 

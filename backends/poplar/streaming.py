@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork, Store
@@ -32,9 +31,9 @@ def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
     for compute_set, add in ((NEXT_ROW, 1), (ROW_BEFORE, -1)):
         values = {"from": ROW, "to": f"{ROW}_after", "add": add}
         assembly.add("clocks", TITLES[compute_set], ONCE, compute_set, CLOCK_VERTEX, values, "0")
-    arrays = _history if net.plan.streamed == "history" else _boundaries
+    arrays, slots = (_history, "") if net.plan.streamed == "history" else (_boundaries, f", {boundary_slots(net)}, 1")
     for population in net.program.populations:
-        assembly.start += [f"rows.add({array}, {population.id}.blocks{more});" for array, more in arrays(net, population)]
+        assembly.start += [f"rows.add({array}, {population.id}.blocks{slots});" for array in arrays(net, population)]
     for store in net.stores.values():
         assembly.start += [f"rows.add({array}, {store.buffer}_relays);" for array in _relay_arrays(net, store)]
     assembly.start.append(f"rows.end({net.plan.segments.rows}, {ROW}.reinterpret(poplar::UNSIGNED_INT), to_streaming, from_streaming);")
@@ -45,28 +44,23 @@ def move_row(compute_set: str) -> str:
     return f'Execute({compute_set}), Copy({ROW}_after, {ROW}, false, "{COPIES[compute_set]}")'
 
 
-def _history(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tuple[str, str]]:
-    """Yield the arrays with the history of a population, and further C++ arguments of ``rows.add``."""
+def _history(net: PoplarNetwork, population: PopulationInfo) -> list[str]:
+    """Return the arrays with the history of a population."""
     step = net.step(population.id)
-    for index, buffer in enumerate(step.states):
-        if keeps_history(net, population, index):
-            yield buffer, ""
-    yield from ((f"{step.states[state.index]}_past", "") for state in half_states(net.layers[population.id]))
-    if net.adjoint(population.id) is not None:
-        yield from ((buffer, "") for buffer in step.saved)
+    states = [buffer for index, buffer in enumerate(step.states) if keeps_history(net, population, index)]
+    halves = [f"{step.states[state.index]}_past" for state in half_states(net.layers[population.id])]
+    return [*states, *halves, *(step.saved if net.adjoint(population.id) is not None else ())]
 
 
-def _boundaries(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tuple[str, str]]:
-    """Yield the arrays with the boundaries of a population, and further C++ arguments of ``rows.add``."""
+def _boundaries(net: PoplarNetwork, population: PopulationInfo) -> list[str]:
+    """Return the arrays with the boundaries of a population."""
     step = net.step(population.id)
-    for buffer in (*step.states, *(buffer for buffer in step.outputs if buffer in net.stores)):
-        yield f"{buffer}_boundary", f", {boundary_slots(net)}, 1"
+    return [f"{buffer}_boundary" for buffer in (*step.states, *(buffer for buffer in step.outputs if buffer in net.stores))]
 
 
-def _relay_arrays(net: PoplarNetwork, store: Store) -> Iterator[str]:
-    """Yield the arrays of a source's relays that belong to a row."""
+def _relay_arrays(net: PoplarNetwork, store: Store) -> list[str]:
+    """Return the arrays of a source's relays that belong to a row."""
     history = net.plan.streamed == "history"
     if store.static or not (history or keeps_boundary_steps(net, store)):
-        return
-    for part, *_ in stored_parts(store):
-        yield f"{store.buffer}_{part}" if history else boundary_name(store.buffer, part)
+        return []
+    return [f"{store.buffer}_{part}" if history else boundary_name(store.buffer, part) for part, *_ in stored_parts(store)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from snnc.backends.folders.project import Chunk
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.vertices.indexed import indexed_tables, table_count
+from snnc.backends.poplar.vertices.indexed import first_table, indexed_tables
 from snnc.backends.poplar.vertices.window_tests import window_test_table_count, window_test_tables
 from snnc.compiler.ir.graph import Array
 
@@ -20,13 +20,12 @@ def plan_tables(net: PoplarNetwork) -> Iterator[Chunk]:
     The tables, in order: blocks of populations (tile, first, count, sample, samples); relays of stores (tile, sample, samples); vertices
     of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`); indexed connections; the window test; the tiles of losses.
     """
-    stores, gradients = net.stores.values(), [b.gradient for b in net.plan.buses if b.gradient is not None]
-    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(gradients) + table_count(net) + window_test_table_count(net) + 1)
+    yield struct.pack("<I", first_table(net) + window_test_table_count(net) + 1)
     for population in net.plan.populations:
         yield from _table([(b.tile, b.first, b.count, b.sample, b.samples) for b in population.blocks])
-    for store in stores:
+    for store in net.stores.values():
         yield from _table([(r.tile, r.sample, r.samples) for r in store.buses[0].relays])
-    for gradient in gradients:
+    for gradient in (b.gradient for b in net.plan.buses if b.gradient is not None):
         yield from _table([(v.tile, v.part, v.sample, v.samples, v.entry, v.entries, v.first, v.producers) for v in gradient.sums])
     for table in indexed_tables(net):
         yield from _table(table)
@@ -45,7 +44,7 @@ def parameters_and_states(net: PoplarNetwork, *samples: int) -> dict[str, Array]
     """Return parameters, and states and outputs before the first step [*samples, neurons], by the host's names."""
     values: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in net.program.parameters.items()}
     for population in net.program.populations:
-        shape = (*samples, net.neurons[population.id])
+        shape = (*samples, net.layers[population.id].neurons)
         for buffer, value in zip(net.step(population.id).states, population.initial, strict=True):
             values[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
         for buffer in sorted(net.initial_outputs & population.before.keys()):
@@ -58,5 +57,5 @@ def initial_values(net: PoplarNetwork) -> dict[str, Array]:
     values = parameters_and_states(net, net.plan.batch)
     if net.training and net.program.optimizer is not None:
         values["lr"] = np.array([net.program.optimizer.lr], dtype=np.float32)
-    limited = {name: net.limits[name] for name, store in net.stores.items() if store.limited and name in net.limits}
+    limited = {name: net.limits[name] for name, store in net.stores.items() if store.drops_spikes and name in net.limits}
     return values | {f"{name}_limit": np.array(limit, dtype=np.float32) for name, limit in limited.items()}

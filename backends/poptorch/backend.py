@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
     from snnc.compiler.ir.plan import Precision
     from snnc.compiler.ir.step_program import StepProgram
-    from snnc.compiler.lowering.half_numbers import HalfOption
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.tiles.planning.options import PlanOptions
 
@@ -29,7 +28,6 @@ class PopTorchOptions(TileOptions):
     """Options of a package for PopTorch. PopART, the runtime that PopTorch uses, stores the weights as float32."""
 
     precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
-    half: HalfOption | None = None
     input_gradients: bool = field(default=False, metadata=TRAINING)
     drop: DropPolicy = "lowest"
 

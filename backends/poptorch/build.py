@@ -8,29 +8,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.emulator.build import compile_program, compiler, library, link_flags
+from snnc.backends.emulator.build import compile_program, library, link_flags
 from snnc.backends.emulator.projects import Sources, build_project
-from snnc.backends.poplar.build import own_level
+from snnc.backends.poplar.build import PARTS, own_level
 from snnc.backends.toolchain.cache import cached_file
-from snnc.backends.toolchain.compilers import compiler_version, digest, machine_id
+from snnc.backends.toolchain.compilers import compiler, compiler_version, digest, machine_id
 
 POPART: Final = Path(__file__).resolve().parent / "popart"
 """Headers and sources of the PopART substitute."""
 RUNTIME: Final = "libpopart.so"
+SHARED_PARTS: Final = tuple(part for part in PARTS if part != "poplar_session")
+"""Parts of a Poplar project that a package also contains."""
 SOURCES: Final = Sources(
-    "operation.cpp",
-    "program.hpp",
-    (
-        "operation_graph.cpp",
-        "populations.cpp",
-        "layout.cpp",
-        "gradient_windows.cpp",
-        "indexed.cpp",
-        "packing.cpp",
-        "streaming.cpp",
-        "vertices.cpp",
-        "snnc_files.cpp",
-    ),
+    "operation.cpp", "program.hpp", ("operation_graph.cpp", *(f"{part}.cpp" for part in SHARED_PARTS), "snnc_files.cpp")
 )
 STATISTICS: Final = "batch_statistics.hpp"
 """Additional header of packages that train batch normalisations; it uses PopLibs."""

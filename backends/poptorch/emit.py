@@ -17,9 +17,10 @@ from snnc.backends.poplar.build import TABLES
 from snnc.backends.poplar.emit import print_files
 from snnc.backends.poplar.parts import Body
 from snnc.backends.poplar.tables import plan_tables
-from snnc.backends.poptorch.build import SOURCES, STATISTICS
+from snnc.backends.poptorch.build import SHARED_PARTS, SOURCES, STATISTICS
 from snnc.backends.poptorch.composed_loss import composed_context, targets_description
 from snnc.backends.poptorch.operation import PopartOperation, assemble, operation_context
+from snnc.backends.poptorch.statistics import running_statistics
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.shapes import size
@@ -31,12 +32,10 @@ from snnc.compiler.lowering.window_values import window_parameters
 
 DOMAIN: Final = "snnc"
 """Domain of emitted operations."""
-PARTS: Final = ("populations", "layout", "gradient_windows", "indexed", "packing", "streaming", "vertices")
-"""C++ files of a Poplar project, without endings, that a package also contains."""
 SHARED: Final = {
     "constants.hpp": "common/constants.hpp",
     **{f"snnc_files.{kind}": f"common/snnc_files.{kind}" for kind in ("hpp", "cpp")},
-    **{f"{part}.{kind}": f"poplar/{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")},
+    **{f"{part}.{kind}": f"poplar/{part}.{kind}" for part in SHARED_PARTS for kind in ("hpp", "cpp")},
     "codelets.cpp": "poplar/codelets.cpp",
 }
 """Source that the Poplar backend also emits -> path for :func:`snnc.backends.codegen.source_templates.source_of`."""
@@ -52,8 +51,6 @@ OWN: Final = (
     "train.py",
 )
 """Other files of every package."""
-TRAINED: Final = ("train_popdist.py",)
-"""Additional files of packages that train."""
 PACKAGE: Final = "spiking_network"
 """Name of the emitted Python package."""
 MODULES: Final = ("__init__.py", "description.py", "operation.py", "module.py", "weights.py", "options.py", "data.py", "values.py")
@@ -93,7 +90,7 @@ def render(operation: PopartOperation) -> dict[str, str]:
     names |= {f"{PACKAGE}/{MASKS}": f"poptorch/package/{MASKS}"} if operation.masks else {}
     loss = operation.program.loss
     if operation.plan.training and loss is not None:
-        names |= {n: f"poptorch/{n}" for n in TRAINED} | {f"{PACKAGE}/loss.py": f"poptorch/package/loss_{loss.name}.py"}
+        names |= {"train_popdist.py": "poptorch/train_popdist.py", f"{PACKAGE}/loss.py": f"poptorch/package/loss_{loss.name}.py"}
         if isinstance(loss, Composed):
             context["loss"] = composed_context(loss, operation.plan.steps)
         else:
@@ -132,14 +129,21 @@ def description(operation: PopartOperation, name: str) -> Body:
             for p in program.parameters.values()
         ],
         "states": [name for name in operation.stored_values if name not in program.parameters],
-        **({"masks": [mask.description for mask in operation.masks]} if operation.masks else {}),
+        **({"masks": [_mask(operation, name) for name in operation.masks]} if operation.masks else {}),
         **({"targets": targets_description(program.loss, plan.steps)} if plan.training and isinstance(program.loss, Composed) else {}),
-        **({"statistics": [n.description(program, plan.steps * plan.batch) for n in operation.norms]} if operation.norms else {}),
+        **({"statistics": [running_statistics(program, n, plan.steps * plan.batch) for n in operation.norms]} if operation.norms else {}),
         "limits": [_limit(operation, buffer) for buffer in operation.limits],
         "windows": _windows(program),
         "loss_output": None if operation.loss_output is None else operation.visible_outputs.index(operation.loss_output),
         "optimizer": None if program.optimizer is None else optimizer_settings(program, program.optimizer),
     }
+
+
+def _mask(operation: PopartOperation, name: str) -> Body:
+    """Return the description of a dropout mask: `rate` and `seed` are names of parameters, `number` counts the dropout layers from 0."""
+    layer = operation.masks[name]
+    about = {"name": name, "label": operation.program.population(layer.population).label, "number": layer.number}
+    return about | {"rate": layer.rate, "seed": layer.seed, "neurons": layer.neurons}
 
 
 def _limit(operation: PopartOperation, buffer: str) -> Body:

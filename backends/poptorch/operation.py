@@ -14,13 +14,14 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.schedule import program_values
 from snnc.backends.poplar.tables import parameters_and_states
-from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, population_of, sum_for_update
+from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, adjoint_name, loss_output, population_of, sum_for_update
 from snnc.backends.poplar.vertices.losses import RATES
 from snnc.backends.poplar.vertices.relays import counter_name
 from snnc.backends.poplar.vertices.statistics import moments_codelets
-from snnc.backends.poptorch.dropout import PackagedMask, packaged_masks
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
-from snnc.backends.poptorch.statistics import PackagedNorm, packaged_norms
+from snnc.backends.poptorch.statistics import norm_data, running
+from snnc.backends.training.updates.masks import DropoutLayer, masks_of
+from snnc.backends.training.updates.norm_layers import NormLayer, norm_layers
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import InputInfo, OutputInfo, StepProgram
@@ -108,20 +109,26 @@ class PopartOperation:
         return tuple(o for o in self.visible_outputs if o.source.buffer not in sources)
 
     @cached_property
-    def norms(self) -> tuple[PackagedNorm, ...]:
+    def norms(self) -> tuple[NormLayer, ...]:
         """Batch normalisations whose statistics the operation computes in training."""
-        return packaged_norms(self.program) if self.plan.training else ()
+        return norm_layers(self.program) if self.plan.training else ()
 
     @cached_property
-    def masks(self) -> tuple[PackagedMask, ...]:
-        """Masks of dropout layers, which are inputs of the module in training."""
-        return packaged_masks(self.program) if self.plan.training else ()
+    def masks(self) -> dict[str, DropoutLayer]:
+        """Dropout layers by the names of their masks, [batch, neurons].
+
+        In training, masks are inputs of the operation, because each sample of each update has its own.
+        """
+        masks = {}
+        for layer in masks_of(self.program).layers if self.plan.training else ():
+            states = self.program.population(layer.population).kernel.states
+            masks[f"{self.net.step(layer.population).states[states.index(layer.state)]}_initial"] = layer
+        return masks
 
     @cached_property
     def stored_values(self) -> dict[str, Array]:
         """The part of :attr:`values` that the package stores: all but masks, which it draws."""
-        masks = {mask.name for mask in self.masks}
-        return {name: value for name, value in self.values.items() if name not in masks}
+        return {name: value for name, value in self.values.items() if name not in self.masks}
 
     @cached_property
     def values(self) -> dict[str, Array]:
@@ -130,14 +137,14 @@ class PopartOperation:
         States have one value for each neuron, which all samples share, except masks of dropout layers, which are [batch, neurons].
         """
         values = parameters_and_states(self.net)
-        for mask in self.masks:
-            values[mask.name] = np.broadcast_to(values[mask.name], (self.plan.batch, mask.layer.neurons))
+        for name, layer in self.masks.items():
+            values[name] = np.broadcast_to(values[name], (self.plan.batch, layer.neurons))
         return values | {f"{name}_limit": np.array(self.limits[name], dtype=np.float32) for name in self.limited}
 
     @cached_property
     def limited(self) -> tuple[str, ...]:
         """Buffers of populations with a spike limit, which their relays apply."""
-        return tuple(name for name, store in self.net.stores.items() if store.limited and name in self.limits)
+        return tuple(name for name, store in self.net.stores.items() if store.drops_spikes and name in self.limits)
 
     @cached_property
     def counted(self) -> dict[str, int]:
@@ -148,8 +155,8 @@ class PopartOperation:
         """
         sizes: dict[str, int] = {}
         for name, store in self.net.stores.items():
-            smallest, size = min(store.buses, key=lambda bus: bus.capacity), len(store.buses[0].relays) * self.net.workers
-            if store.limited:
+            smallest, size = min(store.buses, key=lambda bus: bus.capacity), len(store.buses[0].relays) * self.net.plan.target.workers
+            if store.drops_spikes:
                 sizes[f"{name}_dropped"] = size
             elif store.kind == "events" and name not in self.limits and smallest.mode == "drop" and smallest.capacity < smallest.width:
                 sizes[counter_name(self.net, smallest)] = size
@@ -189,7 +196,7 @@ class PopartOperation:
     @cached_property
     def loss_output(self) -> OutputInfo | None:
         """The output that the loss reads; None without training."""
-        return next((o for o in self.program.outputs if o.id == self.program.loss_output), None) if self.plan.training else None
+        return loss_output(self.net) if self.plan.training else None
 
 
 def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
@@ -200,7 +207,8 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
         extras += gradient_codelets(net)
         extras += moments_codelets(net)
         sum_for_update(net, assembly)
-        _begin_with_adjoint(operation, assembly)
+        adjoint, population = adjoint_name(net), population_of(net, loss_output(net))
+        assembly.tensors.append(f'adjoint("{adjoint}", {adjoint}.all, order_of_records({population}, STEPS, BATCH));')
     if any(s.external and s.kind == "events" for s in net.stores.values()):
         extras.append({"template": "pack_input", "cost": PACK_COST})
     if any(s.external and s.kind == "events" and not s.bits for s in net.stores.values()):
@@ -218,15 +226,6 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
     ]
     placed = frozenset(line.split('"')[1] for line in parameters)
     return assembly, {**context, "compute_sets": needed + sums, "extras": extras, "places": places, "placed": placed}
-
-
-def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:
-    """Add an input of the operation: the gradient of the output that the loss reads."""
-    output = operation.loss_output
-    assert output is not None, "training needs a loss"
-    population = population_of(operation.net, output)
-    adjoint = f"d_{output.record}"
-    assembly.tensors.append(f'adjoint("{adjoint}", {adjoint}.all, order_of_records({population}, STEPS, BATCH));')
 
 
 def operation_context(operation: PopartOperation) -> Body:
@@ -250,7 +249,7 @@ def operation_context(operation: PopartOperation) -> Body:
         "op_counts": [OperationInput(name, (size,), "dropped spikes") for name, size in operation.counted.items()],
         "backward": backward,
         "masks": bool(operation.masks),
-        "norms": [norm.template_data() for norm in operation.norms],
-        "norm_statistics": [{"name": name, "input": numbers[name]} for norm in operation.norms for name in norm.running],
-        "norm_levels": 1 + max((norm.layer.level for norm in operation.norms), default=-1),
+        "norms": [norm_data(operation.program, norm) for norm in operation.norms],
+        "norm_statistics": [{"name": name, "input": numbers[name]} for norm in operation.norms for name in running(norm)],
+        "norm_levels": 1 + max((norm.level for norm in operation.norms), default=-1),
     }

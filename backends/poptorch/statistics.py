@@ -5,60 +5,40 @@ The passes of an update are described in :mod:`snnc.backends.training.updates.no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from snnc.backends.poplar.parts import Body
 from snnc.backends.poplar.vertices.statistics import moments_name
 from snnc.backends.runtime.errors import NormalisationError
 from snnc.backends.training.updates.norm_layers import NormLayer, norm_layers, trains_normalised
-from snnc.compiler.ir.step_program import OutputInfo, StepProgram
+from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SHIFT, SLOPE, VARIANCE
 
 
-@dataclass(frozen=True)
-class PackagedNorm:
-    """A normalisation of a package, and the output for which tiles compute moments (mean and squared deviations)."""
-
-    layer: NormLayer
-    output: OutputInfo
-
-    @property
-    def running(self) -> tuple[str, str]:
-        """Names of the parameters that contain the running mean and variance."""
-        return self.layer.parameters[MEAN], self.layer.parameters[VARIANCE]
-
-    def template_data(self) -> Body:
-        """Return the data for ``network.hpp``, with ``names`` in the order of the members of the C++ struct ``Normalisation``."""
-        layer = self.layer
-        named = [layer.parameters[name] for name in (MEAN, VARIANCE, SHIFT, SLOPE, EPSILON)]
-        return {
-            "label": layer.label,
-            "names": [*named, layer.gain, f"d_{layer.gain}", f"d_{layer.bias}"],
-            "level": layer.level,
-            "passed": layer.adjoint is not None,
-            "shape": layer.shape,
-            "shared": layer.shared,
-            "population": layer.population,
-            "moments": moments_name(self.output),
-        }
-
-    def description(self, program: StepProgram, samples: int) -> Body:
-        """Return the description for ``network.json``; `samples`: steps times samples of a micro-batch."""
-        mean, variance = self.running
-        momentum = float(program.parameters[self.layer.parameters[MOMENTUM]].value.reshape(-1)[0])
-        return {
-            "label": self.layer.label,
-            "mean": mean,
-            "variance": variance,
-            "momentum": momentum,
-            "values": self.layer.values_per_channel(samples),
-        }
+def running(layer: NormLayer) -> tuple[str, str]:
+    """Return the names of the parameters that contain the running mean and variance."""
+    return layer.parameters[MEAN], layer.parameters[VARIANCE]
 
 
-def packaged_norms(program: StepProgram) -> tuple[PackagedNorm, ...]:
-    """Return the normalisations of a program with a loss."""
-    outputs = {output.id: output for output in program.outputs}
-    return tuple(PackagedNorm(layer, outputs[layer.output]) for layer in norm_layers(program))
+def norm_data(program: StepProgram, layer: NormLayer) -> Body:
+    """Return the data for ``network.hpp``, with ``names`` in the order of the members of the C++ struct ``Normalisation``."""
+    named = [layer.parameters[name] for name in (MEAN, VARIANCE, SHIFT, SLOPE, EPSILON)]
+    return {
+        "label": layer.label,
+        "names": [*named, layer.gain, f"d_{layer.gain}", f"d_{layer.bias}"],
+        "level": layer.level,
+        "passed": layer.adjoint is not None,
+        "shape": layer.shape,
+        "shared": layer.shared,
+        "population": layer.population,
+        "moments": moments_name(next(output for output in program.outputs if output.id == layer.output)),
+    }
+
+
+def running_statistics(program: StepProgram, layer: NormLayer, samples: int) -> Body:
+    """Return the description of running statistics for ``network.json``; `samples`: steps times samples of a micro-batch."""
+    mean, variance = running(layer)
+    momentum = float(program.parameters[layer.parameters[MOMENTUM]].value.reshape(-1)[0])
+    values = layer.values_per_channel(samples)
+    return {"label": layer.label, "mean": mean, "variance": variance, "momentum": momentum, "values": values}
 
 
 def check_packaged(program: StepProgram, samples: int) -> None:

@@ -14,7 +14,7 @@ from windowed_nets import deep, tangled
 
 from snnc.backends.poplar.emit import assemble
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parts import connected
+from snnc.backends.poplar.parts import connected, connecting_function, cpp_type
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
@@ -76,7 +76,7 @@ def emitted_fields(net):
     """The same, of the vertices that the host adds."""
     found = {}
     for loop in (loop for loops in assemble(net)[0].loops.values() for loop in loops):
-        found.setdefault(kind_of(loop.codelet), set()).add(len(loop.fields))
+        found.setdefault(kind_of(loop.codelet), set()).add(len(loop.values))
     return found
 
 
@@ -136,10 +136,10 @@ SPEC = VertexSpec("two_words", (run("input", "float", "values", "some"), constan
 
 
 def test_the_host_connects_every_field_in_the_order_of_the_description():
-    fields = connected(SPEC, {"count": 3, "values": "x[b.index]"})
-    assert [(f.name, f.type, f.kind, f.value) for f in fields] == [
-        ("values", "Input<Vector<float, VectorLayout::ONE_PTR>>", "edge", "x[b.index]"),
-        ("count", "unsigned", "number", "3"),
+    assert list(connected(SPEC, {"count": 3, "values": "x[b.index]"}).items()) == [("values", "x[b.index]"), ("count", "3")]
+    assert [(cpp_type(f), connecting_function(f)) for f in SPEC.fields] == [
+        ("Input<Vector<float, VectorLayout::ONE_PTR>>", "edge"),
+        ("unsigned", "number"),
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.updates import printed_rule
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parameters.updates import FACTOR, accumulates, clips, rates_per_group, scaled, sum_before_updates
+from snnc.backends.poplar.parameters.updates import FACTOR, clips, rates_per_group, sum_before_updates
 from snnc.backends.poplar.parts import ONCE, Assembly, Body, VertexLoop, class_name, connected
 from snnc.compiler.losses.update_rules import NORM_EPSILON
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
@@ -34,7 +34,7 @@ def norm_sets(net: PoplarNetwork) -> dict[str, str]:
     """Return the compute sets between the gradients and a clipped or skipped update, in order, with their titles."""
     if not clips(net):
         return {}
-    left_out = {"norm_of_chips": net.plan.target.chips == 1, _JUDGED: not scaled(net)}
+    left_out = {"norm_of_chips": net.plan.target.chips == 1, _JUDGED: not net.described.scaled}
     return {name: title for name, title in _TITLES.items() if not left_out.get(name)}
 
 
@@ -46,14 +46,13 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
         "std::unique_ptr<SquareSums>", "square_sums", "std::make_unique<SquareSums>(graph)", "sums of squares of the gradients"
     )
     assembly.on_tile("FLOAT", FACTOR.removesuffix("[0]"), "factor that clips all gradients")
-    vertex = squares(net.costs, accumulates=accumulates(net), scaled=scaled(net))
+    vertex = squares(net.costs, accumulates=net.described.accumulates, scaled=net.described.scaled)
 
     def squared(update: VertexLoop) -> VertexLoop:
-        of_update = {f.name: f.value for f in update.fields}
-        values = {f.name: of_update[f.name] for f in vertex.fields if f.name in of_update}
+        values = {f.name: update.values[f.name] for f in vertex.fields if f.name in update.values}
         sums = f"square_sums->add({update.tile}, {net.plan.target.workers})"
-        fields = connected(vertex, {**values, "sums": of_update["gradient"], "squares": sums})
-        return replace(update, compute_set=_SQUARES, codelet=class_name(vertex), fields=fields)
+        values = connected(vertex, {**values, "sums": update.values["gradient"], "squares": sums})
+        return replace(update, compute_set=_SQUARES, codelet=class_name(vertex), vertex=vertex, values=values)
 
     sum_before_updates(net, assembly, squared, without="kept")
     _add_sums(net, assembly)
@@ -69,23 +68,23 @@ def _add_sums(net: PoplarNetwork, assembly: Assembly) -> None:
         assembly.add("update", f"squares of {level}", ("SquareSum", "s", sums), f"norm_of_{level}", loss_sum(net.costs), values)
     values = {"squares": "square_sums->all()", "factor": FACTOR, "count": "square_sums->all().numElements()"}
     assembly.add("update", "the factor", ONCE, "norm", clip(net.costs), values, "0")
-    if not scaled(net):
+    if not net.described.scaled:
         return
-    vertex = judge_update(net.costs, accumulates=accumulates(net))
+    vertex = judge_update(net.costs, accumulates=net.described.accumulates)
     values = {"factor": FACTOR, "step": "optimizer_step[0]", "good": "good_updates[0]", "skipped": "skipped_updates[0]"}
     values |= {"loss_scale": "loss_scale[0]", "gradient_scale": "gradient_scale[0]"}
-    values |= {"batches": "batches[0]"} if accumulates(net) else {}
+    values |= {"batches": "batches[0]"} if net.described.accumulates else {}
     assembly.add("update", "decides whether the update is skipped", ONCE, _JUDGED, vertex, values, "0")
 
 
 def norm_codelets(net: PoplarNetwork) -> list[Body]:
     """Return the template data of the codelets for squares, clipping factor and loss scale."""
-    optimizer = net.program.optimizer
+    optimizer, accumulates, scaled = net.program.optimizer, net.described.accumulates, net.described.scaled
     if optimizer is None or not clips(net):
         return []
-    vertices = {"vertex": squares(net.costs, accumulates=accumulates(net), scaled=scaled(net)), "factor": clip(net.costs)}
+    vertices = {"vertex": squares(net.costs, accumulates=accumulates, scaled=scaled), "factor": clip(net.costs)}
     limit = "" if optimizer.clip_norm is None else c_literal(optimizer.clip_norm)
     rule = printed_rule(optimizer, gradient="gradient[i]")
     numbers: Body = {"norm": limit, "epsilon": c_literal(NORM_EPSILON), "scaled": rule["loss_scale"]}
-    numbers |= {"judge": judge_update(net.costs, accumulates=accumulates(net))} if scaled(net) else {}
-    return [{"template": "norms", "rule": rule, "accumulates": accumulates(net), "width": rates_per_group(net), **vertices, **numbers}]
+    numbers |= {"judge": judge_update(net.costs, accumulates=accumulates)} if scaled else {}
+    return [{"template": "norms", "rule": rule, "accumulates": accumulates, "width": rates_per_group(net), **vertices, **numbers}]

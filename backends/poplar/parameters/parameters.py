@@ -17,13 +17,13 @@ from snnc.backends.poplar.parameters.updates import (
     connected_update,
     keeps_remainder,
     optimizer_arrays,
+    random_values,
     rates_of,
-    repeats,
     set_in_passes,
 )
-from snnc.backends.poplar.parts import Assembly, Values
+from snnc.backends.poplar.parts import Assembly
 from snnc.compiler.ir.step_program import ConnectionInfo
-from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
+from snnc.compiler.losses.weight_rounding import REMAINDER
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, weight_rows
 
 WEIGHT_ROWS: Final = "weights_to_sources"
@@ -105,7 +105,7 @@ def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: 
 
 def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the variables, copies and updates of all parameters, except those of indexed connections."""
-    if repeats(net) and not net.operation:
+    if net.described.passes and not net.operation:
         assembly.tensors.append("add_passes();")
     between = set_in_passes(net)
     for placed in placed_parameters(net):
@@ -116,7 +116,7 @@ def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
     for connection in net.program.connections:
         if connection in net.copied_rows:
             _source_rows(net, assembly, connection)
-        elif connection.weight and connection.kind != "dense" and connection.id not in net.indexed and connection.id in net.input_gradients:
+        elif connection.weight and (link := net.links[connection.id]).one_to_one and link.input_gradient:
             _source_numbers(net, assembly, connection, connection.weight)
 
 
@@ -128,18 +128,18 @@ def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, 
         assembly.on_tile("FLOAT", name, comment, tile=f"{p}.groups[0].tile")
         assembly.variable("Parts", f"{name}_copies", f'layout.group_numbers({p}, "{name}_copies")', "copy of the value on every tile")
         assembly.refresh.append(f"to_readers.add({name}.broadcast({p}.groups.size(), 0), {name}_copies.all);")
-        whole = name
+        on_device = name
     else:
         assembly.variable("Parts", name, f'layout.{placed.layout_function}({p}, "{name}", {placed.rows})', comment)
         if placed.learned and not net.operation:  # an operation receives the parameters of all replicas
             assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
-        whole = f"{name}.all"
+        on_device = f"{name}.all"
     if not copied:
-        assembly.tensors.append(f'parameter_of_blocks("{name}", {placed.shape}, {whole}, {placed.order});')
+        assembly.tensors.append(f'parameter_of_blocks("{name}", {placed.shape}, {on_device}, {placed.order});')
     elif placed.half:
-        assembly.tensors.append(f'half_parameter("{name}", {placed.shape}, {whole}, {placed.order});')
+        assembly.tensors.append(f'half_parameter("{name}", {placed.shape}, {on_device}, {placed.order});')
     else:
-        assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {placed.shape}, {whole}, {placed.order}, true);')
+        assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {placed.shape}, {on_device}, {placed.order}, true);')
 
 
 def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> None:
@@ -149,8 +149,8 @@ def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -
         sums = assembly.variable("Parts", f"d_{name}", f'layout.block_numbers({p}, "d_{name}")', f"private gradients of {placed.label}")
         total = f"{sums}.range(0, 1)"
     else:
-        made = f'layout.block_{placed.summed}({p}, "d_{name}", {placed.rows})'
-        sums = assembly.variable("Sums", f"d_{name}", made, f"private gradients of {placed.label}")
+        expression = f'layout.block_{placed.summed}({p}, "d_{name}", {placed.rows})'
+        sums = assembly.variable("Sums", f"d_{name}", expression, f"private gradients of {placed.label}")
         assembly.forget("backward", f"{sums}.others")
         total, order = f"totals({p}, {sums})", f"first_replica({p}, {order})"
         values = {"sums": f"{sums}.first[g.index]", "others": f"{sums}.of_others(g)"}
@@ -181,54 +181,42 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
             assembly.on_tile("FLOAT", array, tile=f"{p}.groups[0].tile")
         else:
             assembly.variable("Parts", array, f'layout.shares({p}, "{array}", {name})')
-        whole = array if shared else f"all_shares({p}, {array})"
+        on_device = array if shared else f"all_shares({p}, {array})"
         order = placed.order if shared else f"first_replica({p}, {placed.order})"
         role = "SETTING" if moment == "kept" else "MOMENT"
-        assembly.tensors.append(f'tensor("{array}", SNNC_{role}, {placed.shape}, {whole}, {order}, true);')
+        assembly.tensors.append(f'tensor("{array}", SNNC_{role}, {placed.shape}, {on_device}, {order}, true);')
         values[moment] = array if shared else f"{array}[g.index]"
     tile, groups = ("g.tile", f"with_share({p}, {name})") if not shared else (f"{p}.groups[0].tile", "")
     values |= {"clip": FACTOR} if clips(net) else {}
-    values |= _rounding_values(net, placed) if placed.half else {}
+    random = random_values(net, name) if placed.half else {}
+    if random:  # the numbers depend on the position of a weight in the host's array
+        begin = f"share_of({p}, {name}.size(g.index), g.replica).begin"
+        values |= random | {"begin": begin, "first": placed.first, "columns": "g.count", "inputs": placed.rows}
     vertex = connected_update(net, half=placed.half)
     assembly.add("update", placed.label, ("Group", "g", groups), "update_parameters", vertex, values, tile)
-
-
-def _rounding_values(net: PoplarNetwork, placed: PlacedParameter) -> Values:
-    """Return the fields for stochastic rounding, whose random numbers depend on the position of a weight in the host's array."""
-    if net.program.rounding is None or net.program.rounding.kind != "stochastic":
-        return {}
-    number = [op.parameter for op in net.program.update].index(placed.name)
-    return {
-        "updates": "optimizer_step[0]",
-        "key": f"{parameter_key(net.program.rounding.seed, number)}u",
-        "begin": f"share_of({placed.population}, {placed.name}.size(g.index), g.replica).begin",
-        "first": placed.first,
-        "columns": "g.count",
-        "inputs": placed.rows,
-    }
 
 
 def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
     """Add a copy of the weights of a one-to-one connection on the tiles of its source, which compute the input gradient."""
     source, target, rows = connection.source, connection.target, f"{weight}_rows"
-    half = net.program.parameters[weight].half
+    half = net.links[connection.id].half
     if net.size(weight) == 1:
         assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "copy of the value on the tiles of its source")
         assembly.refresh.append(f"to_readers.add({weight}.broadcast({source}.groups.size(), 0), {rows}.all);")
     else:
         offset = net.offset(connection.id)
-        made = f'layout.{"half_numbers" if half else "source_rows"}({source}, "{rows}"{"" if half else ", 1"})'
-        assembly.variable("Parts", rows, made, "copy of the weights on the tiles of their source")
+        expression = f'layout.{"half_numbers" if half else "source_rows"}({source}, "{rows}"{"" if half else ", 1"})'
+        assembly.variable("Parts", rows, expression, "copy of the weights on the tiles of their source")
         assembly.refresh.append(f"to_readers.add(Layout::pairs_of({source}, {target}, {weight}, {offset}), {rows}.all);")
 
 
 def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> None:
     """Add vertices with which source tiles collect their rows of the weights from all column groups, directly or packed."""
     source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
-    inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
-    half = net.program.parameters[connection.weight or ""].half
-    made = f'layout.{"half_" if half else ""}source_rows({source}, "{rows}", {outputs})'
-    assembly.variable("Parts", rows, made, "copy of the weights by rows, on the tiles of their source")
+    inputs, outputs = net.size(connection.source_buffer), net.layers[target].neurons
+    half = net.links[connection.id].half
+    expression = f'layout.{"half_" if half else ""}source_rows({source}, "{rows}", {outputs})'
+    assembly.variable("Parts", rows, expression, "copy of the weights by rows, on the tiles of their source")
     packed = connection.id in net.packed_rows
     pieces = _packed_rows(net, assembly, connection) if packed else f"Layout::rows_of({source}, h, {target}, {connection.weight}, {inputs})"
     values = {

@@ -10,11 +10,11 @@ from snnc.backends.codegen.printing import c_assignments, c_literal
 from snnc.backends.codegen.updates import group_numbers, groups_of, needed_rates, printed_rule
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, class_name
-from snnc.backends.poplar.vertices.external import only_sums
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.losses.update_rules import moments, rule_of
+from snnc.compiler.losses.weight_rounding import parameter_key
 from snnc.compiler.neurons.library.batch_norm import MEAN, SHIFT, SLOPE, VARIANCE, is_batch_norm
-from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, sum_private, update, update_half
+from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, update, update_half
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FACTOR: Final = "clip_factor[0]"
@@ -23,20 +23,9 @@ _MIN_RATES: Final = 2
 """Minimum number of the optimiser's rates of a group; those that its equations do not need stay 0."""
 
 
-def accumulates(net: PoplarNetwork) -> bool:
-    """Return whether the program can accumulate the gradients of several batches."""
-    return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.accumulate
-
-
 def clips(net: PoplarNetwork) -> bool:
     """Return whether the norm of all gradients is computed, to clip them or, with a loss scale, to find gradients that are not finite."""
-    optimizer = net.program.optimizer
-    return scaled(net) or (net.training and not net.external and optimizer is not None and optimizer.clip_norm is not None)
-
-
-def scaled(net: PoplarNetwork) -> bool:
-    """Return whether the loss is scaled."""
-    return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.loss_scale is not None
+    return net.described.square > 0
 
 
 def keeps_remainder(net: PoplarNetwork) -> bool:
@@ -49,14 +38,14 @@ def update_vertex(net: PoplarNetwork, *, half: bool = False, placed: bool = Fals
     number, rounding = len(moments(net.program.optimizer)), net.program.rounding
     if half and rounding is not None:
         return update_half(
-            net.costs, number, accumulates=accumulates(net), clips=clips(net), rounding=rounding.kind, placed=placed
+            net.costs, number, accumulates=net.described.accumulates, clips=clips(net), rounding=rounding.kind, placed=placed
         )
-    return update(net.costs, number, accumulates=accumulates(net), clips=clips(net))
+    return update(net.costs, number, accumulates=net.described.accumulates, clips=clips(net))
 
 
 def updates_halves(net: PoplarNetwork) -> bool:
     """Return whether float16 weights are updated."""
-    return any(net.program.parameters[op.parameter].half for op in net.program.update) and not net.external
+    return any(net.program.parameters[op.parameter].half for op in net.program.update) and not net.described.external
 
 
 def half_update_vertices(net: PoplarNetwork) -> list[VertexSpec]:
@@ -68,6 +57,14 @@ def half_update_vertices(net: PoplarNetwork) -> list[VertexSpec]:
     vertices = (update_vertex(net, half=True, placed=name in maps and maps[name].reordered) for name in learned)
     by_class = {vertex.name: vertex for vertex in vertices}
     return [by_class[name] for name in sorted(by_class)]
+
+
+def random_values(net: PoplarNetwork, parameter: str) -> Values:
+    """Return the fields for the random numbers with which updates of a weight are rounded stochastically; none for other roundings."""
+    if net.program.rounding is None or net.program.rounding.kind != "stochastic":
+        return {}
+    number = [op.parameter for op in net.program.update].index(parameter)
+    return {"updates": "optimizer_step[0]", "key": f"{parameter_key(net.program.rounding.seed, number)}u"}
 
 
 def sum_before_updates(
@@ -83,38 +80,32 @@ def sum_before_updates(
         if loop.codelet in updates:
             sums.append(summed(loop))
             # With one part, `others` is not read; it must be connected to some tensor.
-            one_part = {"others": next(f.value for f in loop.fields if f.name == "rates"), "parts": "1"}
-            fields = tuple(replace(f, value=one_part.get(f.name, f.value)) for f in loop.fields if f.name != without)
-            loops[index] = replace(loop, fields=fields)
+            values = {**loop.values, "others": loop.values["rates"], "parts": "1"}
+            loops[index] = replace(loop, values={name: value for name, value in values.items() if name != without})
     assembly.loops["update"] = [*loops, *sums]
 
 
 def connected_update(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
     """Return the update vertex; if gradients are accumulated and clipped, with the field for their sum, which the norm vertices read."""
     vertex = update_vertex(net, half=half, placed=placed)
-    return replace(vertex, fields=(*vertex.fields, KEPT)) if accumulates(net) and clips(net) else vertex
-
-
-def rates_vertex(net: PoplarNetwork) -> VertexSpec:
-    """Return the vertex that computes the rates."""
-    return schedule(net.costs, accumulates=accumulates(net), scaled=scaled(net))
+    return replace(vertex, fields=(*vertex.fields, KEPT)) if net.described.accumulates and clips(net) else vertex
 
 
 def optimizer_arrays(net: PoplarNetwork) -> list[str]:
     """Return the names of the arrays that an update stores per parameter: moments, and the sum of earlier gradients."""
-    return [*moments(net.program.optimizer), *(["kept"] if accumulates(net) else [])]
+    return [*moments(net.program.optimizer), *(["kept"] if net.described.accumulates else [])]
 
 
 def rates_per_group(net: PoplarNetwork) -> int:
     """Return the number of rates of a group: those of the optimiser, the factor that unscales gradients, and the share of a batch."""
     if net.program.optimizer is None:
         return _MIN_RATES
-    return max(_MIN_RATES, len(rule_of(net.program.optimizer).rate_names)) + scaled(net) + accumulates(net)
+    return max(_MIN_RATES, len(rule_of(net.program.optimizer).rate_names)) + net.described.scaled + net.described.accumulates
 
 
 def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
     """Add the setting that selects whether the gradients of a batch are stored, if they may be; return the fields for it."""
-    if not accumulates(net):
+    if not net.described.accumulates:
         return {}
     assembly.on_tile("INT", "batches", "earlier batches whose gradients are stored")
     assembly.on_tile("BOOL", "updating", "whether this step updates the parameters", shape="{}")
@@ -135,20 +126,20 @@ def rates_of(net: PoplarNetwork, parameter: str) -> str:
 
 def update_code(net: PoplarNetwork) -> Body:
     """Return the template data of the codelets that update parameters and compute rates."""
-    gradient = "(gradient[i] * unscale)" if scaled(net) else "gradient[i]"
+    gradient = "(gradient[i] * unscale)" if net.described.scaled else "gradient[i]"
     rule = printed_rule(net.program.optimizer or SGD(), gradient=gradient)
     body: Body = {
         "template": "optimizer",
         "rule": rule,
         "shared": _group_bodies(net),
         "vertex": update_vertex(net),
-        "schedule": rates_vertex(net),
-        "accumulates": accumulates(net),
+        "schedule": schedule(net.costs, accumulates=net.described.accumulates, scaled=net.described.scaled),
+        "accumulates": net.described.accumulates,
         "clips": clips(net),
         "width": rates_per_group(net),
         "numbers": rate_count(net),
         "halves": half_update_vertices(net),
-        "scaled": scaled(net),
+        "scaled": net.described.scaled,
     }
     if updates_halves(net):
         assert net.program.rounding is not None, "float16 weights that are updated have a rounding"
@@ -174,33 +165,19 @@ def _group_bodies(net: PoplarNetwork) -> list[Body]:
         bodies.append(
             {
                 "assignments": c_assignments(needed_rates(rule), names=names, stores=rule.rate_names),
-                "unused": [number * size + k for k in range(len(rule.rate_names), size - accumulates(net) - scaled(net))],
-                "unscale": last - accumulates(net),
+                "unused": [number * size + k for k in range(len(rule.rate_names), size - net.described.accumulates - net.described.scaled)],
+                "unscale": last - net.described.accumulates,
                 "share": last,
             }
         )
     return bodies
 
 
-def repeats(net: PoplarNetwork) -> bool:
-    """Return whether the backward pass runs several times before an update, as batch normalisations need.
-
-    Gradients and update are then separate programs (:mod:`snnc.backends.training.updates.normalising`).
-    """
-    return net.described.passes > 0
-
-
-def separate_sums(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add vertices that sum the gradients of each parameter; the existing updates then read only the sums."""
-    if repeats(net):
-        sum_before_updates(net, assembly, lambda update: only_sums(update, sum_private(net.costs)))
-
-
 def set_in_passes(net: PoplarNetwork) -> frozenset[str]:
     """Return the parameters that the host sets between the passes of an update: statistics of batch normalisations."""
     parameters = set()
     for population in net.program.populations:
-        if repeats(net) and is_batch_norm(population.model):
+        if net.described.passes and is_batch_norm(population.model):
             names = dict(zip(population.kernel.parameters, net.step(population.id).parameters, strict=True))
             parameters |= {name for of, name in names.items() if population.kernel.labels[of] in (MEAN, VARIANCE, SHIFT, SLOPE)}
     return frozenset(parameters)

@@ -11,22 +11,14 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
 from snnc.backends.poplar.vertices.equations import ZERO, equations, load, load_half, loads, pointer, recall
-from snnc.backends.poplar.vertices.forward import add_to_blocks, clock_values, first_value
+from snnc.backends.poplar.vertices.forward import BlockVertex, add_to_blocks, first_value
 from snnc.backends.poplar.vertices.gradient_windows import cleared, partial_values, returning_bodies, returning_buses, returning_values
 from snnc.backends.poplar.vertices.indexed import source_values, table_body
-from snnc.backends.poplar.vertices.links import (
-    Incoming,
-    incoming,
-    parameter_place,
-    parameter_value,
-    weight_gradient_values,
-    weight_values,
-    window_values,
-)
+from snnc.backends.poplar.vertices.links import Incoming, incoming, weight_gradient_values, weight_values
 from snnc.backends.poplar.vertices.recompute import half_slots, is_half, saved_slot, state_slots
 from snnc.compiler.ir.step_operations import NeuronAdjoint, RecordAdjoint
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
-from snnc.compiler.tiles.codelets.block_code import BackwardCode, BlockCode, backward_code, half_states
+from snnc.compiler.tiles.codelets.block_code import BackwardCode, backward_code, half_states
 from snnc.compiler.tiles.codelets.block_vertices import backward, sends_deltas, sends_halves, source_gradient, weight_round
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.mapped.network import Link
@@ -35,7 +27,7 @@ from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 def ring_size(net: PoplarNetwork, buffer: str) -> int:
     """Return for how many steps gradients of an output are stored at once; 0 if they are not computed."""
-    lags = [net.buses[c.id].lag for c in net.program.connections if c.source_buffer == buffer and c.id in net.input_gradients]
+    lags = [net.buses[c.id].lag for c in net.program.connections if c.source_buffer == buffer and net.links[c.id].input_gradient]
     return 1 + (max(lags) - 1) // net.plan.interval if lags else 0
 
 
@@ -59,21 +51,19 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
     buses = returning_buses(net, layer, code)
     sources = [source for bus in buses for source in layer.sent if source.buffer == bus.buffer]
     vertex = backward(net.costs[f"backward.{population.id}"], layer, all_links, code, sources)
-    values = clock_values(net, population.id, forward=False) | window_values(net, links, backward=True)
-    values |= weight_gradient_values(read) | weight_values(returned) | partial_values(net, returned)
-    zeros = [_zero_of(net, link.index, link.connection) for link in read if link.link.weight_gradient]
-    places: dict[str, str] = {}
-    stores = _state_adjoints(assembly, population, step, code, values, places, zeros)
-    sums = _parameter_sums(code, values, zeros)
-    sent = _deltas(assembly, population, all_links, code, values, stores)
+    block = BlockVertex(net, assembly, population, links, forward=False)
+    block.values |= weight_gradient_values(read) | weight_values(returned) | partial_values(net, returned)
+    zeros: list[Body] = [{"name": f"gradient{a.index}", "size": _gradient_size(a)} for a in read if a.link.weight_gradient]
+    zeros += _state_adjoints(block, step, code)
+    for parameter in code.sums:
+        block.values[f"sum_{parameter.name}"] = f"d_{parameter.buffer}[b.index]"
+        zeros.append({"name": f"sum_{parameter.name}", "size": "1" if parameter.shared else "count"})
+    sent = _deltas(block, all_links, code)
     if layer.shown:
-        _add_record(assembly, population, net.neurons[population.id], code, values, stores)
-    for index, (parameter, shared) in enumerate(zip(step.parameters, layer.parameters, strict=True)):
-        if f"a{index}" in code.reads:
-            values[f"param{index}"] = parameter_value(parameter, shared)
-            places[f"a{index}"] = parameter_place(f"param{index}", shared)
-    pointers, past = _stored(net, population, step, values, places, code)
-    values |= returning_values(net, buses) | first_value(layer, always=bool(buses)) | ({"last": "ITERATIONS - 1"} if buses else {})
+        _add_record(block, code)
+    block.read_parameters(step.parameters, code)
+    _stored(block, step, code)
+    block.values |= returning_values(net, buses) | first_value(layer, always=bool(buses)) | ({"last": "ITERATIONS - 1"} if buses else {})
     loops = LoopsByPlace(vertex.loops)
     bodies = returning_bodies(layer, buses, loops, ahead=1)
     body: Body = {
@@ -82,109 +72,81 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
         "returned": bodies,
         "cleared": [link.body() for link in returned if cleared(net, link.connection)],
         "partials": [link.partials_body(loops) for link in returned],
-        "pointers": pointers,
+        "pointers": block.pointers,
         "zeros": zeros,
-        "outputs": _outputs(net, assembly, population, step, values, code),
-        "loads": loads(code.reads, places) + past,
-        "halves": past,
+        "outputs": _outputs(block, step, code),
+        "loads": loads(code.reads, block.places) + block.half_loads,
+        "halves": block.half_loads,
         "equations": equations(code.assignments),
-        "stores": stores,
+        "stores": block.stores,
         "sent": sent,
-        "sums": sums,
+        "sums": [{"name": f"sum_{s.name}[{'0' if s.shared else 'c'}]", "value": s.gradient, "shared": s.shared} for s in code.sums],
         "incoming": [link.adjoint_body(loops) for link in read],
     }
-    add_to_blocks(assembly, population, vertex, values, body, "backward_neurons")
+    block.add(vertex, body, "backward_neurons")
 
 
-def _deltas(
-    assembly: Assembly, population: PopulationInfo, links: Sequence[Incoming], code: BackwardCode, values: Values, stores: list[Body]
-) -> list[Body]:
+def _deltas(block: BlockVertex, links: Sequence[Incoming], code: BackwardCode) -> list[Body]:
     """Add the gradients of currents, for the block and for its sources; return the template data that stores those for the sources."""
-    sent: list[Body] = []
+    assembly, population, sent = block.assembly, block.population, []
     for port in code.ports:
         current = population.ports[port]
         local = assembly.cells(population.id, f"d_{current}_own", "1", f"gradient of a current of {population.label}")
-        values[f"delta{port}"] = f"{local}[b.index]"
-        stores.append({"name": f"delta{port}[n]", "value": f"d_i{port}"})
+        block.values[f"delta{port}"] = f"{local}[b.index]"
+        block.stores.append({"name": f"delta{port}[n]", "value": f"d_i{port}"})
         if sends_deltas(links, port):
-            half = sends_halves(links, port)
-            made = f'layout.{"half_" if half else ""}matrix({population.id}, "d_{current}")'
-            matrix = assembly.variable("Matrix", f"d_{current}", made, "gradient of a current, for the sources")
-            values[f"sent{port}"] = f"Layout::own({matrix}, b)"
+            expression = f'layout.{"half_" if sends_halves(links, port) else ""}matrix({population.id}, "d_{current}")'
+            matrix = assembly.variable("Matrix", f"d_{current}", expression, "gradient of a current, for the sources")
+            block.values[f"sent{port}"] = f"Layout::own({matrix}, b)"
             sent.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
     return sent
 
 
-def _add_record(
-    assembly: Assembly, population: PopulationInfo, neurons: int, code: BackwardCode, values: Values, stores: list[Body]
-) -> None:
+def _add_record(block: BlockVertex, code: BackwardCode) -> None:
     """Store the gradient of a current at all steps, for a caller that reads it."""
-    (port,), name = code.ports, f"d_{population.id}"
-    cells = assembly.cells(population.id, name, "STEPS", f"gradient of the values that {population.label} reads")
-    values[f"shown{port}"] = f"{cells}[b.index]"
-    stores.append({"name": f"shown{port}[(static_cast<unsigned long>(s) * steps + t) * count + c]", "value": f"d_i{port}"})
-    shape, order = f"{{STEPS, BATCH, {neurons}}}", f"order_of_records({population.id}, STEPS, BATCH)"
-    assembly.tensor("RECORD", name, shape, f"{cells}.all", order, False)
+    (port,), population, name = code.ports, block.population, f"d_{block.population.id}"
+    cells = block.assembly.cells(population.id, name, "STEPS", f"gradient of the values that {population.label} reads")
+    block.values[f"shown{port}"] = f"{cells}[b.index]"
+    block.stores.append({"name": f"shown{port}[(static_cast<unsigned long>(s) * steps + t) * count + c]", "value": f"d_i{port}"})
+    shape, order = f"{{STEPS, BATCH, {block.net.layers[population.id].neurons}}}", f"order_of_records({population.id}, STEPS, BATCH)"
+    block.assembly.tensor("RECORD", name, shape, f"{cells}.all", order, False)
 
 
-def _zero_of(net: PoplarNetwork, index: int, connection: ConnectionInfo) -> Body:
-    """Return the template data that sets a private gradient to zero."""
-    if connection.id in net.indexed:
-        size = f"size{index}"
-    elif connection.kind == "dense":
-        size = f"padded({'inputs' if net.buses[connection.id].kind == 'events' else 'width'}{index}, count)"
-    else:
-        size = "1" if connection.weight is not None and net.size(connection.weight) == 1 else "count"
-    return {"name": f"gradient{index}", "size": size}
+def _gradient_size(incoming_link: Incoming) -> str:
+    """Return the number of elements of a block's private gradient as C++."""
+    link, index = incoming_link.link, incoming_link.index
+    if link.indexed is not None:
+        return f"size{index}"
+    if link.dense:
+        return f"padded({'inputs' if link.events else 'width'}{index}, count)"
+    return "1" if link.weight_elements == 1 else "count"
 
 
-def _state_adjoints(
-    assembly: Assembly,
-    population: PopulationInfo,
-    step: NeuronAdjoint,
-    code: BackwardCode,
-    values: Values,
-    places: dict[str, str],
-    zeros: list[Body],
-) -> list[Body]:
-    """Add the adjoints of states; return the template data that stores them for the next step."""
-    stores: list[Body] = []
-    for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
+def _state_adjoints(block: BlockVertex, step: NeuronAdjoint, code: BackwardCode) -> list[Body]:
+    """Add the adjoints of states, which each step stores for the next one; return the template data that sets them to zero."""
+    zeros: list[Body] = []
+    for index, (state, buffer) in enumerate(zip(block.population.kernel.states, step.states, strict=True)):
         if state not in code.states:
             continue
-        cells = assembly.cells(population.id, f"d_{buffer}", "1", f"adjoint of a state of {population.label}")
-        values[f"d_state{index}"] = f"{assembly.forget('backward', cells)}[b.index]"
-        places[f"d_{state}"] = f"d_state{index}[n]"
-        stores.append({"name": f"d_state{index}[n]", "value": f"d_{state}_prev"})
+        cells = block.assembly.cells(block.population.id, f"d_{buffer}", "1", f"adjoint of a state of {block.population.label}")
+        block.values[f"d_state{index}"] = f"{block.assembly.forget('backward', cells)}[b.index]"
+        block.places[f"d_{state}"] = f"d_state{index}[n]"
+        block.stores.append({"name": f"d_state{index}[n]", "value": f"d_{state}_prev"})
         zeros.append({"name": f"d_state{index}", "size": "size"})
-    return stores
+    return zeros
 
 
-def _parameter_sums(code: BackwardCode, values: Values, zeros: list[Body]) -> list[Body]:
-    """Add the gradients of parameters and biases, with one value per neuron or one for all; return the template data that sums them."""
-    sums: list[Body] = []
-    for parameter in code.sums:
-        name, shared = f"sum_{parameter.name}", parameter.shared
-        values[name] = f"d_{parameter.buffer}[b.index]"
-        zeros.append({"name": name, "size": "1" if shared else "count"})
-        sums.append({"name": f"{name}[{'0' if shared else 'c'}]", "value": parameter.gradient, "shared": shared})
-    return sums
-
-
-def _stored(
-    net: PoplarNetwork, population: PopulationInfo, step: NeuronAdjoint, values: Values, places: dict[str, str], code: BlockCode
-) -> tuple[list[Body], list[Body]]:
-    """Add the states and saved values that the adjoint reads; return pointers to those of this step, and the loads of float16 values."""
-    pointers: list[Body] = []
-    past: list[Body] = []
-    halves = half_states(net.layers[population.id])
+def _stored(block: BlockVertex, step: NeuronAdjoint, code: BackwardCode) -> None:
+    """Add the states and saved values that the adjoint reads, with pointers to those of this step."""
+    net, population, values = block.net, block.population, block.values
+    halves = half_states(block.layer)
     for rounded in halves:
         values[f"past{rounded.index}"] = f"{step.states[rounded.index]}_past[b.index]"
         names = ((rounded.before, "before", f"{rounded.name}_prev"), (rounded.after, "after", rounded.name))
         for (read, place, name), slot in zip(names, half_slots(net), strict=True):
             if read:
-                pointers.append(pointer("const half", f"past_{place}{rounded.index}", f"past{rounded.index}[{slot}]"))
-                past.append({"name": name, "value": recall(f"past_{place}{rounded.index}[m]", rounded.offset)})
+                block.pointers.append(pointer("const half", f"past_{place}{rounded.index}", f"past{rounded.index}[{slot}]"))
+                block.half_loads.append({"name": name, "value": recall(f"past_{place}{rounded.index}[m]", rounded.offset)})
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         if state in [rounded.name for rounded in halves]:
             continue
@@ -194,56 +156,48 @@ def _stored(
             if name not in code.reads:
                 continue
             half = is_half(population, index)
-            pointers.append(pointer(f"const {'half' if half else 'float'}", f"{place}{index}", f"state{index}[{slot}]"))
+            block.pointers.append(pointer(f"const {'half' if half else 'float'}", f"{place}{index}", f"state{index}[{slot}]"))
             if half:
-                past.append({"name": name, "value": load_half(f"{place}{index}[m]")})
+                block.half_loads.append({"name": name, "value": load_half(f"{place}{index}[m]")})
             else:
-                places[name] = f"{place}{index}[n]"
+                block.places[name] = f"{place}{index}[n]"
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
         if name not in code.reads:
             continue
         values[f"saved{index}"] = f"{buffer}[b.index]"
         offset = population.kernel.rounded.get(name)
         kind, size = ("float", "size") if offset is None else ("half", "halves")
-        pointers.append(pointer(f"const {kind}", f"kept{index}", f"saved{index}[{saved_slot(net, size)}]"))
+        block.pointers.append(pointer(f"const {kind}", f"kept{index}", f"saved{index}[{saved_slot(net, size)}]"))
         if offset is None:
-            places[name] = f"kept{index}[n]"
+            block.places[name] = f"kept{index}[n]"
         else:
-            past.append({"name": name, "value": recall(f"kept{index}[m]", offset)})
-    return pointers, past
+            block.half_loads.append({"name": name, "value": recall(f"kept{index}[m]", offset)})
 
 
-def _outputs(
-    net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint, values: Values, code: BlockCode
-) -> list[Body]:
-    """Declare the gradients of outputs that connections add to; return the template data of those that the code reads."""
-    outputs: list[Body] = []
+def _outputs(block: BlockVertex, step: NeuronAdjoint, code: BackwardCode) -> list[Body]:
+    """Add the gradients of outputs: those of connections in a ring of steps, and those of records that the loss reads.
+
+    Return the template data of the outputs whose gradients the code reads.
+    """
+    net, population, outputs = block.net, block.population, []
     for index, buffer in enumerate(step.outputs):
         ring = ring_size(net, buffer)
         if ring:
-            cells = assembly.cells(population.id, f"d_{buffer}", ring, f"gradient of an output of {population.label}")
-            assembly.forget("backward", cells)
+            cells = block.assembly.cells(population.id, f"d_{buffer}", ring, f"gradient of an output of {population.label}")
+            block.assembly.forget("backward", cells)
         if f"d_o{index}" not in code.reads:
             continue
         if ring:
-            values |= {f"d_output{index}": f"d_{buffer}[b.index]", f"ring{index}": ring}
+            block.values |= {f"d_output{index}": f"d_{buffer}[b.index]", f"ring{index}": ring}
         place = f"d_output{index}[(static_cast<unsigned>(t) % ring{index}) * size + n]" if ring else ""
-        delays = _record_delays(net, assembly, population, buffer, index, values)
+        delays = []
+        for op in net.program.backward:
+            if isinstance(op, RecordAdjoint) and op.source.buffer == buffer and op.output == net.program.loss_output:
+                record = block.assembly.cells(population.id, f"d_{op.target}", "STEPS", f"adjoint of a record of {population.label}")
+                block.values[f"d_record{index}"] = f"{record}[b.index]"
+                delays.append(op.source.delay)
         outputs.append({"index": index, "start": load(place) if ring else ZERO, "ring": place, "record_delays": delays})
     return outputs
-
-
-def _record_delays(
-    net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, buffer: str, index: int, values: Values
-) -> list[int]:
-    """Add the adjoints of the records of an output that the loss reads; return the delays of these records in steps."""
-    delays = []
-    for op in net.program.backward:
-        if isinstance(op, RecordAdjoint) and op.source.buffer == buffer and op.output == net.program.loss_output:
-            cells = assembly.cells(population.id, f"d_{op.target}", "STEPS", f"adjoint of a record of {population.label}")
-            values[f"d_record{index}"] = f"{cells}[b.index]"
-            delays.append(op.source.delay)
-    return delays
 
 
 def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
@@ -267,7 +221,7 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
     outgoing: list[Body] = []
     forms: list[tuple[Link, TableForm | None]] = []
     for index, connection in enumerate(links):
-        link = next(link for link in layer.outgoing if link.id == connection.id)
+        link = net.links[connection.id]
         tables = net.indexed[connection.id].source if link.indexed is not None else None
         forms.append((link, None if tables is None else tables.form))
         values |= _outgoing_values(net, index, connection, *forms[-1])
@@ -303,14 +257,14 @@ def _source_counts(loops: LoopsByPlace, body: Body) -> Body:
 
 def _outgoing_values(net: PoplarNetwork, index: int, connection: ConnectionInfo, link: Link, form: TableForm | None) -> Values:
     """Return the fields for an outgoing connection: the deltas of its target, its weights or tables, and when the target runs."""
-    target = net.population(connection.target)
+    target = net.program.population(connection.target)
     delta = f"d_{target.ports[connection.port]}"
     values: Values = {f"stage{index}": net.stages[target.id], f"delay{index}": connection.delay}
     if form is not None:
         return values | source_values(connection.id, index, delta, form, chooses=link.chooses)
     if link.dense:
         values |= {
-            f"outputs{index}": net.neurons[target.id],
+            f"outputs{index}": net.layers[target.id].neurons,
             f"delta{index}": f"Layout::of_replica({delta}, {connection.source}, b)",
         }
     else:
@@ -333,13 +287,13 @@ def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: Popula
         return
     read, returned = [link for link in links if link.read_backward], [link for link in links if link.returned]
     sources = [source for bus in buses for source in layer.sent if source.buffer == bus.buffer]
-    values = clock_values(net, population.id, forward=False) | window_values(net, links, backward=True)
-    values |= weight_gradient_values(read) | weight_values(returned) | partial_values(net, returned)
-    values |= returning_values(net, buses) | first_value(layer, always=bool(buses))
-    values |= {f"delta{p}": f"d_{population.ports[p]}_own[b.index]" for p in {link.link.port for link in links}}
+    block = BlockVertex(net, assembly, population, links, forward=False)
+    block.values |= weight_gradient_values(read) | weight_values(returned) | partial_values(net, returned)
+    block.values |= returning_values(net, buses) | first_value(layer, always=bool(buses))
+    block.values |= {f"delta{p}": f"d_{population.ports[p]}_own[b.index]" for p in {link.link.port for link in links}}
     for bus in buses:
         o = step.outputs.index(bus.buffer)
-        values |= {f"d_output{o}": f"d_{bus.buffer}[b.index]", f"ring{o}": ring_size(net, bus.buffer)}
+        block.values |= {f"d_output{o}": f"d_{bus.buffer}[b.index]", f"ring{o}": ring_size(net, bus.buffer)}
     vertex = weight_round(net.costs[f"weight_round.{population.id}"], layer, links, sources)
     loops = LoopsByPlace(vertex.loops)
     body: Body = {
@@ -349,4 +303,4 @@ def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: Popula
         "incoming": [link.body() | {"counts": link.counts(loops, backward=True)} for link in read],
         "partials": [link.partials_body(loops) for link in returned],
     }
-    add_to_blocks(assembly, population, vertex, values, body, "backward_rounds")
+    block.add(vertex, body, "backward_rounds")

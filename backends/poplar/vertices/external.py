@@ -27,9 +27,8 @@ def sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
 
 def only_sums(update: VertexLoop, vertex: VertexSpec) -> VertexLoop:
     """Return the loop that adds a `vertex` from :func:`sum_private` in place of each vertex of the loop `update`."""
-    values = {f.name: f.value for f in update.fields}
-    fields = connected(vertex, {"sums": values["gradient"], **{name: values[name] for name in ("others", "count", "parts")}})
-    return replace(update, compute_set=SUM, codelet=class_name(vertex), fields=fields)
+    values = {"sums": update.values["gradient"], **{name: update.values[name] for name in ("others", "count", "parts")}}
+    return replace(update, compute_set=SUM, codelet=class_name(vertex), vertex=vertex, values=connected(vertex, values))
 
 
 def population_of(net: PoplarNetwork, output: OutputInfo) -> str:
@@ -49,7 +48,7 @@ def add_external(net: PoplarNetwork, assembly: Assembly) -> None:
     # The host reads a loss after each training step, but the program does not know it.
     assembly.on_tile("FLOAT", "loss", "always zero")
     assembly.tensor("RESULT", "loss", "{1}", "loss", "{}", True)
-    shape, order = f"{{STEPS, BATCH, {net.neurons[population]}}}", f"order_of_records({population}, STEPS, BATCH)"
+    shape, order = f"{{STEPS, BATCH, {net.layers[population].neurons}}}", f"order_of_records({population}, STEPS, BATCH)"
     assembly.tensors.append(f'adjoint_input("{adjoint}", {shape}, {adjoint}.all, {order}, load_labels);')
 
 

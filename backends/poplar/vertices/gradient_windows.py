@@ -33,8 +33,8 @@ def add_gradient_windows(net: PoplarNetwork, assembly: Assembly) -> None:
         links = [c for c in net.program.connections if net.buses[c.id] == bus and c.id in net.returning]
         for link in links:
             name = f"{link.id}_partial"
-            made = f'layout.sample_rows({link.target}, "{name}", {bus.gradient.capacity})'
-            assembly.forget("backward", assembly.variable("Parts", name, made, f"partial products of {link.label}"))
+            expression = f'layout.sample_rows({link.target}, "{name}", {bus.gradient.capacity})'
+            assembly.forget("backward", assembly.variable("Parts", name, expression, f"partial products of {link.label}"))
         _stage_one(net, assembly, bus, bus.gradient, links)
         _stage_two(net, assembly, bus, bus.gradient)
 
@@ -55,8 +55,8 @@ def _stage_one(net: PoplarNetwork, assembly: Assembly, bus: BusPlan, gradient: G
     of_groups = ", ".join(f"{{{c.target}, {c.id}_partial}}" for c in links)
     producers = f"Producers({gradient.capacity}, {{{of_groups}}})"
     assembly.variable("Producers", f"{bus.id}_producers", producers, "groups whose partial products are summed")
-    made = f'layout.pieces({bus.id}_sums, "{bus.id}_reduced", {gradient.parts}, {gradient.capacity})'
-    reduced = assembly.variable("Tensor", f"{bus.id}_reduced", made, "sums of partial products")
+    expression = f'layout.pieces({bus.id}_sums, "{bus.id}_reduced", {gradient.parts}, {gradient.capacity})'
+    reduced = assembly.variable("Tensor", f"{bus.id}_reduced", expression, "sums of partial products")
     values = {
         "partials": f"{bus.id}_producers.of(p)",
         "sums": f"Layout::part_of({reduced}, p)",
@@ -71,7 +71,7 @@ def _stage_one(net: PoplarNetwork, assembly: Assembly, bus: BusPlan, gradient: G
 def _stage_two(net: PoplarNetwork, assembly: Assembly, bus: BusPlan, gradient: GradientPlan) -> None:
     """Add the vertices with which relays store the number of entries of a window, and compute the last sums of their gradients."""
     relays = f"{bus.buffer}_relays"
-    counts = assembly.kept(relays, "poplar::UNSIGNED_INT", f"{bus.id}_counts", 1, "number of entries in the previous window")
+    counts = assembly.relay_rows(relays, "poplar::UNSIGNED_INT", f"{bus.id}_counts", 1, "number of entries in the previous window")
     limited, items = net.limited(bus, backward=True), ("Relay", "r", relays)
     values: Values = {"samples": "r.samples", "number": f"Layout::samples({bus.id}_support_number, r)", "counts": f"{counts}[r.index]"}
     title, sets = "Stores the number of entries of a window.", ["backward_neurons", *(["backward_rounds"] if limited else [])]

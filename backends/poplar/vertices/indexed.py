@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
+from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, optimizer_arrays, random_values, rates_of
 from snnc.backends.poplar.parts import Assembly, Body, Values
-from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
+from snnc.compiler.losses.weight_rounding import REMAINDER
 from snnc.compiler.tiles.codelets.block_vertices import INDEX_TYPES
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
@@ -69,12 +69,8 @@ def _count(indexed: IndexedConnection) -> int:
     return SIDE_TABLES * (1 + (indexed.source is not None)) + (1 if indexed.owners is None else 2)
 
 
-def table_count(net: PoplarNetwork) -> int:
-    """Return the number of tables of indexed connections in ``plan.bin``."""
-    return sum(_count(indexed) for indexed in net.indexed.values())
-
-
-def _first_table(net: PoplarNetwork, connection: str) -> int:
+def first_table(net: PoplarNetwork, connection: str | None = None) -> int:
+    """Return the index in ``plan.bin`` of the first table of an indexed connection, or of the first one after all connections."""
     earlier = itertools.takewhile(lambda id_: id_ != connection, net.indexed)
     return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + sum(_count(net.indexed[id_]) for id_ in earlier)
 
@@ -85,7 +81,7 @@ def _first_table(net: PoplarNetwork, connection: str) -> int:
 def add_indexed(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the variables, copies and updates of all indexed connections."""
     for id_, indexed in net.indexed.items():
-        table = _first_table(net, id_)
+        table = first_table(net, id_)
         _add_side(assembly, f"{id_}_in", indexed.connection.target, indexed.target, table)
         table += SIDE_TABLES
         if indexed.source is not None:
@@ -142,7 +138,7 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnectio
     connection, id_, target = indexed.connection, indexed.connection.id, indexed.connection.target
     owners, order = f"{id_}_owners", first_table + 1
     assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{first_table}])", "owners of the weights, which update them")
-    if half_table(net, indexed):
+    if net.links[id_].half:
         _add_half_theta(net, assembly, indexed, order)
     else:
         _owned(assembly, owners, f"{id_}_theta", f"weights and biases of {connection.label}")
@@ -150,7 +146,7 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnectio
             assembly.variable("Parts", f"{side}_copy", f'{side}.copies(graph, "{side}_copy")', "copy of the weights that each group uses")
             assembly.refresh.append(f"to_readers.add({side}.from({id_}_theta.all), {side}_copy.all);")
         _expose(net, assembly, indexed, "PARAMETER", "", "theta", order, writable=True)
-    if id_ not in net.weight_gradients:
+    if not net.links[id_].weight_gradient:
         return
     sums = assembly.variable("Parts", f"d_{id_}_theta", f'{id_}_in.private_sums(graph, "d_{id_}_theta")', "private gradients")
     assembly.forget("backward", sums)
@@ -165,24 +161,18 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnectio
     _add_updates(net, assembly, indexed, order)
 
 
-def half_table(net: PoplarNetwork, indexed: IndexedConnection) -> bool:
-    """Return whether the weights of an indexed connection are float16."""
-    weight = indexed.connection.weight
-    return weight is not None and net.program.parameters[weight].half
-
-
 def _add_half_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, order: int) -> None:
     """Add float16 weights, padded to whole words per owner, and float32 biases; `order` is the table with the order of the weights."""
     connection, id_, weights = indexed.connection, indexed.connection.id, indexed.map.weights
     theta = f'half_theta(graph, {id_}_owners, "{id_}_theta", {weights})'
     assembly.variable("Parts", f"{id_}_theta", theta, f"weights of {connection.label}, in whole words per owner")
-    whole = f"without_padding({id_}_theta, {id_}_owners, {weights})"
+    on_device = f"without_padding({id_}_theta, {id_}_owners, {weights})"
     for side in _sides(indexed):
-        made = f'{side}.copies(graph, "{side}_copy", poplar::HALF, 0, {weights})'
-        assembly.variable("Parts", f"{side}_copy", made, "copy of the weights that each group uses")
-        assembly.refresh.append(f"to_readers.add({side}.from({whole}, 0, {weights}), {side}_copy.all);")
+        expression = f'{side}.copies(graph, "{side}_copy", poplar::HALF, 0, {weights})'
+        assembly.variable("Parts", f"{side}_copy", expression, "copy of the weights that each group uses")
+        assembly.refresh.append(f"to_readers.add({side}.from({on_device}, 0, {weights}), {side}_copy.all);")
     shape = net.cpp_shape(connection.weight or "")
-    assembly.tensors.append(f'half_parameter("{connection.weight}", {shape}, {whole}, order_of_table(tables[{order}]));')
+    assembly.tensors.append(f'half_parameter("{connection.weight}", {shape}, {on_device}, order_of_table(tables[{order}]));')
     if not indexed.map.biases:
         return
     size = f"[](const Owner &o) {{ return o.first < {weights} ? std::size_t{{0}} : o.count; }}"
@@ -204,7 +194,7 @@ def _add_sums(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection
     }
     groups = ("Group", "g", f"with_several_blocks({target})")
     assembly.add("update", label, groups, "sum_private_gradients", sum_private(net.costs), values)
-    nothing = "layout.numbers({0.0f}, s.tile)" if half_table(net, indexed) else f"{id_}_theta[s.owner]"
+    nothing = "layout.numbers({0.0f}, s.tile)" if net.links[id_].half else f"{id_}_theta[s.owner]"
     values = {
         "pieces": f"{id_}_shares.of(s, {nothing})",
         "place": f"layout.constants({id_}_shares.place(s), s.tile)",
@@ -228,15 +218,15 @@ def _add_updates(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnect
     for moment in optimizer_arrays(net):
         _owned(assembly, f"{id_}_owners", f"{id_}_{moment}", "")
         _expose(net, assembly, indexed, "SETTING" if moment == "kept" else "MOMENT", "", moment, order, writable=True)
-    learned, half = f"learned_owners({id_}_owners)", half_table(net, indexed)
+    learned, half = f"learned_owners({id_}_owners)", net.links[id_].half
     updated = {op.parameter for op in net.program.update}
     rates = {name: rates_of(net, name) for name in (weight, bias) if name in updated and name is not None}
     if not half and len(set(rates.values())) == 1:
         _add_update(net, assembly, indexed, learned, next(iter(rates.values())))
         return
     if weight in rates:
-        more = _rounding(net, assembly, indexed, order) if half else {}
-        _add_update(net, assembly, indexed, f"owners_between({learned}, 0, {weights})", rates[weight], half=half, more=more)
+        rounding = _rounding(net, assembly, indexed, order) if half else {}
+        _add_update(net, assembly, indexed, f"owners_between({learned}, 0, {weights})", rates[weight], half=half, rounding=rounding)
     if bias in rates and indexed.map.biases:
         between = f"owners_between({learned}, {weights}, {indexed.map.elements})"
         _add_update(net, assembly, indexed, between, rates[bias], value="beta" if half else "theta")
@@ -245,15 +235,14 @@ def _add_updates(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnect
 def _rounding(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, order: int) -> Values:
     """Return the fields for rounding weights: those of random numbers (stochastic rounding), or rounding errors ("master")."""
     id_, weight, rounding = indexed.connection.id, indexed.connection.weight or "", net.program.rounding
-    if rounding is None or rounding.kind == "nearest":
-        return {}
-    if rounding.kind == "master":
+    if rounding is not None and rounding.kind == "master":
         _owned(assembly, f"{id_}_owners", f"{id_}_{REMAINDER}", "rounding errors")
-        whole = f"{id_}_{REMAINDER}.all.slice(0, {indexed.map.weights})"
-        assembly.tensor("MOMENT", f"{weight}_{REMAINDER}", net.cpp_shape(weight), whole, f"order_of_table(tables[{order}])", True)
+        on_device = f"{id_}_{REMAINDER}.all.slice(0, {indexed.map.weights})"
+        assembly.tensor("MOMENT", f"{weight}_{REMAINDER}", net.cpp_shape(weight), on_device, f"order_of_table(tables[{order}])", True)
         return {REMAINDER: f"{id_}_{REMAINDER}[o.index]"}
-    number = [op.parameter for op in net.program.update].index(weight)
-    values: Values = {"updates": "optimizer_step[0]", "key": f"{parameter_key(rounding.seed, number)}u"}
+    values = random_values(net, weight)
+    if not values:
+        return {}
     if indexed.map.reordered:
         return values | {"places": f"layout.constants(places_of(o, tables[{order}]), o.tile)"}
     # Weights in the model's order are like a matrix with a single column: the row is the position.
@@ -269,7 +258,7 @@ def _add_update(
     *,
     half: bool = False,
     value: str = "theta",
-    more: Values | None = None,
+    rounding: Values | None = None,
 ) -> None:
     """Add the vertices with which `owners` update their weights or biases."""
     id_ = indexed.connection.id
@@ -283,7 +272,7 @@ def _add_update(
     }
     values |= {moment: f"{id_}_{moment}[o.index]" for moment in optimizer_arrays(net)}
     values |= {"clip": FACTOR} if clips(net) else {}
-    values |= more or {}
+    values |= rounding or {}
     vertex = connected_update(net, half=half, placed=half and indexed.map.reordered)
     assembly.add("update", indexed.connection.label, ("Owner", "o", owners), "update_parameters", vertex, values)
 
@@ -301,8 +290,8 @@ def _expose(
     ):
         if name is None or (role != "PARAMETER" and name not in learned):
             continue
-        whole = f"{prefix}{connection.id}_{what}.all.slice({first}, {last})"
-        assembly.tensor(role, f"{prefix}{name}{suffix}", net.cpp_shape(name), whole, order_code, writable)
+        on_device = f"{prefix}{connection.id}_{what}.all.slice({first}, {last})"
+        assembly.tensor(role, f"{prefix}{name}{suffix}", net.cpp_shape(name), on_device, order_code, writable)
 
 
 # ---- vertices --------------------------------------------------------------------------------------------------------

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from snnc.backends.codegen.printing import c_literal
-from snnc.backends.native.composed_loss import target_form
+import numpy as np
+
+from snnc.backends.codegen.names import comment_text
+from snnc.backends.codegen.printing import c_assignments, c_literal
+from snnc.backends.native.composed_loss import length_divisor, target_form
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parameters.updates import add_accumulation, rate_count, rates_vertex, scaled
+from snnc.backends.poplar.parameters.updates import add_accumulation, rate_count
 from snnc.backends.poplar.parts import ONCE, Assembly, Body
-from snnc.backends.poplar.vertices.composed_loss import composed_context
 from snnc.backends.poplar.vertices.external import loss_output, population_of
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.losses.composed import Composed
-from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
+from snnc.compiler.losses.term import Term
+from snnc.compiler.tiles.mapped.losses import LossShape, ScoreSlot
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
+from snnc.compiler.tiles.vertices.parameter_vertices import schedule
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 RATES: Final = "update_rates"
@@ -25,18 +29,13 @@ RATES: Final = "update_rates"
 
 def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
     """Return the compute sets of the loss of each sample, in order."""
-    return ("loss_scores", "loss_samples") if loss_shape(net.program).scores else ("loss_samples",)
-
-
-def loads_targets_late(net: PoplarNetwork) -> bool:
-    """Return whether targets are sent after the forward pass, to save memory during it; single labels per sample are sent before."""
-    return bool(loss_shape(net.program).columns)
+    return ("loss_scores", "loss_samples") if net.described.loss.scores else ("loss_samples",)
 
 
 def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     """Add the vertices of the loss and of the learning rate; return the template data of the loss."""
     output = loss_output(net)
-    shape = loss_shape(net.program)
+    shape = net.described.loss
     loss = loss_context(net.program.loss, shape, net.plan.batch, net.plan.steps, net.plan.target.workers)
     target_input = _targets(net, assembly, shape)
     assembly.on_tile("FLOAT", "loss")
@@ -54,15 +53,16 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     total = {"losses": "losses.all", "total": "loss[0]", "count": f"BATCH * {loss['parts']}"}
     assembly.add("loss", "their sum", ONCE, "loss_sum", loss_sum(net.costs), total, "0")
     rates = {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly)}
-    rates |= {"loss_scale": "loss_scale[0]"} if scaled(net) else {}
-    assembly.add("loss", "the learning rate", ONCE, RATES if net.described.passes else "loss_sum", rates_vertex(net), rates, "0")
+    rates |= {"loss_scale": "loss_scale[0]"} if net.described.scaled else {}
+    vertex = schedule(net.costs, accumulates=net.described.accumulates, scaled=net.described.scaled)
+    assembly.add("loss", "the learning rate", ONCE, RATES if net.described.passes else "loss_sum", vertex, rates, "0")
     return loss
 
 
 def _add_loss_scale(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the loss scale, if there is one, and two counters: updates since its last change, and skipped updates."""
     optimizer = net.program.optimizer
-    if not scaled(net) or optimizer is None or optimizer.loss_scale is None:
+    if not net.described.scaled or optimizer is None or optimizer.loss_scale is None:
         return
     numbers = {
         "loss_scale": ("FLOAT", "factor of the gradient of the loss"),
@@ -86,8 +86,8 @@ def _targets(net: PoplarNetwork, assembly: Assembly, shape: LossShape) -> str:
     """Declare the targets, and return the statement with which the host sends them."""
     loss = net.program.loss
     if isinstance(loss, Composed) and shape.columns:
-        made = f'layout.on_tiles(loss_tiles, poplar::FLOAT, "targets", {shape.targets(net.plan.steps)})'
-        assembly.variable("Parts", "targets", made, "targets of each sample")
+        expression = f'layout.on_tiles(loss_tiles, poplar::FLOAT, "targets", {shape.targets(net.plan.steps)})'
+        assembly.variable("Parts", "targets", expression, "targets of each sample")
         return f"target_input(targets.all, {target_form(loss)}, STEPS, load_labels);"
     assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", loss_tiles)', "class of each sample")
     return f"label_input(labels, {loss.width(0) if isinstance(loss, Composed) else shape.width}, load_labels);"
@@ -119,27 +119,34 @@ def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, recor
         read = {**scores, **records} if shape.reads_steps else scores
     on_tiles("FLOAT", "losses", parts)
     written = {"adjoint": f"of_sample({population}, d_{record}, STEPS, i)", "loss": "losses[i]"}
-    written |= {"loss_scale": "loss_scale[0]"} if scaled(net) else {}
-    vertex = sample_loss(net.costs, shape, scaled=scaled(net))
+    written |= {"loss_scale": "loss_scale[0]"} if net.described.scaled else {}
+    vertex = sample_loss(net.costs, shape, scaled=net.described.scaled)
     add("loss_samples", vertex, {**read, **places, **targets, **written, "classes": shape.width})
 
 
 def loss_context(loss: Loss | None, shape: LossShape, batch: int, steps: int, workers: int) -> Body:
     """Return the template data of a loss; numbers are C++ literals."""
-    if isinstance(loss, Composed):
-        return composed_context(loss, shape, batch, steps, workers)
-    if loss is None or loss.name not in {"ce_count", "ce_rate", "ce_mean_membrane", "ce_max_membrane", "mse_count"}:
-        raise UnsupportedOnPoplarError(f"the loss {getattr(loss, 'name', None)!r} has no Poplar template.")
     body: Body = {
-        "title": loss.name,
         "batch": c_literal(float(batch)),
         "scored": bool(shape.scores),
-        "parts": workers if shape.reads_steps else 1,
         "chosen": shape.chooses_step,
-        "columns": 0,
+        "columns": shape.columns,
         "looked_at": 0,
         "terms": (),
     }
+    if isinstance(loss, Composed):
+        return body | {
+            "title": loss.name,
+            "parts": workers,
+            "kind": "label" if loss.plain_targets else loss.targets,
+            "lengths": loss.lengths,
+            "looked_at": shape.looked_at(steps),
+            "slots": [_slot(slot) for slot in shape.slots],
+            "terms": [_term(loss, shape, term, *bounds, steps) for term, bounds in zip(loss.terms, loss.slices, strict=True)],
+        }
+    if loss is None or loss.name not in {"ce_count", "ce_rate", "ce_mean_membrane", "ce_max_membrane", "mse_count"}:
+        raise UnsupportedOnPoplarError(f"the loss {getattr(loss, 'name', None)!r} has no Poplar template.")
+    body |= {"title": loss.name, "parts": workers if shape.reads_steps else 1}
     if isinstance(loss, MeanSquaredCount):
         body |= {
             "correct": c_literal(float(int(steps * loss.correct_rate))),
@@ -148,3 +155,72 @@ def loss_context(loss: Loss | None, shape: LossShape, batch: int, steps: int, wo
             "share": c_literal(1 / (batch * shape.width * steps)),
         }
     return body
+
+
+def _slot(slot: ScoreSlot) -> Body:
+    """Return the template data of some consecutive scores: one statistic of some outputs."""
+    return {
+        "first": slot.first,
+        "place": slot.place,
+        "stop": slot.place + slot.stop - slot.first,
+        "known": slot.kind == "known",
+        "sums": slot.kind in ("count", "mean"),
+        "mean": slot.kind == "mean",
+        "time": slot.kind == "first_spike",
+        "maximum": slot.kind == "max",
+    }
+
+
+def _term(loss: Composed, shape: LossShape, term: Term, first: int, stop: int, steps: int) -> Body:
+    """Return the template data of a term of the loss, for the outputs `first` … `stop` - 1."""
+    compares, numbers = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
+    inverse, time = term.inverse == "reciprocal", term.statistic == "first_spike"
+    known = loss.targets == "step_values" and term.reads_targets
+    score = "scores[place(i)]"
+    if time and term.softmax:
+        score = f"1.0f / ({score} + 1.0f)" if inverse else f"-{score}"
+    of_steps = term.statistic == "steps"
+    slot = None if of_steps and not known else shape.score_of("known" if known else term.statistic, first, stop)
+    return {
+        "title": comment_text(f"{term.statistic} of outputs {first} … {stop - 1}: {term.criterion}, times {term.weight:g}."),
+        "first": first,
+        "stop": stop,
+        "width": stop - first,
+        "place": 0 if slot is None else slot.place,
+        "weight": c_literal(term.weight),
+        "steps": of_steps,
+        "softmax": term.softmax,
+        "sums": term.statistic in ("count", "mean"),
+        "mean": term.statistic == "mean",
+        "time": time,
+        "score": score,
+        "factor": " * score(i) * score(i)" if time and inverse else "",
+        "compares": compares,
+        "masked": compares and numbers,
+        "wanted": f"targets[i - {first}u]" if numbers else _of_classes(loss, term, first, steps),
+        "from_end": time and compares and (numbers or term.on < 0 or term.off < 0),
+        "scale": length_divisor(term),
+        "equations": c_assignments(term.equations),
+    }
+
+
+def _of_classes(loss: Composed, term: Term, first: int, steps: int) -> str:
+    """Return the C++ for the target of output i; the C++ variable ``right`` is the class of the sample or step."""
+    on, off = (c_literal(number) for number in (term.on, term.off))
+    if term.squares_counts:
+        on, off = (_spikes(number, loss.group, steps, loss.lengths) for number in (term.on, term.off))
+    return f"static_cast<int>(i) == {first} + right ? {on} : {off}"
+
+
+def _spikes(rate: float, group: int, steps: int, lengths: bool) -> str:
+    """Return the C++ for the target number of spikes of a class, ``int(length * rate * group)``.
+
+    Lengths for which float32 arithmetic gives another number are listed in the expression.
+    """
+    if not lengths:
+        return c_literal(float(int(steps * rate * group)))
+    per_step = np.float32(rate * group)
+    exact = {length: int(length * rate * group) for length in range(1, steps + 1)}
+    others = [(length, spikes) for length, spikes in exact.items() if int(np.float32(length) * per_step) != spikes]
+    cases = "".join(f"length == {c_literal(float(length))} ? {c_literal(float(spikes))} : " for length, spikes in others)
+    return f"({cases}static_cast<float>(static_cast<int>(length * {c_literal(float(per_step))})))"

@@ -42,16 +42,16 @@ def is_half(population: PopulationInfo, index: int) -> bool:
 
 def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, index: int, buffer: str) -> tuple[str, str]:
     """Declare the arrays of a state; return the one with its initial values, and the number of its slots as C++."""
-    history, shown = keeps_history(net, population, index), f"state {population.label}"
+    history, comment = keeps_history(net, population, index), f"state {population.label}"
     cells = assembly.half_cells if is_half(population, index) else assembly.cells
     if not net.plan.segment:
         slots, initial = "STEPS + 1" if history else "1", f"{buffer}_initial"
-        assembly.forget("forward", cells(population.id, buffer, slots, shown))
+        assembly.forget("forward", cells(population.id, buffer, slots, comment))
         assembly.start.append(f"initial_states.add({initial}.all, first_slots({buffer}, {slots}));")
-        return cells(population.id, initial, "1", f"initial values of the {shown}"), "1"
-    assembly.forget("forward", cells(population.id, buffer, f"{KEPT} + 1" if history else "1", shown))
+        return cells(population.id, initial, "1", f"initial values of the {comment}"), "1"
+    assembly.forget("forward", cells(population.id, buffer, f"{KEPT} + 1" if history else "1", comment))
     slots = boundary_slots(net)
-    return cells(population.id, f"{buffer}_boundary", slots, f"{shown} at boundaries of segments"), slots
+    return cells(population.id, f"{buffer}_boundary", slots, f"{comment} at boundaries of segments"), slots
 
 
 def boundary_slots(net: PoplarNetwork) -> str:
@@ -125,11 +125,11 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: Population
             values |= fields
             copies.append(copy)
             sent.append((index, net.stores[buffer].kind == "events"))
-    vertex, shown = boundary(net.costs, state_types(population.kernel), sent), f"{population.id} {population.label}"
+    vertex, subject = boundary(net.costs, state_types(population.kernel), sent), f"{population.id} {population.label}"
     body: Body = {"copies": copies, "slot": _boundary_slot(net), "pairs": bool(population.kernel.halves)}
     title, blocks = "Saves the initial values of a segment at a boundary, or restores them.", ("Block", "b", f"{population.id}.blocks")
-    comment = f"{shown}: {TITLES[compute_set]} the initial values of a segment"
-    assembly.add_codelet("recompute", comment, blocks, [compute_set], vertex, values, title, shown, body)
+    comment = f"{subject}: {TITLES[compute_set]} the initial values of a segment"
+    assembly.add_codelet("recompute", comment, blocks, [compute_set], vertex, values, title, subject, body)
 
 
 def _fields(name: str, at_boundary: str, current: str) -> dict[str, object]:
@@ -143,14 +143,14 @@ def _add_last_sent(
 
     Return the vertex's fields for it, and the template data of the copy.
     """
-    name, kept, label = store.buffer, f"{store.buffer}_boundary", f"last values sent by {population.label}, at boundaries"
+    name, saved, label = store.buffer, f"{store.buffer}_boundary", f"last values sent by {population.label}, at boundaries"
     if store.kind != "events":
-        assembly.forget("forward", assembly.cells(population.id, kept, boundary_slots(net), label))
-        values, number = _fields(f"sent{index}", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), "size"
+        assembly.forget("forward", assembly.cells(population.id, saved, boundary_slots(net), label))
+        values, number = _fields(f"sent{index}", f"{saved}[b.index]", f"own_values({name}_now, {population.id}, b)"), "size"
     else:
         unit = net.mask_unit(store)
-        made = f'layout.block_words({population.id}, "{kept}", {boundary_slots(net)}, {unit})'
-        assembly.forget("forward", assembly.variable("Parts", kept, made, label))
-        values = _fields(f"sent{index}", f"{kept}[b.index]", f"own_mask({name}_mask, {population.id}, b, {unit})")
+        expression = f'layout.block_words({population.id}, "{saved}", {boundary_slots(net)}, {unit})'
+        assembly.forget("forward", assembly.variable("Parts", saved, expression, label))
+        values = _fields(f"sent{index}", f"{saved}[b.index]", f"own_mask({name}_mask, {population.id}, b, {unit})")
         values[f"words{index}"], number = f"{population.id}.words_of(b, {unit})", f"static_cast<unsigned long>(samples) * words{index}"
     return values, {"name": f"sent{index}", "slot": "0", "number": number}

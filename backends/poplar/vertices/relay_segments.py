@@ -53,16 +53,16 @@ def host_ring(net: PoplarNetwork, store: Store) -> str:
 def keep_count(net: PoplarNetwork, assembly: Assembly, name: str) -> None:
     """Declare a copy of a counter for its value after the first run of a segment; later runs of the segment do not count."""
     if net.plan.segments.reruns:
-        made = assembly.variables[name]
-        value = made.value.replace(f'"{name}"', f'"{name}_first"')
-        assembly.variable(made.type, f"{name}_first", value, "after the first run of the segment")
+        counter = assembly.variables[name]
+        value = counter.value.replace(f'"{name}"', f'"{name}_first"')
+        assembly.variable(counter.type, f"{name}_first", value, "after the first run of the segment")
 
 
 def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
     """Return the counters of the forward pass, each with the C++ suffix that selects its elements."""
     names = [f"{name}_lost_near" for name, store in net.stores.items() if store.drops_support]
     names += [f"{bus.id}_lost" for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
-    names += [f"{name}_dropped" for name, store in net.stores.items() if store.limited]
+    names += [f"{name}_dropped" for name, store in net.stores.items() if store.drops_spikes]
     return [(name, ".all") for name in names] + ([("forward_round_count", "")] if net.further.forward else [])
 
 
@@ -73,7 +73,7 @@ def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -
         return
     for part, kind, width in stored_parts(store):
         rows = f"{'1' if net.plan.streamed == 'boundaries' else '(SEGMENTS - 1)'} * {behind} * {width}"
-        assembly.forget("forward", assembly.kept(f"{name}_relays", kind, boundary_name(name, part), rows, "at boundaries"))
+        assembly.forget("forward", assembly.relay_rows(f"{name}_relays", kind, boundary_name(name, part), rows, "at boundaries"))
     for compute_set in (SAVE, RESTORE):
         _add_boundary(net, assembly, store, compute_set, behind)
 
@@ -113,7 +113,7 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_
         "counts": [part for part, *_ in parts[1:]],
         "id_type": store.id_type,
     }
-    shown, relays = f"{store.owner} {net.population(store.owner).label}", ("Relay", "r", f"{name}_relays")
+    subject, relays = f"{store.owner} {net.program.population(store.owner).label}", ("Relay", "r", f"{name}_relays")
     title = "Saves the steps that relays have yet to send, at a boundary, or restores them."
-    comment = f"{shown}: {TITLES[compute_set]} steps"
-    assembly.add_codelet("recompute", comment, relays, [compute_set], vertex, values, title, shown, body)
+    comment = f"{subject}: {TITLES[compute_set]} steps"
+    assembly.add_codelet("recompute", comment, relays, [compute_set], vertex, values, title, subject, body)

@@ -8,6 +8,7 @@ window contains the data of a step on a bus.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Final
 
 from snnc.backends.codegen.printing import c_literal
@@ -42,8 +43,8 @@ def uses_join(net: PoplarNetwork) -> bool:
 def _masks_for_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> str:
     """Add copies of the masks, which relays search while blocks write the masks of the next step."""
     owner, mask, unit = store.owner, f"{store.buffer}_mask", net.mask_unit(store)
-    made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
-    before = assembly.variable("Sent", f"{mask}_before", made, "masks of the previous iteration")
+    expression = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
+    before = assembly.variable("Sent", f"{mask}_before", expression, "masks of the previous iteration")
     vertex, title, copy = copy_mask(net.costs), "Copies the masks of a tile for the relays.", f"{before}.of_tile({owner}, h)"
     values, homes = {"mask": f"{mask}.of_tile({owner}, h)", "copy": copy, "count": f"{copy}.numElements()"}, ("Home", "h", f"{owner}.homes")
     assembly.add_codelet("relays_forward", f"{store.buffer}: {title}", homes, [JOIN], vertex, values, title, store.buffer)
@@ -81,19 +82,19 @@ def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     relays, stored = f"{name}_relays", slots(net, store)
     if store.bits:
         words = f"({stored}) * {bit_words(store.width)}"
-        assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_bits", words, f"one bit per value and step of {name}")
+        assembly.relay_rows(relays, "poplar::UNSIGNED_INT", f"{name}_bits", words, f"one bit per value and step of {name}")
     elif store.kind == "events":
-        assembly.kept(relays, store.poplar_type, f"{name}_ids", f"({stored}) * {store.stored}", f"ids of all steps of {name}")
-        assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_numbers", stored, "their numbers")
+        assembly.relay_rows(relays, store.poplar_type, f"{name}_ids", f"({stored}) * {store.stored}", f"ids of all steps of {name}")
+        assembly.relay_rows(relays, "poplar::UNSIGNED_INT", f"{name}_numbers", stored, "their numbers")
         if store.with_support:
             ends = "number of spikes, plus neurons in the surrogate's support"
-            assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_ends", stored, ends)
+            assembly.relay_rows(relays, "poplar::UNSIGNED_INT", f"{name}_ends", stored, ends)
         if store.drops_support:
             _counter(net, assembly, relays, f"{name}_lost_near", f"{name}_lost_near")
-        if store.limited:
+        if store.drops_spikes:
             _limit(net, assembly, store)
     else:
-        assembly.kept(relays, "poplar::FLOAT", f"{name}_store", f"({stored}) * {store.width}", f"values of all steps of {name}")
+        assembly.relay_rows(relays, "poplar::FLOAT", f"{name}_store", f"({stored}) * {store.width}", f"values of all steps of {name}")
     if not (store.external or store.before):
         for part, *_ in stored_parts(store):
             assembly.forget("forward", f"{name}_{part}")
@@ -111,7 +112,7 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
     if bus.gradient is not None:
         window_variables(assembly, store, bus)
     if bus in net.requesting_buses:
-        shares = net.workers if store.bits else 1
+        shares = net.plan.target.workers if store.bits else 1
         about = f"start of the next window{', for each worker' if store.bits else ''}"
         assembly.window(relays, "poplar::UNSIGNED_INT", f"{bus.id}_position", shares, about)
         numbers = net.numbers_of_relay(bus) * (1 + net.further.both)
@@ -130,10 +131,10 @@ def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     _counter(net, assembly, relays, f"{name}_dropped", f"{name}_dropped")
 
 
-def _counter(net: PoplarNetwork, assembly: Assembly, relays: str, name: str, shown: str) -> None:
-    """Declare a count for each worker of each relay, exposed to the host as the counter `shown`."""
-    count = assembly.relay_numbers(relays, "UNSIGNED_INT", name, net.workers)
-    assembly.tensors.append(f'counter("{shown}", {count}.all);')
+def _counter(net: PoplarNetwork, assembly: Assembly, relays: str, name: str, host_name: str) -> None:
+    """Declare a count for each worker of each relay, exposed to the host as the counter `host_name`."""
+    count = assembly.relay_numbers(relays, "UNSIGNED_INT", name, net.plan.target.workers)
+    assembly.tensors.append(f'counter("{host_name}", {count}.all);')
     keep_count(net, assembly, count)
 
 
@@ -189,19 +190,15 @@ def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> 
 def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add the vertices that search masks, and arrays for the ids of neurons that spike or only receive a gradient."""
     name, owner = store.buffer, store.owner
-    relays, workers = f"{name}_relays", net.workers
-    assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_found", store.width, "ids found")
+    relays, workers = f"{name}_relays", net.plan.target.workers
+    assembly.relay_rows(relays, "poplar::UNSIGNED_INT", f"{name}_found", store.width, "ids found")
     counts = f'layout.piece_counts({relays}, "{name}_counts", {workers})'
     assembly.variable("Parts", f"{name}_counts", counts, "number of ids found, by worker and sample")
     for part in ("found", "counts"):
         assembly.forget("forward", f"{name}_{part}")
     kind, unit, mask = net.mask_kind(store), net.mask_unit(store), f"{name}_mask"
-    handed_on: Values = {}
     if net.fused:
         mask = _masks_for_relays(net, assembly, store)
-    else:
-        iteration = assembly.relay_numbers(relays, "INT", f"{name}_iteration", comment="iteration k")
-        handed_on["iteration"] = f"{iteration}[r.index][0]"
     values: Values = {
         "k": "second_clock[r.tile]" if net.fused else "first_clock[r.tile]",
         "interval": "INTERVAL",
@@ -215,10 +212,13 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
         "found_ids": f"{name}_found[r.index]",
         "counts": f"{name}_counts[r.index]",
     }
+    if not net.fused:
+        iteration = assembly.relay_numbers(relays, "INT", f"{name}_iteration", comment="iteration k")
+        values["iteration"] = f"{iteration}[r.index][0]"
     title = "Each worker searches its share of the masks for spikes."
-    body: Body = {"mask": kind, "outputs": list(handed_on)}
+    body: Body = {"mask": kind, "outputs": [] if net.fused else ["iteration"]}
     compute_set = "forward_neurons" if net.fused else "relay_forward"
-    _add(net, assembly, store, compute_set, relay_compact(net.costs, writes_iteration=bool(handed_on)), title, values | handed_on, body)
+    _add(net, assembly, store, compute_set, relay_compact(net.costs, writes_iteration=not net.fused), title, values, body)
 
 
 def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
@@ -293,9 +293,9 @@ def _add(
 ) -> None:
     """Add a codelet, and a vertex of it on each relay of a store."""
     label = {i.id: i.label for i in net.program.inputs} | {p.id: p.label for p in net.program.populations}
-    shown, relays = f"{store.owner} {label.get(store.owner, '')}", ("Relay", "r", f"{store.buffer}_relays")
+    subject, relays = f"{store.owner} {label.get(store.owner, '')}", ("Relay", "r", f"{store.buffer}_relays")
     group = "relays_backward" if "backward" in compute_set else "relays_forward"
-    assembly.add_codelet(group, f"{shown}: {title}", relays, [compute_set], vertex, values, title, shown, body)
+    assembly.add_codelet(group, f"{subject}: {title}", relays, [compute_set], vertex, values, title, subject, body)
 
 
 def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], joins: bool, forward: bool) -> tuple[Values, Body]:
@@ -307,17 +307,10 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
     values: Values = {"stored": store.stored, "ids": f"{name}_ids[r.index]", "numbers": f"{name}_numbers[r.index]"}
     if store.bits:
         values = {"width": store.width, "bit_words": bit_words(store.width), "bits": f"{name}_bits[r.index]"}
-    if store.with_support and not forward:
+    if store.with_support and (joins or not forward):
         values["ends"] = f"{name}_ends[r.index]"
-    join: Body = {
-        "slot": slot(net, store, "finished"),
-        "id_type": store.id_type,
-        "ids_of_word": 2 if store.id_type == "unsigned short" else 1,
-        "bits": store.bits,
-        "with_support": store.with_support,
-        "drops_support": store.drops_support,
-        "limited": store.limited,
-    }
+    ids_of_word = 2 if store.id_type == "unsigned short" else 1
+    join: Body = {"slot": slot(net, store, "finished"), "ids_of_word": ids_of_word, **asdict(store.stored_spikes)}
     if joins:
         spikes = entries = store.width
         if not store.bits and store.buses[0].mode != "exact":
@@ -326,16 +319,14 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
         values |= {
             "most_spikes": spikes,
             "most": entries,
-            "pieces": f"layout.constants(relay_pieces({store.owner}, r, {net.workers}), r.tile)",
+            "pieces": f"layout.constants(relay_pieces({store.owner}, r, {net.plan.target.workers}), r.tile)",
             "found_ids": f"{name}_found[r.index]",
             "counts": f"{name}_counts[r.index]",
         }
-        if store.limited:
+        if store.drops_spikes:
             fixed = f"layout.numbers({{{c_literal(spikes)}, {c_literal(LOWEST)}}}, r.tile)"
             limit = f"{name}_limit[r.index]" if name in net.limits else fixed
             values |= {"limit": limit, "dropped": f"{name}_dropped[r.index]"}
-        if store.with_support:
-            values["ends"] = f"{name}_ends[r.index]"
         if store.drops_support:
             values["lost_near"] = f"{name}_lost_near[r.index]"
     return values, join

@@ -29,8 +29,8 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
     assembly.on_tile("BOOL", "again", "whether further windows follow", shape="{}", tile=_TILE)
     assembly.on_tile("UNSIGNED_INT", "windows_left", "number of remaining windows", shape="{}", tile=_TILE)
     for part in parts:
-        made = f'layout.on_tile(poplar::UNSIGNED_INT, {{1}}, "{part}_rounds", {_TILE})'
-        rounds = assembly.variable("Tensor", f"{part}_round_count", made)
+        expression = f'layout.on_tile(poplar::UNSIGNED_INT, {{1}}, "{part}_rounds", {_TILE})'
+        rounds = assembly.variable("Tensor", f"{part}_round_count", expression)
         assembly.tensors.append(f'counter("{part}_rounds", {rounds});')
     if net.further.forward:
         keep_count(net, assembly, "forward_round_count")
@@ -38,9 +38,14 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
         about = "further windows of each iteration of the backward pass"
         assembly.on_tile("UNSIGNED_INT", "windows_back", about, shape="{ITERATIONS}", tile=_TILE)
     _add_levels(net, assembly, test.direction, first_table)
-    _add_answer(net, assembly, test.direction)
+    # In the forward pass, the answer also stores the numbers of windows, which the backward pass reads.
+    kept = {"k": f"second_clock[{_TILE}]", "back": "windows_back"} if net.further.known else {}
+    values = {"maxima": "worker_maxima", "rounds": f"{test.direction}_round_count[0]", **_FOLLOWING, **kept}
+    vertex = answer(net.costs, looks_back=net.further.known)
+    assembly.add("clocks", "further windows: decision", ONCE, f"{test.direction}_answer", vertex, values, _TILE)
     if net.further.known:
-        _add_known(net, assembly)
+        values = {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]", **_FOLLOWING}
+        assembly.add("clocks", "backward: further windows", ONCE, "relay_backward", known(net.costs), values, _TILE)
     for part in parts:
         assembly.add("clocks", f"{part}: one window less", ONCE, f"{part}_next", count_down(net.costs), _FOLLOWING, _TILE)
 
@@ -54,31 +59,17 @@ def _add_levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, fi
     below = "reported"
     for level in range(len(test.levels)):
         table, maxima = f"tables[{first_table + 1 + level}]", f"most{level}"
-        made = f'layout.on_tiles({table}, poplar::UNSIGNED_INT, "{maxima}", {test.words})'
-        assembly.variable("Parts", maxima, made, "largest reported number")
+        expression = f'layout.on_tiles({table}, poplar::UNSIGNED_INT, "{maxima}", {test.words})'
+        assembly.variable("Parts", maxima, expression, "largest reported number")
         assembly.variable("std::vector<Reader>", f"readers{level}", f"readers_of({table})")
         values = {"more": f"{below}.slice(r.first, r.last)", "most": f"{maxima}[r.index]", "count": f"(r.last - r.first) / {test.words}"}
         name, title = f"{direction}_level{level}", f"further windows, level {level + 1}"
         assembly.add("clocks", title, ("Reader", "r", f"readers{level}"), name, most(net.costs), values)
         below = f"{maxima}.all"
-    shape = f"{{{net.workers * test.words}}}"
+    shape = f"{{{net.plan.target.workers * test.words}}}"
     assembly.on_tile("UNSIGNED_INT", "worker_maxima", "largest number found by each worker", shape=shape, tile=_TILE)
     values = {"more": below, "most": "worker_maxima", "count": f"{below}.numElements() / {test.words}"}
     assembly.add("clocks", "further windows", ONCE, f"{direction}_decide", most_of_workers(net.costs), values, _TILE)
-
-
-def _add_answer(net: PoplarNetwork, assembly: Assembly, direction: Direction) -> None:
-    """Add the vertex that sets the number of remaining windows; in the forward pass, it may also store that of the backward pass."""
-    vertex = answer(net.costs, looks_back=net.further.known)
-    kept = {"k": f"second_clock[{_TILE}]", "back": "windows_back"} if net.further.known else {}
-    values = {"maxima": "worker_maxima", "rounds": f"{direction}_round_count[0]", **_FOLLOWING, **kept}
-    assembly.add("clocks", "further windows: decision", ONCE, f"{direction}_answer", vertex, values, _TILE)
-
-
-def _add_known(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the vertex with which the backward pass reads the numbers that the forward pass found."""
-    kept = {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]"}
-    assembly.add("clocks", "backward: further windows", ONCE, "relay_backward", known(net.costs), {**kept, **_FOLLOWING}, _TILE)
 
 
 def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:

@@ -1,13 +1,15 @@
-"""Execution of a model for all micro-batches of a call, split as in PopTorch, with weight updates in between."""
+"""The module that replaces ``poptorch``, and the execution of its models: micro-batches as in PopTorch, with weight updates in between."""
 
 from __future__ import annotations
 
+from functools import partial
+from types import ModuleType
 from typing import Any
 
 import torch
 
-from snnc.backends.poptorch.emulated.operations import Emulator
-from snnc.backends.poptorch.emulated.options import Error, Options, OutputMode
+from snnc.backends.poptorch.emulated.operations import EmulatedBlock, Emulator
+from snnc.backends.poptorch.emulated.options import AutoStage, Error, Options, OutputMode, PipelinedExecution, ShardedExecution
 
 
 class DataLoader(torch.utils.data.DataLoader[Any]):  # type: ignore[misc]  # torch is an extra, without types here
@@ -139,6 +141,44 @@ class PoplarExecutor:
             stages, name, batches = len(blocks), "deviceIterations", options.device_iterations
         if batches < stages:
             raise Error(f"the pipeline has {stages} stages, but {name} is {batches}; it must be {stages} or more")
+
+
+def make_poptorch(machine: str = "ipu2", tiles: int = 0, ipus: int = 1) -> ModuleType:
+    """Return a module with the public names of PopTorch; its models run on an emulated IPU.
+
+    Parameters
+    ----------
+    machine
+        ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, as in ``POPTORCH_IPU_MODEL_VERSION``.
+    tiles
+        Number of tiles of the IPU; 0 for all tiles of `machine`.
+    ipus
+        Number of IPUs whose tiles a custom operation uses.
+    """
+    emulator = Emulator(machine, tiles, ipus)
+
+    def training_model(
+        model: torch.nn.Module, options: Options | None = None, optimizer: torch.optim.Optimizer | None = None
+    ) -> PoplarExecutor:
+        optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.01)
+        return PoplarExecutor(emulator, model, options, optimizer)
+
+    def inference_model(model: torch.nn.Module, options: Options | None = None) -> PoplarExecutor:
+        return PoplarExecutor(emulator, model, options, None)
+
+    module = ModuleType("poptorch", "Substitute for PopTorch on snnc's emulator.")
+    public = {
+        "custom_op": emulator.custom_op,
+        "identity_loss": emulator.identity_loss,
+        "isRunningOnIpu": emulator.is_running,
+        "Block": partial(EmulatedBlock, emulator),
+        "BeginBlock": emulator.begin_block,
+        "trainingModel": training_model,
+        "inferenceModel": inference_model,
+    }
+    classes = (DataLoader, PoplarExecutor, Options, OutputMode, AutoStage, Error, PipelinedExecution, ShardedExecution)
+    module.__dict__.update(public, **{c.__name__: c for c in classes})
+    return module
 
 
 def _detached(result: Any) -> Any:

@@ -67,7 +67,7 @@ def test_a_table_has_the_vertices_of_both_variants(cases, tmp_path, sanitizer_fl
     (tmp_path / "codelets.cpp").write_text(CODELETS)
     (tmp_path / "host.cpp").write_text(HOST)
     assert popc.main([str(tmp_path / "codelets.cpp"), "-o", str(tmp_path / "codelets.gp")]) == 0
-    assert popc._names(tmp_path / "codelets.gp") == {"Scaled", "Shifted", "Assembled"}
+    assert popc._vertex_names(tmp_path / "codelets.gp") == {"Scaled", "Shifted", "Assembled"}
     build.compile_program([tmp_path / "host.cpp"], tmp_path / "host", flags=["-O0", *sanitizer_flags])
     ran = subprocess.run([tmp_path / "host", tmp_path / "codelets.gp"], capture_output=True, text=True, check=False, env=os.environ)
     assert ran.stdout == "17\n", ran.stderr
@@ -77,7 +77,7 @@ def test_a_file_whose_variant_for_the_hardware_does_not_compile_keeps_its_other_
     source = tmp_path / "codelets.cpp"
     source.write_text(CODELETS.replace("if (worker == 0)", "if (unknown_register())"))
     assert popc.main([str(source), "-o", str(tmp_path / "codelets.gp")]) == 0
-    assert popc._names(tmp_path / "codelets.gp") == {"Scaled"}
+    assert popc._vertex_names(tmp_path / "codelets.gp") == {"Scaled"}
 
 
 def test_a_variant_for_the_hardware_that_does_not_compile_is_tried_once(cases, tmp_path, monkeypatch):

@@ -14,13 +14,14 @@ from nets import dense, join, linear
 from poplar_projects import BATCH, HOSTILE, STEPS, machine, project
 
 from snnc.backends.codegen.names import c_string, comment_text
-from snnc.backends.emulator.build import compiler, include_dir, prefix
+from snnc.backends.emulator.build import include_dir, prefix
 from snnc.backends.native.library import NativeLibraryError, NativeSession
 from snnc.backends.poplar.build import build_poplar
 from snnc.backends.poplar.emit import emit_poplar, render
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.vertices.losses import loss_context
+from snnc.backends.toolchain.compilers import compiler
 from snnc.compiler.errors import BuildError
 from snnc.compiler.ir.graph import Population
 from snnc.compiler.ir.plan_json import plan_from_json

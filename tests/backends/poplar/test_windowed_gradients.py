@@ -14,7 +14,8 @@ from poplar_projects import machine
 from wide import examples, sampled
 from windowed_nets import CASES, Windowed, anywhere, deep, undivided, windowed
 
-from snnc.backends.emulator.build import compiler, include_dir
+from snnc.backends.emulator.build import include_dir
+from snnc.backends.toolchain.compilers import compiler
 from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.neurons.library import LI, LIF, CubaLIF
 from snnc.compiler.neurons.surrogates.library import boxcar, piecewise_linear

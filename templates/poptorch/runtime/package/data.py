@@ -7,22 +7,22 @@ from .weights import load_file
 
 
 def dataset(path, seed, least):
-    """Return a data set of inputs and targets.
+    """Return a data set of inputs and targets from the safetensors file `path`.
 
-    `path`: a safetensors file, or None to draw `least` random samples, with spikes at a rate of one in ten.
+    If `path` is None, draw random samples, whose inputs spike at a rate of one in ten: `least`, but at least four micro-batches.
     """
     tensors = load_file(path) if path else _drawn(seed, least)
     missing = [name for name in [i["name"] for i in INPUTS] + ["labels"] if name not in tensors]
     if missing:
         raise SystemExit("{} lacks {}".format(path, ", ".join(missing)))
-    found = [tensors[i["name"]].to(torch.float32) for i in INPUTS]
-    for about, tensor in zip(INPUTS, found):
+    inputs = [tensors[i["name"]].to(torch.float32) for i in INPUTS]
+    for about, tensor in zip(INPUTS, inputs):
         shape = ([] if about["static"] else [STEPS]) + about["shape"]
         if list(tensor.shape[1:]) != shape:
             raise SystemExit("input {} has samples of shape {}, not {}".format(about["name"], list(tensor.shape[1:]), shape))
         if about["kind"] == "events" and not bool(((tensor == 0) | (tensor == 1)).all()):
             raise SystemExit("input {} takes spikes, 0 or 1; another number was given".format(about["name"]))
-    return torch.utils.data.TensorDataset(*found, _checked_targets(tensors["labels"]))
+    return torch.utils.data.TensorDataset(*inputs, _checked_targets(tensors["labels"]))
 
 
 def _targets():

@@ -17,14 +17,14 @@ def drawn(network, update, samples, iterations=1, first=0):
     `network` is the SpikingNetwork, `update` the number of the first weight update of the call, from 0. A call has `iterations` updates
     with `samples` samples each; `first` is the position of the first of these in the batch of an update, which processes may share.
     """
-    found = []
+    masks = []
     for about in MASKS:
         rate = getattr(network, about["rate"]).to(torch.float64).reshape(-1)
         seed = int(getattr(network, about["seed"]).reshape(-1)[0])
         parts = [uniform((seed, about["number"], update + n), first, samples, about["neurons"]) for n in range(iterations)]
         numbers = torch.cat(parts)
-        found.append(torch.where(numbers < rate, torch.zeros_like(numbers), 1 / (1 - rate)).to(torch.float32))
-    return found
+        masks.append(torch.where(numbers < rate, torch.zeros_like(numbers), 1 / (1 - rate)).to(torch.float32))
+    return masks
 
 
 def uniform(key, first, rows, columns):

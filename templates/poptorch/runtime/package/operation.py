@@ -39,11 +39,11 @@ def run_operation(tensors, of_batch=False):
     that counts; PopTorch passes floats with the same bits (see `dropped_spikes`). With `of_batch`, layers are normalised with the mean
     and variance of the batch, which are the statistics that are returned; the running ones among `tensors` are not read.
     """
-    found, records = NETWORK["operation_outputs"], len(NETWORK["operation_outputs"]) - NETWORK["counted"]
+    outputs, records = NETWORK["operation_outputs"], len(NETWORK["operation_outputs"]) - NETWORK["counted"]
     names = [name for norm in STATISTICS for name in (norm["mean"], norm["variance"])] if of_batch else []
-    examples = [torch.zeros(o["shape"], dtype=torch.float32) for o in found] + [torch.zeros_like(tensors[name]) for name in names]
+    examples = [torch.zeros(o["shape"], dtype=torch.float32) for o in outputs] + [torch.zeros_like(tensors[name]) for name in names]
     kind = {"statistics": "batch" if of_batch else "running"} if STATISTICS else {}
-    all_found = poptorch.custom_op(
+    results = poptorch.custom_op(
         [tensors[name] for name in NETWORK["operation_inputs"]],
         NETWORK["operation"],
         NETWORK["domain"],
@@ -51,8 +51,8 @@ def run_operation(tensors, of_batch=False):
         example_outputs=examples,
         attributes=dict(kind, folder=str(FOLDER)),
     )
-    counts, statistics = all_found[records : len(found)], all_found[len(found) :]
-    return all_found[:records], torch.cat(list(counts)) if counts else None, dict(zip(names, statistics))
+    counts, statistics = results[records : len(outputs)], results[len(outputs) :]
+    return results[:records], torch.cat(list(counts)) if counts else None, dict(zip(names, statistics))
 
 
 def dropped_spikes(counts):

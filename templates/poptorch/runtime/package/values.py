@@ -8,7 +8,7 @@ import torch
 from .description import INPUTS, NETWORK, STEPS
 
 LIMITS = NETWORK["limits"]
-"""Sources with a spike limit: name, seed name, neurons, compiled capacity, and buffer or index of the input."""
+"""Sources with a spike limit: name, number of neurons, compiled capacity, and index of the input or name of the buffer with the limit."""
 WINDOWS = NETWORK["windows"]
 """Buffers of the lower bounds of gradient windows, and the compiled lower bound."""
 NAMED = WINDOWS["low"] + [limit["buffer"] for limit in LIMITS if limit["buffer"]]
@@ -78,15 +78,15 @@ class RunValues:
 
         The device itself sends the lowest ids up to the compiled capacity; with `always`, the host does, to count the others.
         """
-        found = list(inputs)
+        chosen = list(inputs)
         for limit in LIMITS:
             compiled = limit["capacity"], -1
             now = self.now.get(limit["source"], compiled)
             if limit["input"] is not None and (always or now != compiled):
-                given = found[limit["input"]]
+                spikes = chosen[limit["input"]]
                 static = INPUTS[limit["input"]]["static"]
-                found[limit["input"]] = sent(given.unsqueeze(1), *now).squeeze(1) if static else sent(given, *now)
-        return found
+                chosen[limit["input"]] = sent(spikes.unsqueeze(1), *now).squeeze(1) if static else sent(spikes, *now)
+        return chosen
 
     @staticmethod
     def dropped(inputs, chosen):
