@@ -27,8 +27,9 @@ def run_suite(
     threads: int | None,
     report: Callable[[str], None],
     results: dict[str, Any],
+    save: Callable[[], None] = lambda: None,
 ) -> None:
-    """Measure workloads one after another, and update the results in `results` after each, so that a failure loses only the rest.
+    """Measure workloads one after another.
 
     Parameters
     ----------
@@ -40,6 +41,8 @@ def run_suite(
         Number of turns of each engine, and number of cores that each may use; None: :data:`ROUNDS` and all.
     report, results
         Function that is called with each line of progress; mapping that receives ``rows``, ``left_out``, ``summary`` and ``machine``.
+    save
+        Called after each workload, so that an interruption loses only the rest.
 
     Raises
     ------
@@ -56,6 +59,7 @@ def run_suite(
         results["rows"] += rows
         results["left_out"] += left_out
         results["summary"] = summary(results["rows"])
+        save()
 
 
 def facts(threads: int) -> dict[str, str]:

@@ -386,6 +386,21 @@ def test_the_command_writes_rows_reasons_and_the_machine(tmp_path, monkeypatch, 
     assert "left out: W1 5 %, norse" in capsys.readouterr().out
 
 
+def test_the_file_is_rewritten_after_each_workload(tmp_path, monkeypatch):
+    file, kept = tmp_path / "rows.json", []
+
+    def measure(workload, *given):
+        kept.append(len(json.loads(file.read_text())["rows"]) if file.exists() else None)
+        if workload.name == "W3":
+            raise KeyboardInterrupt
+        return ROWS, []
+
+    monkeypatch.setattr(command, "measure", measure)
+    assert cli.run_command(["bench", "--suite", "cpu", "--nets", "w1-5,w2,w3", "--json", str(file)]) != 0
+    assert kept == [None, len(ROWS), 2 * len(ROWS)]
+    assert len(json.loads(file.read_text())["rows"]) == 2 * len(ROWS)
+
+
 def test_workloads_are_listed_and_nothing_runs(capsys):
     assert cli.run_command(["bench", "--suite", "cpu", "--list", "--nets", "w1*"]) == 0
     assert capsys.readouterr().out.split() == ["w1-1", "w1-5", "w1-10", "w1-ff-5"]
