@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -137,7 +137,7 @@ def predict_matched(name: str, target: str | None = None) -> dict[str, Any]:
         "steps": chosen.steps,
         "activity": counted.source,
         "fits": False,
-        "conditions": conditions_of(problem.program, problem.weight_names, problem.inputs, problem.labels, counted).to_data(),
+        "conditions": asdict(conditions_of(problem.program, problem.weight_names, problem.inputs, problem.labels, counted)),
     }
     try:
         wanted = chosen.for_backend().for_plan()

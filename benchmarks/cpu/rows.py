@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -76,7 +77,7 @@ def row(workload: Workload, runner: EngineProcess, first: ReferenceStep, cosine:
         "first_step_s": runner.first_step_s,
         "loss": runner.loss,
         "activity": first.activity,
-        "conditions": first.conditions.to_data(),
+        "conditions": asdict(first.conditions),
         "gradient_error": runner.gradient_error,
         "gradient_cosine": cosine,
         "steps_timed": len(ms),

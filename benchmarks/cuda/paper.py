@@ -25,9 +25,9 @@ from typing import Any, Final
 from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError, NvccMissingError
 from snnc.benchmarks.conditions import Conditions, conditions_differ
 from snnc.benchmarks.cuda.command import available_device
-from snnc.benchmarks.cuda.predicted import predicted_step
+from snnc.benchmarks.cuda.predicted import predict_gpu_step
 from snnc.benchmarks.log import logged_runs
-from snnc.benchmarks.nets import benchmark, names
+from snnc.benchmarks.nets import names
 from snnc.benchmarks.patterns import matching
 from snnc.benchmarks.subprocesses import ProcessError, run_module
 from snnc.benchmarks.suites import CLOCKS, SECONDS
@@ -71,7 +71,9 @@ def rows(chosen: Sequence[str], report: Callable[[str], None]) -> Iterator[dict[
     for number, name in enumerate(chosen, 1):
         row: dict[str, Any] = {"net": name, "ipu": [predicted(name, target) for target in (CLOCKS if name in logged else (None,))]}
         row["log"] = {"kind": MEASURED, "by": "its authors", "ms": logged[name]} if name in logged else None
-        row["gpu_predicted"] = gpu_predicted(name)
+        step = predict_gpu_step(name)
+        sizes = {key: step[key] for key in ("steps", "batch")}
+        row["gpu_predicted"] = {"kind": PREDICTED, "target": step["device"], "ms": step["step_ms"]} | sizes
         row["gpu"] = {"kind": NOT_MEASURED, "reason": missing} if missing else comparable(measured(name), row["ipu"])
         report(f"{number}/{len(chosen)} {name}: {'; '.join(map(_outcome, (*row['ipu'], row['gpu'])))}")
         yield row
@@ -108,17 +110,10 @@ def comparable(gpu: Mapping[str, Any], ipu: Sequence[Mapping[str, Any]]) -> dict
     """Return the GPU's column, without its time if its weights, data or activity differ from those of the predictions."""
     for one in ipu:
         if "conditions" in gpu and "conditions" in one:
-            wrong = conditions_differ(Conditions.from_data(gpu["conditions"]), Conditions.from_data(one["conditions"]))
+            wrong = conditions_differ(Conditions(**gpu["conditions"]), Conditions(**one["conditions"]))
             if wrong:
                 return {**gpu, "kind": NOT_COMPARED, "ms": None, "reason": f"not compared with {one['target']}: {wrong}"}
     return dict(gpu)
-
-
-def gpu_predicted(name: str) -> dict[str, Any]:
-    """Return the predicted step of snnc's CUDA program; it needs no GPU."""
-    case = benchmark(name)
-    step = predicted_step(case.program(), case.steps, case.batch)
-    return {"kind": PREDICTED, "target": step["card"], "ms": step["ms"], "steps": case.steps, "batch": case.batch}
 
 
 def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:

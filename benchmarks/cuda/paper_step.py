@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -96,7 +96,7 @@ def timed(case: Benchmark, program: StepProgram, engine: CudaEngine) -> dict[str
     """
     inputs, labels = drawn_inputs(case, program), drawn_labels(case, program)
     placed, weights = on_device(inputs), engine.get_parameters()
-    conditions = step_conditions(program, weights, inputs, labels).to_data()
+    conditions = asdict(step_conditions(program, weights, inputs, labels))
     for _ in range(UNTIMED):
         engine.train_batch(placed, labels, 0.0)
     engine.set_parameters(weights)

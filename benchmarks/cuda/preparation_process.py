@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,7 +57,7 @@ def read_files(folder: Path, answer: Mapping[str, Any]) -> Files:
     """Return the files that the preparations ``problem`` and ``numbers`` wrote to a folder; `answer` is the answer of ``numbers``."""
     expected = [_read_expected(folder / f"{kind}.npz") for kind in _KINDS]
     check = Check(read_problem(folder / CHECKED_PROBLEM), *expected)
-    first = ReferenceStep(float(answer["loss"]), float(answer["activity"]), Conditions.from_data(answer["conditions"]))
+    first = ReferenceStep(answer["loss"], answer["activity"], Conditions(**answer["conditions"]))
     return Files(folder, check, first)
 
 
@@ -77,8 +78,7 @@ def _numbers(workload: Workload, folder: Path) -> dict[str, Any]:
     write_problem(check.problem, folder / CHECKED_PROBLEM)
     for kind in _KINDS:
         _write_expected(folder / f"{kind}.npz", getattr(check, kind))
-    first = reference_step(make_problem(workload))
-    return {"loss": first.loss, "activity": first.activity, "conditions": first.conditions.to_data()}
+    return asdict(reference_step(make_problem(workload)))
 
 
 def prepare_here(what: str, folder: Path, mode: str, workload: Workload) -> dict[str, Any]:

@@ -12,10 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import jinja2
+
 from snnc.benchmarks.reproduce.figure import Figure, Point
-from snnc.benchmarks.reproduce.rendering import page_templates
 from snnc.exploring.plot import short
 from snnc.report.pictures.palette import LAYERS, layer_colour, mixed
+from snnc.report.rendering import environment
 
 WIDTH: Final = 620.0
 """Width of the plot in pixels."""
@@ -78,6 +80,13 @@ class Axis:
 
     place: Callable[[float], float]
     ticks: tuple[tuple[float, str], ...]
+
+
+def page_templates() -> jinja2.Environment:
+    """Return the templates of the reproduction's page and drawings; they escape every value that they print."""
+    templates = environment(escape=True, folder="reproduction")
+    templates.filters["amount"] = lambda value: "" if value is None else f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
+    return templates
 
 
 def draw(figure: Figure, points: Sequence[Point]) -> str:

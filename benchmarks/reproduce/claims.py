@@ -10,10 +10,9 @@ from typing import Any, Final, Literal, TypeAlias
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.reproduce.figure import Paper, Results
 from snnc.benchmarks.reproduce.figures.gpu import matched_row
-from snnc.benchmarks.reproduce.figures.plans import DENSE, PUBLISHED, SNNC, dense_throughput, plan_row
+from snnc.benchmarks.reproduce.figures.plans import DENSE, PUBLISHED, SNNC, dense_throughput, gpu_row, plan_row
 from snnc.benchmarks.reproduce.figures.snntorch import training as codes
 from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import PRECISION_BATCH, QUOTED, neuron_row
-from snnc.benchmarks.reproduce.gpu_steps import gpu_row
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 from snnc.benchmarks.reproduce.neuron_models import MODELS
 from snnc.benchmarks.reproduce.sparse_runs import DATA, SHARES, sparse_runs

@@ -38,7 +38,7 @@ class MeasuredStep:
 def measured_steps() -> tuple[MeasuredStep, ...]:
     """Return all measured steps."""
     data = tomllib.loads(files("snnc.benchmarks.reproduce").joinpath("measured_gpu.toml").read_text())
-    problems = {name: Conditions.from_data(problem) for name, problem in data["problem"].items()}
+    problems = {name: Conditions(**problem) for name, problem in data["problem"].items()}
     return tuple(
         MeasuredStep(
             step["net"],

@@ -6,8 +6,7 @@ from typing import Final
 
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
-from snnc.benchmarks.reproduce.figures.plans import DENSE, PUBLISHED, SNNC, dense_bound, plan_row, throughput
-from snnc.benchmarks.reproduce.gpu_steps import gpu_points, gpu_row
+from snnc.benchmarks.reproduce.figures.plans import DENSE, PUBLISHED, SNNC, dense_bound, gpu_points, gpu_row, plan_row, throughput
 
 PERCENTS: Final = (0.5, 1, 2, 2.5, 5, 10, 20, 25, 50)
 QUICK_PERCENTS: Final = (0.5, 2, 5, 20, 50)
