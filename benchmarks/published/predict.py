@@ -36,11 +36,9 @@ class PublishedPrediction:
         """Tile cycles of one training step, predicted."""
         return sum(step.cycles for step in self.supersteps)
 
-    def milliseconds(self, clock_hz: float | None = None) -> float:
-        """Return the predicted milliseconds of a training step at a clock (None: the target's), which does not affect host transfers."""
-        clock = clock_hz or self.target.clock_hz
-        host = sum(step.cycles for step in self.supersteps if step.category == "host")
-        return 1e3 * ((self.step_cycles - host) / clock + host / self.target.clock_hz)
+    def milliseconds(self) -> float:
+        """Return the predicted milliseconds of a training step."""
+        return 1e3 * self.step_cycles / self.target.clock_hz
 
     @property
     def categories(self) -> dict[str, float]:
