@@ -149,10 +149,5 @@ def predict_matched(name: str, target: str | None = None) -> dict[str, Any]:
     return row | {"fits": True, "memory_bytes": memory} | {key: data[key] for key in STEP}
 
 
-def main() -> None:
-    """Print the row of the network and target on the command line."""
-    print(json.dumps(predict_matched(*sys.argv[1:3]), allow_nan=False))
-
-
 if __name__ == "__main__":
-    main()
+    print(json.dumps(predict_matched(*sys.argv[1:3]), allow_nan=False))

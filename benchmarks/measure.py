@@ -100,13 +100,7 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
 
 
 def mapped_plan(case: Benchmark) -> Plan:
-    """Map a benchmark network to its machine by snnc's strategy and return its plan.
-
-    Raises
-    ------
-    SnncError
-        The network does not fit.
-    """
+    """Map a benchmark network to its machine by snnc's strategy and return its plan; raise TooBigError if it does not fit."""
     return _plan(case, SNNC, load_target(case.target))[1]
 
 
@@ -188,7 +182,7 @@ def _plan(case: Benchmark, strategy: str, machine: Target, placed_as: Plan | Non
     chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
     lowered = lower_graph(graph, chosen)
     program = lowered.program
-    activity = Activity(case.buffer_activity(program), {}, case.activity_source)
+    activity = Activity(by_buffer(program, case.activity), {}, case.activity_source)
     if not case.capacity:
         wanted = chosen.for_backend().for_plan()
         mapped = map_graph(lowered.ready, program, wanted, activity, machine=machine, strategy=strategy, chips=case.chips)
@@ -223,12 +217,6 @@ _ESTIMATED: Final = (
 """Keys of an estimate that are copied into a row."""
 
 
-def main(arguments: list[str]) -> None:
-    """Print the row of one benchmark and strategy."""
-    names = [a for a in arguments if a != "--emit"]
-    row = measure(names[0], names[1], names[2] if len(names) > 2 else None, emit="--emit" in arguments)
-    print(json.dumps(row, allow_nan=False))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    names = [argument for argument in sys.argv[1:] if argument != "--emit"]
+    print(json.dumps(measure(*names, emit="--emit" in sys.argv), allow_nan=False))

@@ -29,20 +29,11 @@ def run_suite(
     results: dict[str, Any],
     save: Callable[[], None] = lambda: None,
 ) -> None:
-    """Measure workloads one after another.
+    """Measure workloads one after another with the named engines (none: all).
 
-    Parameters
-    ----------
-    chosen
-        Workloads from :func:`~snnc.benchmarks.cpu.workloads.workloads`.
-    engines
-        Names of engines; empty for all.
-    rounds, threads
-        Number of turns of each engine, and number of cores that each may use; None: :data:`ROUNDS` and all.
-    report, results
-        Function that is called with each line of progress; mapping that receives ``rows``, ``left_out``, ``summary`` and ``machine``.
-    save
-        Called after each workload, so that an interruption loses only the rest.
+    Each engine has `rounds` turns (None: :data:`ROUNDS`) and `threads` cores (None: all). `report` is called with each line of progress;
+    `results` receives ``rows``, ``left_out``, ``summary`` and ``machine``. `save` is called after each workload, so that an interruption
+    loses only the rest.
 
     Raises
     ------

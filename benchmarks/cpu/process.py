@@ -11,8 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.subprocesses import ProcessError
@@ -76,12 +75,6 @@ class Process:
             if stream is not None:
                 with suppress(BrokenPipeError):
                     stream.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
     def _read(self, seconds: float) -> dict[str, Any]:
         assert self._process.stdout is not None

@@ -52,10 +52,7 @@ def measure(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Measure one workload with `rounds` turns of each engine, which may use `threads` cores.
 
-    Returns
-    -------
-    tuple
-        Measured rows, and entries that were left out, each with its ``reason``.
+    Return the rows, and the entries that were left out, each with its ``reason``.
     """
     with temporary_folder("snnc-bench-") as name, ExitStack() as stack:
         problem, check = make_problem(workload), make_check(workload)

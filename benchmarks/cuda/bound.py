@@ -132,12 +132,7 @@ def table(chosen: Sequence[Workload], gpu: Gpu) -> list[str]:
     return lines
 
 
-def main() -> None:
-    """Print the table of the documentation."""
+if __name__ == "__main__":
     from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
 
     print("\n".join(table([w for w in CUDA_WORKLOADS if w.name.split("-")[0] in ("W1", "W2") and w.density == 0.05], H200)))
-
-
-if __name__ == "__main__":
-    main()

@@ -50,13 +50,7 @@ _NOTES: Final = (
 
 
 def nets(patterns: str = "*") -> tuple[str, ...]:
-    """Return the networks whose name matches one of `patterns`; for ``"*"``, the logged ones and those with capacities of 5 %.
-
-    Raises
-    ------
-    BenchError
-        A pattern matches no name.
-    """
+    """Return the networks whose name matches one of `patterns`; for ``"*"``, the logged ones and those with capacities of 5 %."""
     all_names = [name for suite in SUITES for name in names(suite)]
     usual = [name for name in all_names if name.startswith("logged-") or ("-a5" in name and "-a50" not in name)]
     known = tuple(dict.fromkeys(all_names if patterns != "*" else usual))

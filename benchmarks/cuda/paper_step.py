@@ -125,10 +125,5 @@ def on_device(inputs: Mapping[str, Array]) -> dict[str, Any]:
     return {name: torch.from_numpy(array).cuda() for name, array in inputs.items()}
 
 
-def main() -> None:
-    """Print the results."""
-    print(json.dumps(step_of(benchmark(sys.argv[1])), allow_nan=False))
-
-
 if __name__ == "__main__":
-    main()
+    print(json.dumps(step_of(benchmark(sys.argv[1])), allow_nan=False))

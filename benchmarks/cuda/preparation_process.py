@@ -42,13 +42,7 @@ _KINDS: Final = ("exact", "window")
 
 
 def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[str, str], mode: str = "") -> dict[str, Any]:
-    """Run one preparation in a separate process and return its answer.
-
-    Raises
-    ------
-    ProcessError
-        The process failed.
-    """
+    """Run one preparation in a separate process and return its answer; raise ProcessError if it fails."""
     arguments, stdin = [what, str(folder), mode], json.dumps(workload.to_data())
     return run_module("snnc.benchmarks.cuda.preparation_process", arguments, SECONDS, stdin=stdin, environment=environment)
 
@@ -95,11 +89,6 @@ def prepare_here(what: str, folder: Path, mode: str, workload: Workload) -> dict
     return {}
 
 
-def main() -> None:
-    """Run the preparation that the command line names."""
+if __name__ == "__main__":
     what, folder, mode = sys.argv[1:]
     print(json.dumps(prepare_here(what, Path(folder), mode, Workload.from_data(json.load(sys.stdin)))))
-
-
-if __name__ == "__main__":
-    main()

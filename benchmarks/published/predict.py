@@ -65,12 +65,9 @@ class PublishedPrediction:
 
 
 def predict_published(net: PublishedNet, target: Target, options: PublishedOptions | None = None) -> PublishedPrediction:
-    """Predict one training step of `net` in the published program; its layers fill as many chips of `target` as they need.
+    """Predict one training step of `net`, whose layers fill as many chips of `target` as they need.
 
-    Raises
-    ------
-    PublishedLayoutError
-        The layers do not fit the target.
+    Raise PublishedLayoutError if they do not fit.
     """
     chosen = options or PublishedOptions()
     machine = Machine(net, lay_out(net, target), target, chosen)

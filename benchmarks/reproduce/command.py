@@ -27,13 +27,7 @@ SECONDS: Final = 1800.0
 
 
 def chosen_figures(only: str) -> tuple[Figure, ...]:
-    """Return the figures whose name matches one of the patterns.
-
-    Raises
-    ------
-    BenchError
-        A pattern matches no figure.
-    """
+    """Return the figures whose name matches one of the patterns."""
     names = ", ".join(figure.name for figure in FIGURES)
     return matching(only, FIGURES, lambda figure: (figure.name,), "figure", f"there are {names}")
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from contextlib import closing
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -205,7 +206,7 @@ def test_each_wrong_number_is_told(check, tmp_path):
 
 def test_a_process_answers_and_keeps_its_answers_apart_from_what_libraries_print(stub, tmp_path):
     write_problem(make_problem(RECURRENT), tmp_path / "p.npz")
-    with Process(stub("right"), "right", 1) as running:
+    with closing(Process(stub("right"), "right", 1)) as running:
         assert running.versions["numpy"] == np.__version__
         assert running.versions["no-such-package"] == "unknown"
         running.ask("open", data=str(tmp_path / "p.npz"))

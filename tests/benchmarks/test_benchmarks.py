@@ -136,7 +136,7 @@ def test_small_benchmarks_are_built_and_mapped():
     for name in ("w1", "w1-ff"):
         one = benchmark(name)
         program = one.program()
-        activity = one.buffer_activity(program)
+        activity = by_buffer(program, one.activity)
         assert set(activity.values()) == {0.05}
         plan = make_plan(program, load_target(one.target), steps=one.steps, batch=one.batch, activity=activity)
         assert plan.cycles > 0

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import snnc
+from snnc.benchmarks.benchmark import by_buffer
 from snnc.benchmarks.conditions import Conditions
 from snnc.benchmarks.cuda.predicted import predict_gpu_step
 from snnc.benchmarks.log import logged_runs
@@ -366,7 +367,7 @@ def test_an_unknown_figure_is_refused_with_the_names():
 def test_energies_of_products_follow_from_counts_and_published_numbers():
     case = benchmark("logged-h2-a5")
     known, program = energies(), benchmark("logged-h2-a5").program()
-    activity = case.buffer_activity(program)
+    activity = by_buffer(program, case.activity)
     dense = synaptic_work(program, activity, case.steps, case.batch, events=False)
     sizes = [(2312, 1466), (1466, 1466), (1466, 10)]
     products = sum(a * b for a, b in sizes) * case.steps * case.batch

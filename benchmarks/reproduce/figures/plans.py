@@ -54,7 +54,7 @@ def step_point(series: str, x: float | str, result: Mapping[str, Any], about: Ma
 
 
 def gpu_row(net: str) -> Row:
-    """Return the row that predicts the step of a network on an H100."""
+    """Return the row that predicts the training step of a network on an H100."""
     return Row("gpu step", {"name": same_network(net)})
 
 
