@@ -28,11 +28,7 @@ def matching(
     """Return the elements of `among` with a name that matches one of the comma-separated patterns (shell-style: ``logged-*``), in order.
 
     `what` and `known` are parts of the error message: the kind of elements, such as "figure", and a clause about the existing names.
-
-    Raises
-    ------
-    BenchError
-        `patterns` is empty, or a pattern matches nothing.
+    Raise BenchError if `patterns` is empty, or a pattern matches nothing.
     """
     requested = split_patterns(patterns)
     if not requested:

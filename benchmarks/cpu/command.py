@@ -33,12 +33,7 @@ def run_suite(
 
     Each engine has `rounds` turns (None: :data:`ROUNDS`) and `threads` cores (None: all). `report` is called with each line of progress;
     `results` receives ``rows``, ``left_out``, ``summary`` and ``machine``. `save` is called after each workload, so that an interruption
-    loses only the rest.
-
-    Raises
-    ------
-    BenchError
-        An engine does not exist, or a number is out of range.
+    loses only the rest. Raise BenchError if an engine does not exist, or a number is out of range.
     """
     requested: tuple[Entry, ...] = entries(engines)
     number, used = rounds or ROUNDS, threads or processors()

@@ -47,13 +47,7 @@ class Process:
         return self._process.pid
 
     def ask(self, do: str, seconds: float = SECONDS, **more: Any) -> dict[str, Any]:
-        """Send a request and wait for its answer.
-
-        Raises
-        ------
-        ProcessError
-            The engine failed, died or took too long; the process is then ended.
-        """
+        """Send a request and wait for its answer. Raise ProcessError, and end the process, if the engine failed, died or took too long."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write((json.dumps({"do": do, **more}) + "\n").encode())

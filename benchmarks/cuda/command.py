@@ -81,12 +81,8 @@ def run_suite(
     called with each line of progress; `results` receives ``rows``, ``left_out``, ``summary`` and ``machine``. `save` is called after each
     change of `results`, so that an interruption loses only the rest.
 
-    Raises
-    ------
-    GpuMissingError, NvccMissingError
-        There is no device, or no compiler for it.
-    BenchError
-        An engine does not exist, a number is out of range, or earlier rows cannot be continued.
+    Raise GpuMissingError or NvccMissingError if there is no device or no compiler for it, and BenchError if an engine does not exist, a
+    number is out of range, or earlier rows cannot be continued.
     """
     chosen_entries = requested(engines, options.precisions, CUDA_ENTRIES)
     rounds, threads = options.rounds or ROUNDS, options.threads or processors()

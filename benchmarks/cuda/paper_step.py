@@ -44,16 +44,8 @@ UNTIMED, TIMED = 3, 20
 def step_of(case: Benchmark) -> dict[str, Any]:
     """Compare and time the training step of a benchmark.
 
-    Returns
-    -------
-    dict
-        ``device``, ``ms`` (median), ``ms_p10``, ``ms_p90``, ``steps_timed`` and ``conditions``; only ``checked`` if the CPU
-        replaces the GPU.
-
-    Raises
-    ------
-    ArithmeticError
-        The numbers differ from those of the reference in every compared problem.
+    Return ``device``, ``ms`` (median), ``ms_p10``, ``ms_p90``, ``steps_timed`` and ``conditions``; only ``checked`` if the CPU replaces the
+    GPU. Raise ArithmeticError if the numbers differ from those of the reference in every compared problem.
     """
     kind, gpu = available_device()
     program = case.program()

@@ -5,12 +5,10 @@
 The process reads the workload as JSON from standard input, writes its answer as a line of JSON to standard output, and arrays to archives
 in the folder.
 
-``problem``
-    Writes the timed problem; the answer is ``{}``.
-``numbers``
-    Writes the checked problem and its expected numbers; the answer is ``{"loss": …, "activity": …, "conditions": …}`` of the timed problem.
-``project``
-    Builds snnc's programs for a mode (timed and checked problem) in the cache; the answer is ``{}``.
+- ``problem`` writes the timed problem; the answer is ``{}``.
+- ``numbers`` writes the checked problem and its expected numbers; the answer is ``{"loss": …, "activity": …, "conditions": …}`` of the timed
+  problem.
+- ``project`` builds snnc's programs for a mode (timed and checked problem) in the cache; the answer is ``{}``.
 """
 
 from __future__ import annotations

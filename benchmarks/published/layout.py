@@ -57,10 +57,7 @@ class PublishedLayout:
 def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
     """Place the layers of `net`.
 
-    Raises
-    ------
-    PublishedLayoutError
-        The layers do not fit on the tiles, or the chips are not linked.
+    Raise PublishedLayoutError if they do not fit on the tiles, or the chips are not linked.
 
     Examples
     --------

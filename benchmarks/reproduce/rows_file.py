@@ -17,10 +17,7 @@ FILE: Final = "rows.jsonl"
 class RowsFile:
     """Results by row key, on disk and in memory. With `resume`, a file of an earlier run is continued, without its failed rows.
 
-    Raises
-    ------
-    BenchError
-        There are results and `resume` is false, or the file cannot be read or written.
+    Raise BenchError if there are results and `resume` is false, or if the file cannot be read or written.
     """
 
     def __init__(self, folder: Path, resume: bool) -> None:

@@ -10,6 +10,7 @@ over the seeds). These times do not include the build; the JSON file lists its t
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import statistics
@@ -154,11 +155,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
-        for name in chosen.tasks:
-            runs = [pool.submit(run, name, engine, seed, chosen.target) for seed in range(chosen.seeds) for engine in ENGINES]
-            rows += [one.result() for one in runs]
-            print(summary(name, rows[-len(runs) :]), flush=True)
+    for name in chosen.tasks:
+        for seed, engine in itertools.product(range(chosen.seeds), ENGINES):
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+                rows.append(pool.submit(run, name, engine, seed, chosen.target).result())
+        print(summary(name, [row for row in rows if row["task"] == name]), flush=True)
     if chosen.json:
         chosen.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
 
