@@ -53,8 +53,8 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
 
     `strategy` is a strategy of placement such as "snnc", or :data:`PUBLISHED` or :data:`DENSE`. `target` is the name of the machine (None:
     the benchmark's own), and `chips` the number of chips that are used (None: the benchmark's own; without a `target`, the machine is then
-    the one that :data:`snnc.benchmarks.nets.MACHINES` has for this number). With `emit`, the project is also emitted, to a temporary folder;
-    only plans of the strategy "snnc" can be emitted.
+    the one that :data:`snnc.benchmarks.nets.MACHINES` has for this number). With `emit`, the project is also emitted, to a temporary
+    folder; only plans of the strategy "snnc" can be emitted.
     """
     case = benchmark(name) if chips is None else on_chips(benchmark(name), chips)
     case = _without_events(case) if strategy == DENSE else case

@@ -12,13 +12,7 @@ Named = TypeVar("Named")
 
 
 def split_patterns(patterns: str) -> tuple[str, ...]:
-    """Return the patterns of a comma-separated list, without duplicates.
-
-    Examples
-    --------
-    >>> split_patterns("w1-5, conv*,w1-5")
-    ('w1-5', 'conv*')
-    """
+    """Return the patterns of a comma-separated list, without duplicates."""
     return tuple(dict.fromkeys(part.strip() for part in patterns.split(",") if part.strip()))
 
 

@@ -4,7 +4,7 @@ Measured and predicted numbers have separate keys and columns, each with its ``k
 
 - ``ipu``, predicted: snnc's program on the network's IPUs with the GPU's weights, data and activity (:mod:`snnc.benchmarks.matched`); a
   list, because logged runs are predicted for two machines, whose clocks differ (:data:`~snnc.benchmarks.suites.CLOCKS`).
-- ``log``, measured by the paper's authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); None if there is no log.
+- ``log``, measured by the paper's authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); or None.
 - ``gpu_predicted``: snnc's CUDA program on one H100, from the predicted times of its kernel launches.
 - ``gpu``, measured: snnc's CUDA program on the first device of this machine, or the reason why it was not measured.
 

@@ -6,8 +6,8 @@ The process reads the workload as JSON from standard input, writes its answer as
 in the folder.
 
 - ``problem`` writes the timed problem; the answer is ``{}``.
-- ``numbers`` writes the checked problem and its expected numbers; the answer is ``{"loss": …, "activity": …, "conditions": …}`` of the timed
-  problem.
+- ``numbers`` writes the checked problem and its expected numbers; the answer is the
+  :class:`~snnc.benchmarks.cpu.oracle.ReferenceStep` of the timed problem.
 - ``project`` builds snnc's programs for a mode (timed and checked problem) in the cache; the answer is ``{}``.
 """
 
