@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -313,19 +313,13 @@ def chosen_setting(parser: argparse.ArgumentParser, chosen: argparse.Namespace) 
     """Return the setting of the command line."""
     if len(chosen.pressure) not in (1, len(HIDDEN)):
         parser.error(f"--pressure needs 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
-    return Setting(
-        epochs=chosen.epochs,
-        pressure=tuple(chosen.pressure) if len(chosen.pressure) > 1 else chosen.pressure[0],
-        rate=chosen.rate,
-        validation=chosen.validation,
-        widths=tuple(chosen.widths),
-        samples=chosen.samples,
-        gains=tuple(chosen.gains),
-        falling=None if chosen.falling is None else (chosen.falling[0], int(chosen.falling[1])),
-        batch=chosen.batch,
-        factor=chosen.factor,
-        average=chosen.average,
-    )
+    values = {field.name: getattr(chosen, field.name) for field in fields(Setting)}
+    values |= {name: tuple(values[name]) for name in ("pressure", "widths", "gains")}
+    if len(chosen.pressure) == 1:
+        values["pressure"] = chosen.pressure[0]
+    if chosen.falling is not None:
+        values["falling"] = chosen.falling[0], int(chosen.falling[1])
+    return Setting(**values)
 
 
 def train_missing(kind: str, settings: dict[str, Setting], seeds: list[int], results: Path | None) -> dict[str, dict[int, dict[str, Any]]]:
