@@ -190,8 +190,8 @@ def with_table(page: str, name: str, table: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--machine", default="gc200")
     parser.add_argument("--inputs", type=int, default=784)
     parser.add_argument("--hidden", type=int, default=1000)
