@@ -32,6 +32,10 @@ def logged_runs() -> tuple[LoggedRun, ...]:
     """Return the 12 points, in the order of the log."""
     data = tomllib.loads(files("snnc.benchmarks").joinpath("logged.toml").read_text())
     return tuple(
-        LoggedRun(run["name"], *(tuple(run[key]) for key in ("hidden", "capacity", "ms")), {int(ms): n for ms, n in run["epochs"].items()})
+        LoggedRun(
+            name=run["name"],
+            epochs={int(ms): count for ms, count in run["epochs"].items()},
+            **{key: tuple(run[key]) for key in ("hidden", "capacity", "ms")},
+        )
         for run in data["run"]
     )

@@ -1,8 +1,8 @@
 """Lower bounds of the time of a training step on a GPU: by memory, by operations and by barriers between dependent steps.
 
-``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``, which derives the bounds. The table also
-has the time of a program that gathers the weight rows selected by events from L2. This is not a bound, because weights may be in shared
-memory. In a convolution, the row of an input value consists of the taps that read it.
+``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``, which derives the bounds. The table also has
+the time of a program that gathers the weight rows selected by events from L2. This is not a bound, because weights may be in shared memory.
+In a convolution, the row of an input value consists of the taps that read it.
 """
 
 from __future__ import annotations
@@ -63,8 +63,10 @@ def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> Ste
     for one in products(workload, activity):
         multiplications = samples * one.inputs * one.fan_out
         # Rows of 4-byte weights are gathered forward and for the gradient; an exact gradient of a source needs every delta.
+        # Rows of 4-byte weights are gathered forward and for the gradient; an exact gradient of a source needs every delta.
         rows += 8 * one.activity * multiplications
         operations += (2 * one.activity + one.learns) * multiplications
+    # States and deltas of all steps are written and read.
     # States and deltas of all steps are written and read.
     memory += 16.0 * samples * sum(neurons(workload))
     return StepBound(

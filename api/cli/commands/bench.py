@@ -83,8 +83,13 @@ def bench(context: typer.Context, args: BenchArguments) -> None:
 @contextmanager
 def _written(args: BenchArguments, results: dict[str, Any]) -> Iterator[Callable[[], None]]:
     """Yield a function that rewrites the file of ``--json``; JSON on stdout is printed once, when the suite ends or fails."""
+
+    def save() -> None:
+        if not args.to_stdout:
+            write_json(args.json_file, results)
+
     try:
-        yield lambda: None if args.to_stdout else write_json(args.json_file, results)
+        yield save
     finally:
         if results:
             write_json(args.json_file, results)
