@@ -1,8 +1,8 @@
 """Lower bounds of the time of a training step on a GPU: by memory, by operations and by barriers between dependent steps.
 
-``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``, which derives the bounds. The table also has
-the time of a program that gathers the weight rows selected by events from L2. This is not a bound, because weights may be in shared memory.
-In a convolution, the row of an input value consists of the taps that read it.
+``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``, which derives the bounds. The table also
+has the time of a program that gathers the weight rows selected by events from L2. This is not a bound, because weights may be in shared
+memory. In a convolution, the row of an input value consists of the taps that read it.
 """
 
 from __future__ import annotations
