@@ -80,8 +80,7 @@ def matched_problem(name: str, target: str | None = None) -> MatchedProblem:
 def of_workload(workload: Workload, target: str) -> MatchedProblem:
     """Return the problem on which every engine is timed in the suites ``cpu`` and ``cuda``, lowered for `target`."""
     problem = make_problem(workload)
-    of = training(workload)
-    chosen = options(target, of["steps"], of["batch"], of["loss"], of["optimizer"], of["surrogate"])
+    chosen = options(target, **training(workload))
     lowered = lower_graph(network(workload).graph(), chosen)
     values = labelled(workload, problem.weights)
     parameters = {key: replace(p, value=values.get(p.label, p.value)) for key, p in lowered.program.parameters.items()}

@@ -118,9 +118,9 @@ def table(chosen: Sequence[Workload], gpu: Gpu) -> list[str]:
         "|---|---|---|---|---|---|---|---|",
     ]
     for workload in chosen:
-        of = bound(workload, gpu)
-        parts = " | ".join(f"{1e3 * value:.3g}" for value in (of.memory, of.operations, of.steps))
-        largest = f"**{1e3 * of.seconds:.3g}** | {of.reason} | {1e3 * of.rows:.3g}"
+        limits = bound(workload, gpu)
+        parts = " | ".join(f"{1e3 * value:.3g}" for value in (limits.memory, limits.operations, limits.steps))
+        largest = f"**{1e3 * limits.seconds:.3g}** | {limits.reason} | {1e3 * limits.rows:.3g}"
         lines.append(f"| {workload.label} | {workload.batch} | {parts} | {largest} |")
     return lines
 

@@ -373,12 +373,12 @@ def main() -> None:
         kind, settings, setting = recipe.data, {"dense": recipe.dense, recipe.training: recipe.setting}, recipe.setting
     if chosen.start:
         data = data_of(kind, setting.samples, 3 if setting.validation else 2)
-        for name, of in settings.items():
-            spikes = firing(TRAININGS[name], chosen.seeds[0], data, of)
+        for name, own_setting in settings.items():
+            spikes = firing(TRAININGS[name], chosen.seeds[0], data, own_setting)
             print(f"{name}: fired / sent", *(f"{fired:.2f} / {sent:.2f}" for fired, sent in spikes))
         return
     results = train_missing(kind, settings, chosen.seeds, chosen.results)
-    most = max(of.epochs for of in settings.values())
+    most = max(one.epochs for one in settings.values())
     epochs = " | ".join(f"epoch {e + 1}" for e in range(most))
     print(f"| training | seeds | test accuracy after {epochs} | dropped spikes per sample and step |")
     print("|---|" + "---|" * (most + 2))
