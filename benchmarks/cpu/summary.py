@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from snnc.benchmarks.cpu.engine import EAGER
-from snnc.benchmarks.cpu.rows import same
-
-Row = Mapping[str, Any]
+from snnc.benchmarks.cpu.rows import Row, same
 
 
 def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
