@@ -85,10 +85,6 @@ class Benchmark:
             gradient_window=self.gradient_window,
         )
 
-    def buffer_activity(self, program: StepProgram) -> dict[str, float]:
-        """Return :attr:`activity` by StepProgram buffer, the form that :func:`snnc.compiler.tiles.make_plan` accepts."""
-        return by_buffer(program, self.activity)
-
 
 def by_buffer(program: StepProgram, values: Mapping[str, Value]) -> dict[str, Value]:
     """Return `values`, which are given by the name of an input or population, by StepProgram buffer."""

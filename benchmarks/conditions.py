@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -27,15 +27,6 @@ class Conditions:
     """Hash of the inputs and labels."""
     activity: Mapping[str, float]
     """Mean fraction of values that are spikes in a step, over the batch, by name of the input or population."""
-
-    def to_data(self) -> dict[str, Any]:
-        """Return the conditions as JSON data."""
-        return {"weights": self.weights, "data": self.data, "activity": dict(self.activity)}
-
-    @staticmethod
-    def from_data(data: Mapping[str, Any]) -> Conditions:
-        """Undo :meth:`to_data`."""
-        return Conditions(str(data["weights"]), str(data["data"]), {str(name): float(rate) for name, rate in data["activity"].items()})
 
 
 def digest(arrays: Mapping[str, Array]) -> str:

@@ -21,17 +21,17 @@ SPARSE_NEURONS: Final = 10_000
 FAN_OUT: Final = 40
 
 
-def w(hidden: tuple[int, ...], *, recurrent: bool, name: str) -> Network:
-    """Return a network of 700 inputs, LIF layers (beta 0.9, hard reset) of the sizes `hidden`, and a leaky readout of 20 neurons."""
+def w_network(hidden: tuple[int, ...], *, recurrent: bool, name: str, inputs: int = INPUTS, classes: int = CLASSES) -> Network:
+    """Return a network of LIF layers (beta 0.9, hard reset) of the sizes `hidden`, and a leaky readout."""
     net = Network(name)
-    source = net.input(INPUTS, name="input")
+    source = net.input(inputs, name="input")
     for i, neurons in enumerate(hidden):
         layer = net.population(neurons, LIF(beta=0.9, reset="zero"), name=f"hidden{i + 1}")
         net.connect(source, layer, Dense(seed=2 * i))
         if recurrent:
             net.connect(layer, layer, Dense(bias=False, seed=2 * i + 1), delay=1)
         source = layer
-    readout = net.population(CLASSES, LI(beta=0.9), name="readout")
+    readout = net.population(classes, LI(beta=0.9), name="readout")
     net.connect(source, readout, Dense(seed=2 * len(hidden)))
     return net
 
@@ -112,7 +112,7 @@ def _targets(sources: int, targets: int, fan_out: int, seed: int) -> object:
 def _w(hidden: tuple[int, ...], recurrent: bool, steps: int, batch: int, density: float, name: str) -> Benchmark:
     activity = {"input": density, **{f"hidden{i + 1}": ASSUMED for i in range(len(hidden))}}
     published = None if recurrent else _published(hidden, steps, batch, density, name)
-    return _everyday(partial(w, hidden, recurrent=recurrent, name=name), steps, batch, activity, name, published)
+    return _everyday(partial(w_network, hidden, recurrent=recurrent, name=name), steps, batch, activity, name, published)
 
 
 ASSUMED: Final = 0.05

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -22,8 +21,6 @@ class LoggedRun:
     epochs."""
     epochs: dict[int, int]
     """Number of epochs for each time of a training step in milliseconds; the first epoch is omitted."""
-    compile_s: int
-    """Duration of the compilation and the first epoch, in seconds."""
 
     @property
     def logged_ms(self) -> float:
@@ -33,15 +30,12 @@ class LoggedRun:
 
 def logged_runs() -> tuple[LoggedRun, ...]:
     """Return the 12 points, in the order of the log."""
-    data: dict[str, Any] = tomllib.loads(files("snnc.benchmarks").joinpath("logged.toml").read_text())
+    data = tomllib.loads(files("snnc.benchmarks").joinpath("logged.toml").read_text())
     return tuple(
         LoggedRun(
             name=run["name"],
-            hidden=tuple(run["hidden"]),
-            capacity=tuple(run["capacity"]),
-            ms=tuple(run["ms"]),
             epochs={int(ms): count for ms, count in run["epochs"].items()},
-            compile_s=run["compile_s"],
+            **{key: tuple(run[key]) for key in ("hidden", "capacity", "ms")},
         )
         for run in data["run"]
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -134,7 +134,7 @@ def predict_matched(name: str, target: str | None = None) -> dict[str, Any]:
         "steps": chosen.steps,
         "activity": counted.source,
         "fits": False,
-        "conditions": conditions_of(problem.program, problem.weight_names, problem.inputs, problem.labels, counted).to_data(),
+        "conditions": asdict(conditions_of(problem.program, problem.weight_names, problem.inputs, problem.labels, counted)),
     }
     try:
         wanted = chosen.for_backend().for_plan()
@@ -146,10 +146,5 @@ def predict_matched(name: str, target: str | None = None) -> dict[str, Any]:
     return row | {"fits": True, "memory_bytes": memory} | {key: data[key] for key in STEP}
 
 
-def main() -> None:
-    """Print the row of the network and target on the command line."""
-    print(json.dumps(predict_matched(*sys.argv[1:3]), allow_nan=False))
-
-
 if __name__ == "__main__":
-    main()
+    print(json.dumps(predict_matched(*sys.argv[1:3]), allow_nan=False))

@@ -50,17 +50,10 @@ FRAGMENT_CYCLES: Final = (6.0, 20.0)
 def measure(name: str, strategy: str, target: str | None = None, *, emit: bool = False, chips: int | None = None) -> dict[str, Any]:
     """Map one benchmark and return its row; a failure is the row's ``error``.
 
-    Parameters
-    ----------
-    name, strategy
-        Benchmark, and a strategy of placement such as "snnc", or :data:`PUBLISHED` or :data:`DENSE`.
-    target
-        Name of the machine; None: the benchmark's own.
-    emit
-        Also emit the project, to a temporary folder; only plans of the strategy "snnc" can be emitted.
-    chips
-        Number of chips; None: the benchmark's own. Unless `target` is given, the machine is the one that
-        :data:`snnc.benchmarks.nets.MACHINES` has for this number.
+    `strategy` is a strategy of placement such as "snnc", or :data:`PUBLISHED` or :data:`DENSE`. `target` is the name of the machine (None:
+    the benchmark's own), and `chips` the number of chips that are used (None: the benchmark's own; without a `target`, the machine is then
+    the one that :data:`snnc.benchmarks.nets.MACHINES` has for this number). With `emit`, the project is also emitted, to a temporary
+    folder; only plans of the strategy "snnc" can be emitted.
     """
     case = benchmark(name) if chips is None else on_chips(benchmark(name), chips)
     case = _without_events(case) if strategy == DENSE else case
@@ -99,13 +92,7 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
 
 
 def mapped_plan(case: Benchmark) -> Plan:
-    """Map a benchmark network to its machine by snnc's strategy and return its plan.
-
-    Raises
-    ------
-    SnncError
-        The network does not fit.
-    """
+    """Map a benchmark network to its machine by snnc's strategy and return its plan; raise TooBigError if it does not fit."""
     return _plan(case, SNNC, load_target(case.target))[1]
 
 
@@ -187,7 +174,7 @@ def _plan(case: Benchmark, strategy: str, machine: Target, placed_as: Plan | Non
     chosen = case.options(machine.name)
     lowered = lower_graph(graph, chosen)
     program = lowered.program
-    activity = Activity(case.buffer_activity(program), {}, case.activity_source)
+    activity = Activity(by_buffer(program, case.activity), {}, case.activity_source)
     if not case.capacity:
         wanted = chosen.for_backend().for_plan()
         mapped = map_graph(lowered.ready, program, wanted, activity, machine=machine, strategy=strategy, chips=case.chips)
@@ -222,12 +209,6 @@ _ESTIMATED: Final = (
 """Keys of an estimate that are copied into a row."""
 
 
-def main(arguments: list[str]) -> None:
-    """Print the row of one benchmark and strategy."""
-    names = [a for a in arguments if a != "--emit"]
-    row = measure(names[0], names[1], names[2] if len(names) > 2 else None, emit="--emit" in arguments)
-    print(json.dumps(row, allow_nan=False))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    names = [argument for argument in sys.argv[1:] if argument != "--emit"]
+    print(json.dumps(measure(*names, emit="--emit" in sys.argv), allow_nan=False))

@@ -64,13 +64,7 @@ def _names(suite: str) -> Iterator[str]:
 
 
 def benchmark(name: str) -> Benchmark:
-    """Return the benchmark of that name; weights are drawn only when its network is built.
-
-    Raises
-    ------
-    UnknownBenchmarkError
-        No benchmark has this name.
-    """
+    """Return the benchmark of that name; weights are drawn only when its network is built. Raise UnknownBenchmarkError if there is none."""
     if name in EVERYDAY:
         return EVERYDAY[name](name)
     if match := re.fullmatch(r"(logged|nmnist|dvs|shd)-h([2-5])-a(\d+(?:\.\d+)?)", name):

@@ -12,13 +12,7 @@ Named = TypeVar("Named")
 
 
 def split_patterns(patterns: str) -> tuple[str, ...]:
-    """Return the patterns of a comma-separated list, without duplicates.
-
-    Examples
-    --------
-    >>> split_patterns("w1-5, conv*,w1-5")
-    ('w1-5', 'conv*')
-    """
+    """Return the patterns of a comma-separated list, without duplicates."""
     return tuple(dict.fromkeys(part.strip() for part in patterns.split(",") if part.strip()))
 
 
@@ -28,11 +22,7 @@ def matching(
     """Return the elements of `among` with a name that matches one of the comma-separated patterns (shell-style: ``logged-*``), in order.
 
     `what` and `known` are parts of the error message: the kind of elements, such as "figure", and a clause about the existing names.
-
-    Raises
-    ------
-    BenchError
-        `patterns` is empty, or a pattern matches nothing.
+    Raise BenchError if `patterns` is empty, or a pattern matches nothing.
     """
     requested = split_patterns(patterns)
     if not requested:

@@ -57,11 +57,6 @@ def hidden_sizes(layers: int, per_tile: int, classes: int) -> tuple[int, ...]:
     """Return the sizes of `layers` layers that share one IPU evenly, in whole tiles of `per_tile` neurons; tiles for the readout stay free.
 
     `classes` is 0 for an IPU without readout. Tiles that remain go to the first layers.
-
-    Examples
-    --------
-    >>> hidden_sizes(3, 2, 10)
-    (978, 978, 976)
     """
     neurons = USABLE_TILES * per_tile - math.ceil(classes / per_tile) * per_tile
     tiles, rest = neurons // layers // per_tile, neurons % (layers * per_tile)

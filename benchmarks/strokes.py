@@ -34,7 +34,8 @@ def strokes(samples: int, seed: int, steps: int = 20, points: int = 6, noise: fl
             drawn = path[: len(path) - late] + random.normal(0, 0.7, (len(path) - late, 2))
             rows, columns = np.clip(np.rint(drawn), 0, SIDE - 1).astype(int).T
             events[sample, (np.arange(len(drawn)) + late) // points, polarity, rows, columns] = 1
-        events[sample][random.random((steps, 2, SIDE, SIDE)) < noise] = 1
+        if noise:
+            events[sample][random.random((steps, 2, SIDE, SIDE)) < noise] = 1
     return events.reshape(samples, steps, -1), kinds
 
 

@@ -18,10 +18,7 @@ def run_module(
 ) -> dict[str, Any]:
     """Run `module` for at most `seconds`, with the text `stdin` as its standard input, and return the JSON object of its last line.
 
-    Raises
-    ------
-    ProcessError
-        The module fails, takes too long or prints nothing.
+    Raise ProcessError if the module fails, takes too long or prints nothing.
     """
     command = [sys.executable, "-m", module, *arguments]
     try:

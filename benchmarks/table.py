@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
-from snnc.benchmarks.growth import cpu_seconds, growth
-
-Row = Mapping[str, Any]
+from snnc.benchmarks.growth import Row, cpu_seconds, growth
 
 
 def mapping_lines(rows: Sequence[Row]) -> Iterator[str]:

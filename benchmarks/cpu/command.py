@@ -27,24 +27,13 @@ def run_suite(
     threads: int | None,
     report: Callable[[str], None],
     results: dict[str, Any],
+    save: Callable[[], None] = lambda: None,
 ) -> None:
-    """Measure workloads one after another, and update the results in `results` after each, so that a failure loses only the rest.
+    """Measure workloads one after another with the named engines (none: all).
 
-    Parameters
-    ----------
-    chosen
-        Workloads from :func:`~snnc.benchmarks.cpu.workloads.workloads`.
-    engines
-        Names of engines; empty for all.
-    rounds, threads
-        Number of turns of each engine, and number of cores that each may use; None: :data:`ROUNDS` and all.
-    report, results
-        Function that is called with each line of progress; mapping that receives ``rows``, ``left_out``, ``summary`` and ``machine``.
-
-    Raises
-    ------
-    BenchError
-        An engine does not exist, or a number is out of range.
+    Each engine has `rounds` turns (None: :data:`ROUNDS`) and `threads` cores (None: all). `report` is called with each line of progress;
+    `results` receives ``rows``, ``left_out``, ``summary`` and ``machine``. `save` is called after each workload, so that an interruption
+    loses only the rest. Raise BenchError if an engine does not exist, or a number is out of range.
     """
     requested: tuple[Entry, ...] = entries(engines)
     number, used = rounds or ROUNDS, threads or processors()
@@ -56,6 +45,7 @@ def run_suite(
         results["rows"] += rows
         results["left_out"] += left_out
         results["summary"] = summary(results["rows"])
+        save()
 
 
 def facts(threads: int) -> dict[str, str]:

@@ -111,10 +111,7 @@ ENTRIES: Final = (
 def entries(requested: Sequence[str] = (), among: Sequence[Entry] = ENTRIES, suite: str = "cpu") -> tuple[Entry, ...]:
     """Return the entries of the requested engines, or of all: ``snnc`` means all its modes, ``snnc:exact`` one of them.
 
-    Raises
-    ------
-    BenchError
-        The engine or the mode does not exist.
+    Raise BenchError if the engine or the mode does not exist.
     """
     names = list(dict.fromkeys(entry.engine for entry in among))
     for name in requested:

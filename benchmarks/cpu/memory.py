@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -21,13 +22,10 @@ def peak_bytes() -> int:
     return _status("VmHWM") or max_resident_bytes()
 
 
-def reset_peak() -> bool:
-    """Reset the peak (proc(5), clear_refs); return whether the system can do so."""
-    try:
+def reset_peak() -> None:
+    """Reset the peak (proc(5), clear_refs), if the system can do so."""
+    with suppress(OSError):
         _CLEAR.write_text("5")
-    except OSError:
-        return False
-    return True
 
 
 def _status(key: str) -> int:

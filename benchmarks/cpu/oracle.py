@@ -63,10 +63,7 @@ class Check:
 def make_check(workload: Workload) -> Check:
     """Draw a small problem whose spikes do not depend on rounding, and compute its numbers.
 
-    Raises
-    ------
-    ArithmeticError
-        None of :data:`SEEDS` problems is such a problem.
+    Raise ArithmeticError if none of :data:`SEEDS` problems is such a problem.
     """
     small = workload.checked(STEPS, BATCH)
     for seed in range(SEEDS):

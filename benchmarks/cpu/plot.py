@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from snnc.benchmarks.cpu.engine import ENTRIES
-from snnc.benchmarks.cpu.rows import mebibytes, relative_to_snnc, workload_name
+from snnc.benchmarks.cpu.rows import Row, mebibytes, relative_to_snnc, workload_name
 from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render, short
 from snnc.report.pictures.palette import LAYERS, mixed
 
-Row = Mapping[str, Any]
 Kind = tuple[str, str]
 """Engine and mode."""
 

@@ -11,8 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.subprocesses import ProcessError
@@ -48,13 +47,7 @@ class Process:
         return self._process.pid
 
     def ask(self, do: str, seconds: float = SECONDS, **more: Any) -> dict[str, Any]:
-        """Send a request and wait for its answer.
-
-        Raises
-        ------
-        ProcessError
-            The engine failed, died or took too long; the process is then ended.
-        """
+        """Send a request and wait for its answer. Raise ProcessError, and end the process, if the engine failed, died or took too long."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write((json.dumps({"do": do, **more}) + "\n").encode())
@@ -76,12 +69,6 @@ class Process:
             if stream is not None:
                 with suppress(BrokenPipeError):
                     stream.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
     def _read(self, seconds: float) -> dict[str, Any]:
         assert self._process.stdout is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -30,28 +31,15 @@ def mebibytes(megabytes: float) -> float:
 def row(workload: Workload, runner: EngineProcess, first: ReferenceStep, cosine: float) -> dict[str, Any]:
     """Return the row of an engine.
 
-    Returns
-    -------
-    dict
-        ``ms_*``
-            Milliseconds: the median and percentiles of all timed steps. Steps are timed in turns; ``turn_ms`` has the median of each
-            turn, and ``ms_spread`` is the difference between the largest and the smallest of these medians.
-        ``peak_mb``, ``device_mb``
-            Peak memory, minus the resident memory after the framework was loaded; device memory of the process (None if unknown).
-        ``joules``
-            Energy of the device per step; None if unknown.
-        ``first_step_s``
-            Seconds from the start of the build to the end of the first step, including compilation; compilers may use caches on disk.
-        ``loss``
-            Loss of the first step.
-        ``activity``, ``conditions``
-            Number of spikes per hidden neuron and step, and hashes of weights and data with the activity of each layer, computed by the
-            reference.
-        ``precision``
-            Format of the factors of products.
-        ``gradient_error``, ``gradient_cosine``
-            In the checked step: the largest relative error of a gradient, and the cosine between the exact gradient and the one that
-            the engine must compute (1 unless its gradients are windowed).
+    ``ms_*`` are milliseconds: the median and percentiles of all timed steps. Steps are timed in turns; ``turn_ms`` has the median of each
+    turn, and ``ms_spread`` is the difference between the largest and the smallest of these medians. ``peak_mb`` is the peak memory, minus
+    the resident memory after the framework was loaded; ``device_mb`` is the device memory of the process, and ``joules`` the energy of the
+    device per step (None if unknown). ``first_step_s`` is the time from the start of the build to the end of the first step, including
+    compilation; compilers may use caches on disk. ``loss`` is that of the first step.
+
+    ``activity`` (spikes per hidden neuron and step) and ``conditions`` are computed by the reference. ``precision`` is the format of the
+    factors of products. In the checked step, ``gradient_error`` is the largest relative error of a gradient, and ``gradient_cosine`` the
+    cosine between the exact gradient and the one that the engine must compute (1 unless its gradients are windowed).
     """
     process, ms = runner.process, np.array(runner.ms)
     middle = float(np.median(ms))
@@ -76,7 +64,7 @@ def row(workload: Workload, runner: EngineProcess, first: ReferenceStep, cosine:
         "first_step_s": runner.first_step_s,
         "loss": runner.loss,
         "activity": first.activity,
-        "conditions": first.conditions.to_data(),
+        "conditions": asdict(first.conditions),
         "gradient_error": runner.gradient_error,
         "gradient_cosine": cosine,
         "steps_timed": len(ms),

@@ -39,13 +39,7 @@ class EngineProcess:
     """`peak_mb`, `device_mb`, `joules` and `gradient_error`: see :func:`~snnc.benchmarks.cpu.rows.row`."""
 
     def turn(self, seconds: float = SECONDS) -> None:
-        """Run one turn of at most `seconds`.
-
-        Raises
-        ------
-        ProcessError
-            The engine failed, or took longer.
-        """
+        """Run one turn of at most `seconds`; raise ProcessError if the engine fails or takes longer."""
         steps = min(MAX_STEPS, max(1, math.ceil(TURN_MS / max(self.step_ms, 1e-3))))
         ms = self.process.ask("turn", seconds, untimed=int(self.step_ms < WARM_MS), steps=steps)["ms"]
         self.ms += ms

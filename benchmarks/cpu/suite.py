@@ -52,10 +52,7 @@ def measure(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Measure one workload with `rounds` turns of each engine, which may use `threads` cores.
 
-    Returns
-    -------
-    tuple
-        Measured rows, and entries that were left out, each with its ``reason``.
+    Return the rows, and the entries that were left out, each with its ``reason``.
     """
     with temporary_folder("snnc-bench-") as name, ExitStack() as stack:
         problem, check = make_problem(workload), make_check(workload)
@@ -123,10 +120,7 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) 
 def compare(process: Process, files: Files, seconds: float = SECONDS) -> float:
     """Let an engine train the small problem, and compare its numbers with the expected ones; return the largest relative gradient error.
 
-    Raises
-    ------
-    ProcessError
-        The numbers differ, the engine failed, or it took longer than `seconds`.
+    Raise ProcessError if the numbers differ, the engine failed, or it took longer than `seconds`.
     """
     entry, answer = process.entry, files.folder / f"answer-{process.number}.npz"
     process.ask("check", seconds, data=files.small, out=str(answer))
@@ -142,10 +136,7 @@ def compare(process: Process, files: Files, seconds: float = SECONDS) -> float:
 def open_timed_problem(process: Process, files: Files, seconds: float = SECONDS) -> EngineProcess:
     """Build the timed problem and run two steps; the build and the first step may take `seconds` together.
 
-    Raises
-    ------
-    ProcessError
-        The engine failed or took longer, or its loss differs.
+    Raise ProcessError if the engine failed or took longer, or if its loss differs.
     """
     begin = time.perf_counter()
     process.ask("open", seconds, data=files.timed)

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from snnc.benchmarks.cpu.engine import EAGER
-from snnc.benchmarks.cpu.rows import same
-
-Row = Mapping[str, Any]
+from snnc.benchmarks.cpu.rows import Row, same
 
 
 def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Compare each row of snnc with the other frameworks on its workload.
+    """Compare each row of snnc with the other frameworks on its workload, in the same precision.
 
-    Returns
-    -------
-    list of dict
-        ``workload``, ``density``, ``mode``, ``precision``
-            Values of snnc's row; the other frameworks have the same precision.
-        ``best``, ``least``
-            Names of the fastest other framework, and of the one with the smallest peak memory.
-        ``times_snntorch``, ``times_eager``, ``times_best``
-            Speed of snnc relative to snnTorch's fastest variant, to snnTorch without ``torch.compile``, and to ``best``.
-        ``memory_of_best``, ``memory_of_least``
-            Peak memory of snnc divided by that of ``best`` and of ``least``.
-
-        A value is None if there is no framework to compare with.
+    ``best`` and ``least`` are the names of the fastest other framework and of the one with the smallest peak memory. ``times_snntorch``,
+    ``times_eager`` and ``times_best`` are snnc's speed relative to snnTorch's fastest variant, to snnTorch without ``torch.compile``, and
+    to ``best``; ``memory_of_best`` and ``memory_of_least`` are snnc's peak memory divided by theirs. A value is None if there is no
+    framework to compare with.
     """
     summaries = []
     for ours in (row for row in rows if row["engine"] == "snnc"):

@@ -4,20 +4,14 @@
 
 Requests (``do``) and answers:
 
-``open`` (``data``)
-    Build the engine for the problem in an archive; ``{}``.
-``check`` (``data``, ``out``)
-    Build an engine for the problem, train for a few steps, and write the numbers to an archive; ``{}``.
-``step``
-    One training step; ``{"ms": …, "loss": …}``.
-``turn`` (``untimed``, ``steps``)
-    Repeatedly reset the weights, train `untimed` steps and then timed ones, until `steps` steps are timed; ``{"ms": [...]}``.
-``reset_peak``
-    Start measuring the peak memory; ``{}``.
-``memory``
-    ``{"peak_mb": …}``: the peak since ``reset_peak``, minus the resident memory after the framework was loaded.
-``stop``
-    End the process; no answer.
+- ``open`` (``data``): build the engine for the problem in an archive; ``{}``.
+- ``check`` (``data``, ``out``): build an engine for the problem, train for a few steps, and write the numbers to an archive; ``{}``.
+- ``step``: one training step; ``{"ms": …, "loss": …}``.
+- ``turn`` (``untimed``, ``steps``): repeatedly reset the weights, train `untimed` steps and then timed ones, until `steps` steps are timed;
+  ``{"ms": [...]}``.
+- ``reset_peak``: start measuring the peak memory; ``{}``.
+- ``memory``: ``{"peak_mb": …}``, the peak since ``reset_peak``, minus the resident memory after the framework was loaded.
+- ``stop``: end the process; no answer.
 
 The worker sends a first line without a request: ``{"versions": {...}}``, or ``{"missing": …}`` if the framework cannot be
 imported. An answer ``{"error": …}`` has the reason of a failure. Only answers go to standard output; output of libraries
@@ -97,24 +91,19 @@ class Worker:
             weights.append(engine.weights())
         write_answer(Path(request["out"]), losses, gradients, weights)
 
-    def _opened(self) -> BenchmarkEngine:
-        if self._engine is None:
-            raise RuntimeError("nothing is open")
-        return self._engine
-
     def _step(self) -> dict[str, Any]:
-        engine = self._opened()
+        assert self._engine is not None
         start = time.perf_counter()
-        loss = engine.step()
+        loss = self._engine.step()
         return {"ms": 1e3 * (time.perf_counter() - start), "loss": loss}
 
     def _turn(self, untimed: int, steps: int) -> dict[str, Any]:
-        engine = self._opened()
+        assert self._engine is not None
         ms: list[float] = []
         while len(ms) < steps:
-            engine.reset()
+            self._engine.reset()
             for _ in range(untimed):
-                engine.step()
+                self._engine.step()
             ms += [self._step()["ms"] for _ in range(min(IN_A_ROW, steps - len(ms)))]
         return {"ms": ms}
 

@@ -126,12 +126,6 @@ WORKLOADS: Final = (
 
 
 def workloads(patterns: str = "*", among: Sequence[Workload] = WORKLOADS, suite: str = "cpu") -> tuple[Workload, ...]:
-    """Return the workloads of a suite whose label or name matches one of `patterns`, ignoring case.
-
-    Raises
-    ------
-    BenchError
-        A pattern matches no workload.
-    """
+    """Return the workloads of a suite whose label or name matches one of `patterns`, ignoring case."""
     known = f"there are {', '.join(w.label for w in among)}"
     return matching(patterns.lower(), among, lambda w: (w.label, w.name.lower()), f"workload of the suite {suite}", known)

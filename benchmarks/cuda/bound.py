@@ -1,20 +1,8 @@
 """Lower bounds of the time of a training step on a GPU: by memory, by operations and by barriers between dependent steps.
 
-``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``. With B samples, T steps, and a layer
-of N neurons with M inputs of activity a:
-
-===================  ===========================================================================================================
-memory               the float32 batch, read once; states and deltas of all steps, written and read: 16 B T N; parameters: weight and two
-                     moments read and written, gradient read: 28 bytes each
-operations           pairs of a multiplication and an addition: one per weight of a gathered row, forward and for the gradient, 2 B T a M N,
-                     and the backward product of a source that learns, B T M N, because an exact gradient needs every delta
-steps                2 T, forward and backward, each of which is one barrier of the whole grid
-===================  ===========================================================================================================
-
-The times are bytes over bandwidth, operations over peak rate, and steps times the latency of a barrier; the bound is the largest. The table
-also has the time of a program that gathers the weight rows selected by events from L2: 8 B T a M N bytes, forward and for the gradient,
-over the bandwidth of L2. This is not a bound, because weights may be in shared memory. In a convolution, the row of an input value consists
-of the taps that read it.
+``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``, which derives the bounds. The table also
+has the time of a program that gathers the weight rows selected by events from L2. This is not a bound, because weights may be in shared
+memory. In a convolution, the row of an input value consists of the taps that read it.
 """
 
 from __future__ import annotations
@@ -69,12 +57,15 @@ class Product:
 def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> StepBound:
     """Return the bound of a training step with exact gradients in float32, for `activity` spikes per hidden neuron and step."""
     samples = workload.batch * workload.steps
+    # The batch is read once. Per parameter: weight and two moments are read and written, the gradient is read.
     memory = 4.0 * samples * math.prod(workload.shape) + 28 * parameters(workload)
     rows = operations = 0.0
     for one in products(workload, activity):
         multiplications = samples * one.inputs * one.fan_out
+        # Rows of 4-byte weights are gathered forward and for the gradient; an exact gradient of a source needs every delta.
         rows += 8 * one.activity * multiplications
         operations += (2 * one.activity + one.learns) * multiplications
+    # States and deltas of all steps are written and read.
     memory += 16.0 * samples * sum(neurons(workload))
     return StepBound(
         memory / gpu.memory_bytes_per_s,
@@ -125,19 +116,14 @@ def table(chosen: Sequence[Workload], gpu: Gpu) -> list[str]:
         "|---|---|---|---|---|---|---|---|",
     ]
     for workload in chosen:
-        of = bound(workload, gpu)
-        parts = " | ".join(f"{1e3 * value:.3g}" for value in (of.memory, of.operations, of.steps))
-        largest = f"**{1e3 * of.seconds:.3g}** | {of.reason} | {1e3 * of.rows:.3g}"
+        limits = bound(workload, gpu)
+        parts = " | ".join(f"{1e3 * value:.3g}" for value in (limits.memory, limits.operations, limits.steps))
+        largest = f"**{1e3 * limits.seconds:.3g}** | {limits.reason} | {1e3 * limits.rows:.3g}"
         lines.append(f"| {workload.label} | {workload.batch} | {parts} | {largest} |")
     return lines
 
 
-def main() -> None:
-    """Print the table of the documentation."""
+if __name__ == "__main__":
     from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
 
     print("\n".join(table([w for w in CUDA_WORKLOADS if w.name.split("-")[0] in ("W1", "W2") and w.density == 0.05], H200)))
-
-
-if __name__ == "__main__":
-    main()

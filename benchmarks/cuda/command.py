@@ -39,10 +39,7 @@ FIRST_STEP_S: Final = 60.0
 def available_device() -> tuple[str, Gpu]:
     """Return the kind of device, ``"cuda"`` or ``"cpu"`` (in a check), and the device for which bounds are computed.
 
-    Raises
-    ------
-    GpuMissingError, NvccMissingError
-        There is no device, or no compiler for it, and no check was requested.
+    Unless a check was requested, raise GpuMissingError or NvccMissingError if there is no device or no compiler for it.
     """
     if os.environ.get(CHECK_ON_HOST):
         return "cpu", H200
@@ -78,29 +75,14 @@ def run_suite(
     results: dict[str, Any],
     save: Callable[[], None] = lambda: None,
 ) -> None:
-    """Measure workloads on the first device.
+    """Measure workloads on the first device with the named engines (none: all).
 
-    If ``SNNC_CUDA_ON_HOST`` is set, the CPU replaces the GPU: every engine runs a small problem there, and the rows say so.
+    If ``SNNC_CUDA_ON_HOST`` is set, the CPU replaces the GPU: every engine runs a small problem there, and the rows say so. `report` is
+    called with each line of progress; `results` receives ``rows``, ``left_out``, ``summary`` and ``machine``. `save` is called after each
+    change of `results`, so that an interruption loses only the rest.
 
-    Parameters
-    ----------
-    chosen
-        Workloads from :func:`~snnc.benchmarks.cpu.workloads.workloads`.
-    engines
-        Names of engines; empty for all.
-    options
-        Other settings of the command line.
-    report, results
-        Function that is called with each line of progress; mapping that receives ``rows``, ``left_out``, ``summary`` and ``machine``.
-    save
-        Called after each change of `results`, so that an interruption loses only the rest.
-
-    Raises
-    ------
-    GpuMissingError, NvccMissingError
-        There is no device, or no compiler for it.
-    BenchError
-        An engine does not exist, a number is out of range, or earlier rows cannot be continued.
+    Raise GpuMissingError or NvccMissingError if there is no device or no compiler for it, and BenchError if an engine does not exist, a
+    number is out of range, or earlier rows cannot be continued.
     """
     chosen_entries = requested(engines, options.precisions, CUDA_ENTRIES)
     rounds, threads = options.rounds or ROUNDS, options.threads or processors()

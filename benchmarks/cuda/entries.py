@@ -85,13 +85,7 @@ CUDA_ENTRIES: Final = tuple(_all())
 
 
 def precisions(text: str) -> tuple[str, ...]:
-    """Return the precisions that ``--precision`` names: separated by commas, or ``all``.
-
-    Raises
-    ------
-    BenchError
-        One does not exist.
-    """
+    """Return the precisions that ``--precision`` names: separated by commas, or ``all``. Raise BenchError if one does not exist."""
     named = PRECISIONS if text == "all" else tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     for name in named:
         if name not in PRECISIONS:
@@ -103,11 +97,7 @@ def requested(engines: Sequence[str], chosen: Sequence[str], among: Sequence[Ent
     """Return the lines of `engines` (empty: all) in the `chosen` precisions.
 
     An engine that is named with its mode, such as ``snnc:bfloat16``, is returned even if its precision is not chosen.
-
-    Raises
-    ------
-    BenchError
-        An engine or a mode does not exist, or no line remains.
+    Raise BenchError if an engine or a mode does not exist, or no line remains.
     """
     candidates = entries(engines, among, "cuda")
     left = tuple(e for e in candidates if e.precision in chosen or f"{e.engine}:{e.mode}" in engines)

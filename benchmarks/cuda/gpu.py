@@ -40,10 +40,7 @@ H200: Final = Gpu("NVIDIA H200", 4.8e12, 5.5e12, 33.5e12)
 def gpu_here() -> Gpu:
     """Return the first device of this machine, with peak rates computed from the clocks that its driver reports.
 
-    Raises
-    ------
-    GpuMissingError
-        The machine has no device, or the device is too old.
+    Raise GpuMissingError if the machine has no device, or only one that is too old.
     """
     capability = first_device().capability
     processors, clock, memory_clock, bus = device_attributes(_PROCESSORS, _CLOCK_KHZ, _MEMORY_KHZ, _BUS_BITS)

@@ -2,15 +2,11 @@
 
 Measured and predicted numbers have separate keys and columns, each with its ``kind``:
 
-``ipu``
-    Predicted: snnc's program on the network's IPUs with the GPU's weights, data and activity (:mod:`snnc.benchmarks.matched`); a list,
-    because logged runs are predicted for two machines, whose clocks differ (:data:`~snnc.benchmarks.suites.CLOCKS`).
-``log``
-    Measured by the paper's authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); None if there is no log.
-``gpu_predicted``
-    Predicted: snnc's CUDA program on one H100, from the predicted times of its kernel launches.
-``gpu``
-    Measured: snnc's CUDA program on the first device of this machine, or the reason why it was not measured.
+- ``ipu``, predicted: snnc's program on the network's IPUs with the GPU's weights, data and activity (:mod:`snnc.benchmarks.matched`); a
+  list, because logged runs are predicted for two machines, whose clocks differ (:data:`~snnc.benchmarks.suites.CLOCKS`).
+- ``log``, measured by the paper's authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); or None.
+- ``gpu_predicted``: snnc's CUDA program on one H100, from the predicted times of its kernel launches.
+- ``gpu``, measured: snnc's CUDA program on the first device of this machine, or the reason why it was not measured.
 
 Measured and predicted steps have ``conditions``: hashes of weights and data, and the activity. If the conditions of a GPU step differ from
 those of the predictions, its time is omitted and the difference is given instead.
@@ -25,9 +21,9 @@ from typing import Any, Final
 from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError, NvccMissingError
 from snnc.benchmarks.conditions import Conditions, conditions_differ
 from snnc.benchmarks.cuda.command import available_device
-from snnc.benchmarks.cuda.predicted import predicted_step
+from snnc.benchmarks.cuda.predicted import predict_gpu_step
 from snnc.benchmarks.log import logged_runs
-from snnc.benchmarks.nets import benchmark, names
+from snnc.benchmarks.nets import names
 from snnc.benchmarks.patterns import matching
 from snnc.benchmarks.subprocesses import ProcessError, run_module
 from snnc.benchmarks.suites import CLOCKS, SECONDS
@@ -50,13 +46,7 @@ _NOTES: Final = (
 
 
 def nets(patterns: str = "*") -> tuple[str, ...]:
-    """Return the networks whose name matches one of `patterns`; for ``"*"``, the logged ones and those with capacities of 5 %.
-
-    Raises
-    ------
-    BenchError
-        A pattern matches no name.
-    """
+    """Return the networks whose name matches one of `patterns`; for ``"*"``, the logged ones and those with capacities of 5 %."""
     all_names = [name for suite in SUITES for name in names(suite)]
     usual = [name for name in all_names if name.startswith("logged-") or ("-a5" in name and "-a50" not in name)]
     known = tuple(dict.fromkeys(all_names if patterns != "*" else usual))
@@ -71,7 +61,9 @@ def rows(chosen: Sequence[str], report: Callable[[str], None]) -> Iterator[dict[
     for number, name in enumerate(chosen, 1):
         row: dict[str, Any] = {"net": name, "ipu": [predicted(name, target) for target in (CLOCKS if name in logged else (None,))]}
         row["log"] = {"kind": MEASURED, "by": "its authors", "ms": logged[name]} if name in logged else None
-        row["gpu_predicted"] = gpu_predicted(name)
+        step = predict_gpu_step(name)
+        sizes = {key: step[key] for key in ("steps", "batch")}
+        row["gpu_predicted"] = {"kind": PREDICTED, "target": step["device"], "ms": step["step_ms"]} | sizes
         row["gpu"] = {"kind": NOT_MEASURED, "reason": missing} if missing else comparable(measured(name), row["ipu"])
         report(f"{number}/{len(chosen)} {name}: {'; '.join(map(_outcome, (*row['ipu'], row['gpu'])))}")
         yield row
@@ -108,17 +100,10 @@ def comparable(gpu: Mapping[str, Any], ipu: Sequence[Mapping[str, Any]]) -> dict
     """Return the GPU's column, without its time if its weights, data or activity differ from those of the predictions."""
     for one in ipu:
         if "conditions" in gpu and "conditions" in one:
-            wrong = conditions_differ(Conditions.from_data(gpu["conditions"]), Conditions.from_data(one["conditions"]))
+            wrong = conditions_differ(Conditions(**gpu["conditions"]), Conditions(**one["conditions"]))
             if wrong:
                 return {**gpu, "kind": NOT_COMPARED, "ms": None, "reason": f"not compared with {one['target']}: {wrong}"}
     return dict(gpu)
-
-
-def gpu_predicted(name: str) -> dict[str, Any]:
-    """Return the predicted step of snnc's CUDA program; it needs no GPU."""
-    case = benchmark(name)
-    step = predicted_step(case.program(), case.steps, case.batch)
-    return {"kind": PREDICTED, "target": step["card"], "ms": step["ms"], "steps": case.steps, "batch": case.batch}
 
 
 def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,16 +44,8 @@ UNTIMED, TIMED = 3, 20
 def step_of(case: Benchmark) -> dict[str, Any]:
     """Compare and time the training step of a benchmark.
 
-    Returns
-    -------
-    dict
-        ``device``, ``ms`` (median), ``ms_p10``, ``ms_p90``, ``steps_timed`` and ``conditions``; only ``checked`` if the CPU
-        replaces the GPU.
-
-    Raises
-    ------
-    ArithmeticError
-        The numbers differ from those of the reference in every compared problem.
+    Return ``device``, ``ms`` (median), ``ms_p10``, ``ms_p90``, ``steps_timed`` and ``conditions``; only ``checked`` if the CPU replaces the
+    GPU. Raise ArithmeticError if the numbers differ from those of the reference in every compared problem.
     """
     kind, gpu = available_device()
     program = case.program()
@@ -96,7 +88,7 @@ def timed(case: Benchmark, program: StepProgram, engine: CudaEngine) -> dict[str
     """
     inputs, labels = drawn_inputs(case, program), drawn_labels(case, program)
     placed, weights = on_device(inputs), engine.get_parameters()
-    conditions = step_conditions(program, weights, inputs, labels).to_data()
+    conditions = asdict(step_conditions(program, weights, inputs, labels))
     for _ in range(UNTIMED):
         engine.train_batch(placed, labels, 0.0)
     engine.set_parameters(weights)
@@ -125,10 +117,5 @@ def on_device(inputs: Mapping[str, Array]) -> dict[str, Any]:
     return {name: torch.from_numpy(array).cuda() for name, array in inputs.items()}
 
 
-def main() -> None:
-    """Print the results."""
-    print(json.dumps(step_of(benchmark(sys.argv[1])), allow_nan=False))
-
-
 if __name__ == "__main__":
-    main()
+    print(json.dumps(step_of(benchmark(sys.argv[1])), allow_nan=False))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -41,7 +42,7 @@ def versions_of(entries: Sequence[Entry], device: str) -> dict[str, dict[str, st
 
     def ask(entry: Entry) -> dict[str, str] | str:
         try:
-            with Process(entry, entry.variants[0], processors(), device) as process:
+            with closing(Process(entry, entry.variants[0], processors(), device)) as process:
                 return process.versions
         except ProcessError as error:
             return str(error)
@@ -103,7 +104,7 @@ def _programs(lines: Sequence[BenchLine]) -> list[str]:
 
 def _first_step(one: BenchLine, way: str, data: str, settings: SuiteSettings) -> None:
     """Run the first step of a variant in a temporary process to fill the cache of its compiler."""
-    with Process(one.entry, way, processors(), settings.device, _FEW_THREADS) as process:
+    with closing(Process(one.entry, way, processors(), settings.device, _FEW_THREADS)) as process:
         process.ask("open", settings.first_step_s, data=data)
         process.ask("step", settings.first_step_s)
 

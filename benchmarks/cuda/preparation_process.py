@@ -5,12 +5,10 @@
 The process reads the workload as JSON from standard input, writes its answer as a line of JSON to standard output, and arrays to archives
 in the folder.
 
-``problem``
-    Writes the timed problem; the answer is ``{}``.
-``numbers``
-    Writes the checked problem and its expected numbers; the answer is ``{"loss": …, "activity": …, "conditions": …}`` of the timed problem.
-``project``
-    Builds snnc's programs for a mode (timed and checked problem) in the cache; the answer is ``{}``.
+- ``problem`` writes the timed problem; the answer is ``{}``.
+- ``numbers`` writes the checked problem and its expected numbers; the answer is the
+  :class:`~snnc.benchmarks.cpu.oracle.ReferenceStep` of the timed problem.
+- ``project`` builds snnc's programs for a mode (timed and checked problem) in the cache; the answer is ``{}``.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,13 +40,7 @@ _KINDS: Final = ("exact", "window")
 
 
 def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[str, str], mode: str = "") -> dict[str, Any]:
-    """Run one preparation in a separate process and return its answer.
-
-    Raises
-    ------
-    ProcessError
-        The process failed.
-    """
+    """Run one preparation in a separate process and return its answer; raise ProcessError if it fails."""
     arguments, stdin = [what, str(folder), mode], json.dumps(workload.to_data())
     return run_module("snnc.benchmarks.cuda.preparation_process", arguments, SECONDS, stdin=stdin, environment=environment)
 
@@ -56,7 +49,7 @@ def read_files(folder: Path, answer: Mapping[str, Any]) -> Files:
     """Return the files that the preparations ``problem`` and ``numbers`` wrote to a folder; `answer` is the answer of ``numbers``."""
     expected = [_read_expected(folder / f"{kind}.npz") for kind in _KINDS]
     check = Check(read_problem(folder / CHECKED_PROBLEM), *expected)
-    first = ReferenceStep(float(answer["loss"]), float(answer["activity"]), Conditions.from_data(answer["conditions"]))
+    first = ReferenceStep(answer["loss"], answer["activity"], Conditions(**answer["conditions"]))
     return Files(folder, check, first)
 
 
@@ -77,8 +70,7 @@ def _numbers(workload: Workload, folder: Path) -> dict[str, Any]:
     write_problem(check.problem, folder / CHECKED_PROBLEM)
     for kind in _KINDS:
         _write_expected(folder / f"{kind}.npz", getattr(check, kind))
-    first = reference_step(make_problem(workload))
-    return {"loss": first.loss, "activity": first.activity, "conditions": first.conditions.to_data()}
+    return asdict(reference_step(make_problem(workload)))
 
 
 def prepare_here(what: str, folder: Path, mode: str, workload: Workload) -> dict[str, Any]:
@@ -95,11 +87,6 @@ def prepare_here(what: str, folder: Path, mode: str, workload: Workload) -> dict
     return {}
 
 
-def main() -> None:
-    """Run the preparation that the command line names."""
+if __name__ == "__main__":
     what, folder, mode = sys.argv[1:]
     print(json.dumps(prepare_here(what, Path(folder), mode, Workload.from_data(json.load(sys.stdin)))))
-
-
-if __name__ == "__main__":
-    main()

@@ -20,10 +20,7 @@ Row = dict[str, Any]
 def read_rows(path: Path, machine: Mapping[str, str]) -> tuple[list[Row], list[Row]]:
     """Return the rows of a file, and the lines of the comparison that it records as left out; both are empty if the file does not exist.
 
-    Raises
-    ------
-    BenchError
-        The file does not contain results of this suite, or they are from another machine.
+    Raise BenchError if the file does not contain results of this suite, or they are from another machine.
     """
     try:
         data = json.loads(path.read_bytes())

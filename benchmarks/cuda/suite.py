@@ -1,4 +1,8 @@
-"""Measure one workload of the suite cuda: each line (an engine in one mode) is prepared for timing, then all lines take turns."""
+"""Measure one workload of the suite cuda: the lines of its comparison are prepared for timing, then their processes take turns.
+
+A *line* is an engine in one mode. It has one or several *variants*, such as eager and compiled. Each variant that is measured has a
+*runner*: its process with its measurements.
+"""
 
 from __future__ import annotations
 
@@ -29,29 +33,26 @@ def measure(
     lines: Sequence[BenchLine],
     settings: SuiteSettings,
     report: Report,
-    keep: Callable[[BenchLine], None] = lambda line: None,
+    on_choice: Callable[[BenchLine], None] = lambda line: None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Measure one workload; nothing else may run at the same time. `keep` is called with each line after its variant has been chosen.
+    """Measure one workload, and return the rows, and the lines that were left out, each with its ``reason``.
 
-    Returns
-    -------
-    tuple
-        Measured rows, and lines that were left out, each with its ``reason``.
+    Nothing else may run at the same time. `on_choice` is called with each line after its variant has been chosen.
     """
     with ExitStack() as stack:
         for one in lines:
             stack.callback(one.end_all)
         prepare_lines(lines, files, settings)
-        measured = [(one, runner) for one in lines for runner in one.runners.values()]
+        line_of_runner = [(one, runner) for one in lines for runner in one.runners.values()]
         for one in lines:
-            keep(one)
+            on_choice(one)
             report(f"{workload.label} {one.entry.engine} {one.entry.mode}: {_outcome(one)}")
-        for _, runner in measured:
+        for _, runner in line_of_runner:
             runner.process.ask("reset_peak")
             used = used_bytes(runner.process.number) if settings.device == "cuda" else None
             runner.device_mb = None if used is None else used / 1e6
             runner.ms, runner.medians = [], []
-        alive, lost = take_turns([runner for _, runner in measured], settings.rounds, TURN_S)
+        alive, lost = take_turns([runner for _, runner in line_of_runner], settings.rounds, TURN_S)
         if settings.device == "cuda":
             for runner in alive:
                 runner.joules = joules_per_step(runner)
@@ -59,7 +60,7 @@ def measure(
         left_out += [named(workload, runner.process.entry) | {"reason": reason} for runner, reason in lost]
         cosine, group = files.check.cosine(), datetime.now(UTC).isoformat(timespec="milliseconds")
         rows = []
-        for one, runner in measured:
+        for one, runner in line_of_runner:
             if runner in alive:
                 measured_row = row(workload, runner, files.first, 1.0 if one.entry.exact else cosine)
                 rows.append(measured_row | {"group": group, "ways": settings.ways, "chosen": one.to_data()})

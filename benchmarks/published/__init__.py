@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from snnc.benchmarks.published.net import PublishedLayer, PublishedNet
 from snnc.benchmarks.published.options import PublishedOptions
-from snnc.benchmarks.published.predict import PublishedPrediction, predict_published
-from snnc.benchmarks.published.simulate import SimulatedCounts, moving_strokes, simulate
+from snnc.benchmarks.published.predict import predict_published
+from snnc.benchmarks.published.simulate import moving_strokes, simulate
 
 __all__ = [
     "PublishedLayer",
     "PublishedNet",
     "PublishedOptions",
-    "PublishedPrediction",
-    "SimulatedCounts",
     "moving_strokes",
     "predict_published",
     "simulate",

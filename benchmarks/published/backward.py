@@ -139,13 +139,7 @@ def _input_gradients(machine: Machine) -> Superstep:
 
 
 def groups(batch: int, tiles: int) -> tuple[int, int]:
-    """Divide the tiles of a layer into equal groups; return their number and the size of the last one, which includes the remainder.
-
-    Examples
-    --------
-    >>> groups(48, 733)  # as the log prints: 30 groups of 24, the last of 37
-    (30, 37)
-    """
+    """Divide the tiles of a layer into equal groups; return their number and the size of the last one, which includes the remainder."""
     size = min(batch // 2, tiles)
     return tiles // size, size + tiles % size
 

@@ -57,19 +57,7 @@ class PublishedLayout:
 def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
     """Place the layers of `net`.
 
-    Raises
-    ------
-    PublishedLayoutError
-        The layers do not fit on the tiles, or the chips are not linked.
-
-    Examples
-    --------
-    >>> from snnc.benchmarks.published import PublishedLayer, PublishedNet
-    >>> from snnc.compiler.machines import load_target
-    >>> layers = tuple(PublishedLayer(n, 2, 0, 0) for n in (978, 978, 976, 10))
-    >>> net = PublishedNet("three", 2312, 32, 0, layers, 100, 48)
-    >>> [where.first for where in lay_out(net, load_target("gc200")).ranges]
-    [1, 490, 979, 1467]
+    Raise PublishedLayoutError if they do not fit on the tiles, or the chips are not linked.
     """
     most = max(layer.neurons for layer in net.layers)
     for neurons in range(NEURON_STEP, most + 2 * NEURON_STEP, NEURON_STEP):

@@ -36,11 +36,9 @@ class PublishedPrediction:
         """Tile cycles of one training step, predicted."""
         return sum(step.cycles for step in self.supersteps)
 
-    def milliseconds(self, clock_hz: float | None = None) -> float:
-        """Return the predicted milliseconds of a training step at a clock (None: the target's), which does not affect host transfers."""
-        clock = clock_hz or self.target.clock_hz
-        host = sum(step.cycles for step in self.supersteps if step.category == "host")
-        return 1e3 * ((self.step_cycles - host) / clock + host / self.target.clock_hz)
+    def milliseconds(self) -> float:
+        """Return the predicted milliseconds of a training step."""
+        return 1e3 * self.step_cycles / self.target.clock_hz
 
     @property
     def categories(self) -> dict[str, float]:
@@ -67,12 +65,9 @@ class PublishedPrediction:
 
 
 def predict_published(net: PublishedNet, target: Target, options: PublishedOptions | None = None) -> PublishedPrediction:
-    """Predict one training step of `net` in the published program; its layers fill as many chips of `target` as they need.
+    """Predict one training step of `net`, whose layers fill as many chips of `target` as they need.
 
-    Raises
-    ------
-    PublishedLayoutError
-        The layers do not fit the target.
+    Raise PublishedLayoutError if they do not fit.
     """
     chosen = options or PublishedOptions()
     machine = Machine(net, lay_out(net, target), target, chosen)

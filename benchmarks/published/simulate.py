@@ -57,13 +57,6 @@ def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) 
 
     Per sample and step, the host sends the lowest ``input_capacity`` ids only. `multiplier` and `seed` determine the initial weights, see
     the module's docstring.
-
-    Examples
-    --------
-    >>> from snnc.benchmarks.published import PublishedLayer, PublishedNet
-    >>> net = PublishedNet("n", 4, 4, 0.0, (PublishedLayer(3, 2, 0, 0), PublishedLayer(2, 2, 0, 0)), 5, 6)
-    >>> float(simulate(net, np.ones((5, 6, 4), bool), multiplier=4.0, seed=0).of(net).input_spikes)
-    4.0
     """
     from scipy.sparse import csr_array
 

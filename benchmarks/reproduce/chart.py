@@ -10,23 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
+
+import jinja2
 
 from snnc.benchmarks.reproduce.figure import Figure, Point
-from snnc.benchmarks.reproduce.rendering import page_templates
 from snnc.exploring.plot import short
 from snnc.report.pictures.palette import LAYERS, layer_colour, mixed
+from snnc.report.rendering import environment
 
-WIDTH: Final = 620.0
-"""Width of the plot in pixels."""
-HEIGHT: Final = 300.0
-"""Height of the plot in pixels."""
-LEFT: Final = 70.0
-"""Left margin in pixels."""
-TOP: Final = 46.0
-"""Top margin in pixels."""
-LEGEND_LINE: Final = 20.0
-"""Height of a line of the legend in pixels."""
+WIDTH, HEIGHT, LEFT, TOP, LEGEND_LINE = 620.0, 300.0, 70.0, 46.0, 20.0
+"""Pixels: size of the plot, left and top margins, and height of a line of the legend."""
 DASHES: Final = {"predicted": "", "emulated": "2 2", "measured": "8 3", "published": "1 5"}
 """Dash pattern of the line of each kind."""
 MARKS: Final = {
@@ -61,23 +55,18 @@ class ChartLine:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A part of a stacked bar, placed: its top left corner, size, colour and text."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    fill: str
-    title: str
-
-
-@dataclass(frozen=True)
 class Axis:
     """A scale from numbers to pixels, with ticks (pixel, text)."""
 
     place: Callable[[float], float]
     ticks: tuple[tuple[float, str], ...]
+
+
+def page_templates() -> jinja2.Environment:
+    """Return the templates of the reproduction's page and drawings; they escape every value that they print."""
+    templates = environment(escape=True, folder="reproduction")
+    templates.filters["amount"] = lambda value: "" if value is None else f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
+    return templates
 
 
 def draw(figure: Figure, points: Sequence[Point]) -> str:
@@ -125,9 +114,9 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
     )
 
 
-def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis, names: Sequence[str]) -> tuple[Bar, ...]:
+def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis, names: Sequence[str]) -> list[dict[str, Any]]:
     """Stack the numbers of each name on the axis, with the first series at the bottom."""
-    width, bars = min(90.0, 0.6 * WIDTH / len(names)) if names else 0.0, []
+    width, bars = min(90.0, 0.6 * WIDTH / len(names)) if names else 0.0, list[dict[str, Any]]()
     for name in names:
         below = 0.0
         for p in sorted((p for p in points if p.x == name and p.y), key=lambda p: series.index(p.series)):
@@ -135,9 +124,10 @@ def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis
             top, bottom = up.place(below + p.y), up.place(below)
             left = across.place(float(names.index(name))) - width / 2
             fill = bar_colour(series.index(p.series))
-            bars.append(Bar(round(left, 1), round(top, 1), round(width, 1), round(bottom - top, 1), fill, f"{p.series}, {_text(p)}"))
+            place = {"x": round(left, 1), "y": round(top, 1), "width": round(width, 1), "height": round(bottom - top, 1)}
+            bars.append(place | {"fill": fill, "title": f"{p.series}, {_text(p)}"})
             below += p.y
-    return tuple(bars)
+    return bars
 
 
 def bar_colour(number: int) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any, Final, Literal, TypeAlias
 
 from snnc.benchmarks.log import logged_runs
-from snnc.benchmarks.reproduce.figure import Paper, Results
+from snnc.benchmarks.reproduce.figure import Paper, Results, Row
 from snnc.benchmarks.reproduce.figures.gpu import matched_row
-from snnc.benchmarks.reproduce.figures.plans import DENSE, PUBLISHED, SNNC, dense_throughput, plan_row
+from snnc.benchmarks.reproduce.figures.plans import DENSE, PUBLISHED, SNNC, dense_throughput, gpu_row, plan_row
 from snnc.benchmarks.reproduce.figures.snntorch import training as codes
 from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import PRECISION_BATCH, QUOTED, neuron_row
-from snnc.benchmarks.reproduce.gpu_steps import gpu_row
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 from snnc.benchmarks.reproduce.neuron_models import MODELS
 from snnc.benchmarks.reproduce.sparse_runs import DATA, SHARES, sparse_runs
@@ -48,11 +47,17 @@ GPU_NET: Final = "logged-h2-a5"
 """The network of the published log (2 hidden layers, 5 % activity) that was also measured on a GPU."""
 
 
+def _fitting(results: Results, *rows: Row) -> list[Mapping[str, Any]]:
+    """Return the results of `rows`; an empty list if one is missing or does not fit."""
+    known = [results.get(row.key, {}) for row in rows]
+    return known if all(result.get("fits") for result in known) else []
+
+
 def _against_gpu(results: Results) -> Verdict:
-    step = next((m for m in measured_steps() if m.net == GPU_NET), None)
-    ipu = results.get(matched_row(GPU_NET).key)
-    if step is None or not ipu or not ipu.get("fits"):
+    step = next(m for m in measured_steps() if m.net == GPU_NET)
+    if not (known := _fitting(results, matched_row(GPU_NET))):
         return NOTHING
+    (ipu,) = known
     ratio = step.ms / ipu["step_ms"]
     log = next(run.logged_ms for run in logged_runs() if run.name == GPU_NET)
     return Verdict(
@@ -74,9 +79,9 @@ def _gpu_comparison(results: Results, net: str, ipu_ms: float) -> str:
 
 
 def _at_high_sparsity(results: Results) -> Verdict:
-    sparse, dense = (results.get(plan_row("nmnist-h3-a0.5", SNNC).key), results.get(plan_row("nmnist-h3-a5", DENSE).key))
-    if not sparse or not dense or not (sparse.get("fits") and dense.get("fits")):
+    if not (known := _fitting(results, plan_row("nmnist-h3-a0.5", SNNC), plan_row("nmnist-h3-a5", DENSE))):
         return NOTHING
+    sparse, dense = known
     ratio = dense["step_ms"] / sparse["step_ms"]
     above = 1e3 * sparse["batch"] / sparse["step_ms"] / dense_throughput("nmnist-h3-a5")
     return Verdict(
@@ -88,10 +93,10 @@ def _at_high_sparsity(results: Results) -> Verdict:
 
 
 def _tuned_gpu(results: Results) -> Verdict:
-    step = next((m for m in measured_steps() if m.net == "w1-5" and m.program == "prototype"), None)
-    ipu = results.get(matched_row("w1-5").key)
-    if step is None or not ipu or not ipu.get("fits"):
+    step = next(m for m in measured_steps() if m.net == "w1-5" and m.program == "prototype")
+    if not (known := _fitting(results, matched_row("w1-5"))):
         return NOTHING
+    (ipu,) = known
     faster = ipu["step_ms"] / step.ms
     return Verdict(
         "not reproduced",
@@ -103,9 +108,9 @@ def _tuned_gpu(results: Results) -> Verdict:
 
 
 def _scales(results: Results) -> Verdict:
-    one, many = results.get(plan_row("shd-x1-n8-a5").key), results.get(plan_row("shd-x16-n8-a5").key)
-    if not one or not many or not (one.get("fits") and many.get("fits")):
+    if not (known := _fitting(results, plan_row("shd-x1-n8-a5"), plan_row("shd-x16-n8-a5"))):
         return NOTHING
+    one, many = known
     efficiency = one["step_ms"] / many["step_ms"]
     return Verdict(
         "predicted",
@@ -171,10 +176,7 @@ def epochs_needed(accuracy: Sequence[float]) -> int:
 
 def _population_codes(results: Results) -> Verdict:
     """Compare two codes: many steps with one output neuron per class, and one step with 50 output neurons per class (a population code)."""
-    for steps, seeds in (
-        (max(codes.STEPS), codes.SEEDS),
-        (codes.QUICK_STEPS[0], codes.QUICK_SEEDS),
-    ):
+    for steps, seeds in ((max(codes.STEPS), codes.SEEDS), (codes.QUICK_STEPS[0], codes.QUICK_SEEDS)):
         long, short = (results.get(codes.code_row(*sizes, seeds).key, {}) for sizes in ((steps, 1), (1, 50)))
         if "accuracy" in long and "accuracy" in short:
             before, after = (100 * fmean(row["accuracy"]) for row in (long, short))

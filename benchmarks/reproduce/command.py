@@ -27,13 +27,7 @@ SECONDS: Final = 1800.0
 
 
 def chosen_figures(only: str) -> tuple[Figure, ...]:
-    """Return the figures whose name matches one of the patterns.
-
-    Raises
-    ------
-    BenchError
-        A pattern matches no figure.
-    """
+    """Return the figures whose name matches one of the patterns."""
     names = ", ".join(figure.name for figure in FIGURES)
     return matching(only, FIGURES, lambda figure: (figure.name,), "figure", f"there are {names}")
 
@@ -41,25 +35,10 @@ def chosen_figures(only: str) -> tuple[Figure, ...]:
 def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Callable[[str], None], jobs: int = 0) -> Path:
     """Run the missing rows, each in a separate process, update the page as they finish, and return its path.
 
-    Parameters
-    ----------
-    folder
-        Folder for all output; created if it does not exist.
-    only
-        Patterns of figure names, separated by commas.
-    quick
-        Whether to compute fewer points of each figure.
-    resume
-        Whether to keep the results in `folder`; rows that failed run again. Otherwise a folder with results is refused.
-    report
-        Called with a line of text after each row.
-    jobs
-        Number of rows that run at the same time; 0: one for each processor. Rows that measure a time run alone.
-
-    Raises
-    ------
-    BenchError
-        `folder` cannot be used, it has results and `resume` is false, or a pattern matches no figure.
+    `only` has patterns of figure names, separated by commas; `quick` computes fewer points of each figure. With `resume`, the results in
+    `folder` are kept, and rows that failed run again. `report` is called with a line of text after each row. `jobs` rows run at the same
+    time (0: one for each processor), but rows that measure a time run alone. Raise BenchError if `folder` cannot be used, if it has results
+    and `resume` is false, or if a pattern matches no figure.
     """
     figures = chosen_figures(only)
     try:

@@ -63,11 +63,7 @@ def synaptic_work(program: StepProgram, activity: Mapping[str, float], steps: in
 
     With `events`, the accumulates of a source in `activity` are counted for its spikes only. `activity` has the mean fraction of values
     that are spikes in a step, by buffer. Neurons, the optimiser and data movement between tiles or to other memory are not counted.
-
-    Raises
-    ------
-    ValueError
-        A connection with weights is not dense.
+    Raise ValueError if a connection with weights is not dense.
     """
     accumulates = multiplications = 0.0
     inputs = {info.id for info in program.inputs}

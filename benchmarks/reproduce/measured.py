@@ -38,18 +38,12 @@ class MeasuredStep:
 def measured_steps() -> tuple[MeasuredStep, ...]:
     """Return all measured steps."""
     data = tomllib.loads(files("snnc.benchmarks.reproduce").joinpath("measured_gpu.toml").read_text())
-    problems = {name: Conditions.from_data(problem) for name, problem in data["problem"].items()}
+    problems = {name: Conditions(**problem) for name, problem in data["problem"].items()}
     return tuple(
         MeasuredStep(
-            step["net"],
-            step["program"],
-            float(step["ms"]),
-            run["device"],
-            run["date"],
-            run["commit"],
-            problems[step.get("problem", step["net"])],
-            run["processor"],
-            step.get("joules"),
+            **{key: run[key] for key in ("device", "date", "commit", "processor")},
+            **{key: value for key, value in step.items() if key != "problem"},
+            conditions=problems[step.get("problem", step["net"])],
         )
         for run in data["run"]
         for step in run["step"]

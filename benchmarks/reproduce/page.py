@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from snnc.benchmarks.reproduce.chart import draw
+from snnc.benchmarks.reproduce.chart import draw, page_templates
 from snnc.benchmarks.reproduce.claims import verdicts
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results
-from snnc.benchmarks.reproduce.rendering import page_templates
 from snnc.data.whole_files import write_text
 
 PAGE: Final = "index.html"

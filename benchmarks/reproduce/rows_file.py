@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,10 +17,7 @@ FILE: Final = "rows.jsonl"
 class RowsFile:
     """Results by row key, on disk and in memory. With `resume`, a file of an earlier run is continued, without its failed rows.
 
-    Raises
-    ------
-    BenchError
-        There are results and `resume` is false, or the file cannot be read or written.
+    Raise BenchError if there are results and `resume` is false, or if the file cannot be read or written.
     """
 
     def __init__(self, folder: Path, resume: bool) -> None:
@@ -34,9 +32,11 @@ class RowsFile:
                 f"{str(self.path)!r} contains the results of an earlier run; add --resume to continue it, or name another folder."
             )
         for line in text.splitlines():
-            entry = _parsed(line)
-            if entry is not None and "failed" not in entry[1]:
-                self.results[entry[0]] = entry[1]
+            # The last line of a run that was killed may be incomplete.
+            with suppress(ValueError, KeyError, TypeError):
+                entry = json.loads(line)
+                if "failed" not in entry["result"]:
+                    self.results[entry["row"]] = entry["result"]
         self._end_line = bool(text) and not text.endswith("\n")
 
     def add(self, key: str, result: Mapping[str, Any]) -> None:
@@ -50,14 +50,3 @@ class RowsFile:
         except OSError as error:
             raise BenchError(f"{str(self.path)!r} cannot be written: {error.strerror or error}.") from None
         self._end_line = False
-
-
-def _parsed(line: str) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the key and result of a line; None if the line is invalid, like the incomplete last line of a run that was killed."""
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return None
-    if isinstance(entry, dict) and isinstance(entry.get("row"), str) and isinstance(entry.get("result"), dict):
-        return entry["row"], entry["result"]
-    return None

@@ -37,12 +37,8 @@ PRESSURE: Final = 3.0
 def train_population_code(steps: int, group: int, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
     """Train a network whose inputs are the constant values of an image, and in which each class has `group` output neurons.
 
-    The score of a class is the number of spikes of its neurons.
-
-    Returns
-    -------
-    dict
-        ``accuracy``: the test accuracy of each seed, 0 to 1; ``update_ms``: time of an update, median over epochs, then over seeds.
+    The score of a class is the number of spikes of its neurons. Return the test ``accuracy`` of each seed, 0 to 1, and ``update_ms``, the
+    time of an update, median over epochs, then over seeds.
     """
     x, y = stroke_images(samples, 1)
     test_x, test_y = stroke_images(TEST, 2)
@@ -102,14 +98,9 @@ def train_depth(layers: int, percent: float | None, seeds: int, samples: int = 9
 def spikes_over_training(bound: float | None, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
     """Train two hidden layers without a capacity, and count their spikes in a batch of test samples before training and after each epoch.
 
-    The largest number is the smallest capacity that drops no spike of these samples. Unless `bound` is None, a regulariser bounds the mean
-    firing rates to this fraction.
-
-    Returns
-    -------
-    dict
-        ``largest`` and ``mean``: for each layer, the largest and mean number of spikes per step and sample, in % of its neurons.
-        ``accuracy``: the test accuracy. All are lists whose first element is before training.
+    Return ``largest`` and ``mean``: for each layer, the largest and mean number of spikes per step and sample, in % of its neurons, and
+    ``accuracy``, the test accuracy. All are lists whose first element is before training. ``largest`` is the smallest capacity that drops
+    no spike of these samples. Unless `bound` is None, a regulariser bounds the mean firing rates to this fraction.
     """
     x, y = strokes(samples, 1, EVENT_STEPS)
     test_x, test_y = strokes(TEST, 2, EVENT_STEPS)

@@ -9,16 +9,37 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from snnc.benchmarks.cuda.predicted import predict_gpu_step
 from snnc.benchmarks.matched import predict_matched
-from snnc.benchmarks.measure import measure
+from snnc.benchmarks.measure import mapped_plan, measure
+from snnc.benchmarks.nets import benchmark
 from snnc.benchmarks.reproduce.emulated import emulate_small
 from snnc.benchmarks.reproduce.energy import count_energy
 from snnc.benchmarks.reproduce.figure import Row
-from snnc.benchmarks.reproduce.gpu_steps import predict_gpu_step
 from snnc.benchmarks.reproduce.neuron_models import predict_neuron_model
-from snnc.benchmarks.reproduce.tile_map import map_tiles
 from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth, train_neuron_model, train_population_code
 from snnc.benchmarks.subprocesses import ProcessError, run_module
+from snnc.compiler.errors import SnncError
+from snnc.report.render import write
+from snnc.report.subject import Subject
+
+
+def map_tiles(name: str) -> dict[str, Any]:
+    """Map a benchmark network; return its map as SVG and, for each layer, the number of its tiles and their mean and largest memory."""
+    try:
+        plan = mapped_plan(benchmark(name))
+    except SnncError as error:
+        return {"net": name, "error": error.text}
+    subject = Subject(plan, {})
+    memory = plan.tile_memory
+    layers = []
+    for number, population in enumerate(plan.populations):
+        tiles = [int(tile) for tile in subject.places.layers[number].tiles]
+        tile_bytes = [memory[tile] for tile in tiles]
+        about = {"layer": population.label, "neurons": population.neurons, "tiles": len(tiles)}
+        layers.append(about | {"mean_bytes": sum(tile_bytes) / len(tile_bytes), "largest_bytes": max(tile_bytes)})
+    return {"net": name, "target": plan.target.name, "layers": layers, "svg": write(subject, "svg").decode()}
+
 
 WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
     "plan": measure,

@@ -10,12 +10,13 @@ over the seeds). These times do not include the build; the JSON file lists its t
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import multiprocessing
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,20 +127,12 @@ def train_snntorch(
 
 
 def run(name: str, engine: str, seed: int, target: str) -> dict[str, Any]:
-    """Train once, in this process."""
+    """Train once."""
     task = TASKS[name]
     data = task.data()
     train = train_snnc if engine == "snnc" else train_snntorch
     result = train(task, data, initial(task, data[0].shape[2], seed), orders(task, len(data[0]), seed), target)
     return {"task": name, "engine": engine, "seed": seed, "epochs": task.epochs} | result
-
-
-def in_process(*arguments: object) -> dict[str, Any]:
-    """Train once, in a separate process."""
-    command = [sys.executable, str(Path(__file__)), "--run", *map(str, arguments)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return row
 
 
 def summary(name: str, rows: list[dict[str, Any]]) -> str:
@@ -160,16 +153,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--run", nargs=4, metavar=("TASK", "ENGINE", "SEED", "TARGET"), help="train once (used by the script itself)")
     chosen = parser.parse_args()
-    if chosen.run:
-        name, engine, seed, target = chosen.run
-        print(json.dumps(run(name, engine, int(seed), target)))
-        return
     rows: list[dict[str, Any]] = []
     for name in chosen.tasks:
-        for seed in range(chosen.seeds):
-            rows += [in_process(name, engine, seed, chosen.target) for engine in ENGINES]
+        for seed, engine in itertools.product(range(chosen.seeds), ENGINES):
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+                rows.append(pool.submit(run, name, engine, seed, chosen.target).result())
         print(summary(name, [row for row in rows if row["task"] == name]), flush=True)
     if chosen.json:
         chosen.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n")

@@ -19,19 +19,9 @@ from pathlib import Path
 import numpy as np
 
 import snnc
+from snnc.benchmarks import everyday
 
-STEPS, BATCH, INPUTS, HIDDEN, CLASSES, DENSITY = 100, 64, 700, 256, 20, 0.05
-
-
-def network() -> snnc.Network:
-    net = snnc.Network("W1")
-    spikes = net.input(INPUTS, kind="spikes")
-    hidden = net.population(HIDDEN, snnc.LIF(beta=0.9, reset="zero"), name="hidden")
-    readout = net.population(CLASSES, snnc.LI(beta=0.9), name="readout")
-    net.connect(spikes, hidden, snnc.Dense(seed=0))
-    net.connect(hidden, hidden, snnc.Dense(bias=False, seed=1), delay=1)
-    net.connect(hidden, readout, snnc.Dense(seed=2))
-    return net
+STEPS, BATCH, HIDDEN, DENSITY = 100, 64, 256, 0.05
 
 
 def main() -> None:
@@ -42,14 +32,15 @@ def main() -> None:
     rounds, target = arguments.rounds, arguments.target
 
     rng = np.random.default_rng(0)
-    x = (rng.random((BATCH, STEPS, INPUTS)) < DENSITY).astype(np.float32)
-    y = rng.integers(0, CLASSES, BATCH)
+    x = (rng.random((BATCH, STEPS, everyday.INPUTS)) < DENSITY).astype(np.float32)
+    y = rng.integers(0, everyday.CLASSES, BATCH)
     options = {"steps": STEPS, "batch": BATCH, "loss": "ce_mean_membrane", "optimizer": "adam", "surrogate": "fast_sigmoid:25"}
+    net = everyday.w_network((HIDDEN,), recurrent=True, name="W1")
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        machine = snnc.compile(network(), target, **options, calibrate=x.swapaxes(0, 1), output=Path(folder) / "w1")
+        machine = snnc.compile(net, target, **options, calibrate=x.swapaxes(0, 1), output=Path(folder) / "w1")
         print(f"compiled, built and opened in {time.perf_counter() - start:.1f} s for {target}")
-        reference = snnc.compile(network(), **options)
+        reference = snnc.compile(net, **options)
         inputs = {machine.program.inputs[0].id: np.ascontiguousarray(x.swapaxes(0, 1))}
         seconds: dict[str, list[float]] = {"emulated": [], "reference": []}
         processor: dict[str, list[float]] = {"emulated": [], "reference": []}

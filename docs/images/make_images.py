@@ -40,9 +40,9 @@ def screenshot(html: str) -> bytes:
         browser = play.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         opened = browser.new_page(viewport={"width": WIDE, "height": HIGH})
         opened.goto(file.as_uri())
-        taken = opened.screenshot()
+        png = opened.screenshot()
         browser.close()
-    return taken
+    return png
 
 
 def main() -> None:

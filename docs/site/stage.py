@@ -15,8 +15,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from notebook_page import page_of
-
 ROOT = Path(__file__).parents[2]
 FRONT, CONTENTS = "docs/front.md", "docs/index.md"
 # Links of a page, its code blocks, and a heading or page in the list of pages.
@@ -81,6 +79,22 @@ def sources() -> list[str]:
     """Return the paths of the repository's pages that the site shows."""
     paths = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("examples/**/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
     return sorted(p.relative_to(ROOT).as_posix() for p in paths if ".ipynb_checkpoints" not in p.parts)
+
+
+def page_of(notebook: Path) -> str:
+    """Return the cells of a notebook as a Markdown page; the printed text of a cell follows its code in a text block."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    parts = []
+    for cell in cells:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(text)
+            continue
+        parts.append(f"```python\n{text}\n```")
+        printed = "".join(line for output in cell["outputs"] for line in output.get("text", ())).rstrip()
+        if printed:
+            parts.append(f"```text\n{printed}\n```")
+    return "\n\n".join(parts) + "\n"
 
 
 def rewrite_links(text: str, source: str) -> tuple[str, set[str]]:

@@ -39,9 +39,9 @@ def main(folder):
     draw(folder / "picture.png", x, spikes, misread)
 
 
-def draw(path, x, found, misread):
+def draw(path, x, spikes_by_dialect, misread):
     """Draw the spikes of the first sample, with a panel for the input, each dialect and the misread file."""
-    panels = {"input": x, **found, "norse.nir read\nas snnTorch's": misread}
+    panels = {"input": x, **spikes_by_dialect, "norse.nir read\nas snnTorch's": misread}
     figure, axes = plt.subplots(1, len(panels), figsize=(10, 2.2), layout="constrained")
     for axis, (title, spikes) in zip(axes, panels.items(), strict=True):
         axis.eventplot([np.flatnonzero(spikes[:, 0, n]) for n in range(spikes.shape[2])], linelengths=0.8, color="black")

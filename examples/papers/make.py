@@ -26,32 +26,11 @@ from pathlib import Path
 import numpy as np
 
 import snnc
+from snnc.benchmarks.strokes import KINDS, strokes
 from snnc.benchmarks.words import SECONDS, WORDS, write_words
 
-SIDE, STEPS, CLASSES = 34, 20, 10
 
-
-def strokes(samples, seed):
-    """Return spikes [samples, T, 2312] and kinds: a pen visits the four corners of its kind.
-
-    A pixel sends an on event when the pen passes, and an off event some time later.
-    """
-    corners = np.random.default_rng(0).uniform(5, SIDE - 6, (CLASSES, 4, 2))
-    random = np.random.default_rng(seed)
-    kinds = random.integers(0, CLASSES, samples)
-    events = np.zeros((samples, STEPS, 2, SIDE, SIDE), np.uint8)
-    at = np.linspace(0, 3, STEPS * 6)
-    for sample, kind in enumerate(kinds):
-        shifted = corners[kind] + random.normal(0, 1.5, (4, 2)) + random.normal(0, 2.0, 2)
-        path = np.stack([np.interp(at, range(4), shifted[:, axis]) for axis in (0, 1)], axis=1)
-        for polarity, late in ((0, 0), (1, 9)):
-            drawn = path[: len(path) - late] + random.normal(0, 0.7, (len(path) - late, 2))
-            rows, columns = np.clip(np.rint(drawn), 0, SIDE - 1).astype(int).T
-            events[sample, (np.arange(len(drawn)) + late) // 6, polarity, rows, columns] = 1
-    return events.reshape(samples, STEPS, -1), kinds
-
-
-def compile_sparse(folder, x, widths=(512, 512, 512), classes=CLASSES, share=0.05, factor=3):
+def compile_sparse(folder, x, widths=(512, 512, 512), classes=KINDS, share=0.05, factor=3):
     """Compile a network in which at most a `share` of each hidden layer's neurons send spikes in a step.
 
     The initial weights are drawn for the activity of the inputs `x` [samples, T, inputs]. The regulariser of each hidden layer has the
@@ -91,12 +70,12 @@ def main(folder, samples=960):
     """Write strokes, and compile the networks that the script papers.py trains."""
     copy_recipes(folder)
     for name, count, seed in (("train", samples, 1), ("test", samples // 2, 2)):
-        x, y = strokes(count, seed)
+        x, y = strokes(count, seed, noise=0)
         np.savez_compressed(folder / f"{name}_events.npz", x=x, y=y)
         np.savez_compressed(folder / f"{name}_images.npz", x=np.minimum(x.sum(axis=1, keepdims=True), 2).astype(np.float32) / 2, y=y)
     compile_sparse(folder / "sparse", np.load(folder / "train_events.npz")["x"][:48])
-    codes = snnc.Sequential(2 * SIDE * SIDE, snnc.Dense(256), snnc.LIF(0.9), snnc.Dense(50 * CLASSES), snnc.LIF(0.9), name="codes")
-    options = {"steps": 1, "loss": f"ce_count:classes={CLASSES}", "optimizer": "adam", "input_kind": "values"}
+    codes = snnc.Sequential(x.shape[2], snnc.Dense(256), snnc.LIF(0.9), snnc.Dense(50 * KINDS), snnc.LIF(0.9), name="codes")
+    options = {"steps": 1, "loss": f"ce_count:classes={KINDS}", "optimizer": "adam", "input_kind": "values"}
     snnc.compile(codes, "cpu", output=folder / "codes", overwrite=True, **options).close()
 
 

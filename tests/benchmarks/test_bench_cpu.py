@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from contextlib import closing
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -205,7 +206,7 @@ def test_each_wrong_number_is_told(check, tmp_path):
 
 def test_a_process_answers_and_keeps_its_answers_apart_from_what_libraries_print(stub, tmp_path):
     write_problem(make_problem(RECURRENT), tmp_path / "p.npz")
-    with Process(stub("right"), "right", 1) as running:
+    with closing(Process(stub("right"), "right", 1)) as running:
         assert running.versions["numpy"] == np.__version__
         assert running.versions["no-such-package"] == "unknown"
         running.ask("open", data=str(tmp_path / "p.npz"))
@@ -384,6 +385,21 @@ def test_the_command_writes_rows_reasons_and_the_machine(tmp_path, monkeypatch, 
     assert (workload.name, rounds, threads) == ("W3", 2, 1)
     assert {entry.engine for entry in chosen} == {"snnc", "jax"}
     assert "left out: W1 5 %, norse" in capsys.readouterr().out
+
+
+def test_the_file_is_rewritten_after_each_workload(tmp_path, monkeypatch):
+    file, kept = tmp_path / "rows.json", []
+
+    def measure(workload, *given):
+        kept.append(len(json.loads(file.read_text())["rows"]) if file.exists() else None)
+        if workload.name == "W3":
+            raise KeyboardInterrupt
+        return ROWS, []
+
+    monkeypatch.setattr(command, "measure", measure)
+    assert cli.run_command(["bench", "--suite", "cpu", "--nets", "w1-5,w2,w3", "--json", str(file)]) != 0
+    assert kept == [None, len(ROWS), 2 * len(ROWS)]
+    assert len(json.loads(file.read_text())["rows"]) == 2 * len(ROWS)
 
 
 def test_workloads_are_listed_and_nothing_runs(capsys):

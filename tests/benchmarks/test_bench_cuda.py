@@ -374,6 +374,19 @@ def test_predicted_and_measured_have_columns_of_their_own(monkeypatch, no_gpu, t
     assert any(line.startswith("GPU: not measured: no GPU") for line in rest)
 
 
+def test_the_file_is_rewritten_after_each_network_of_the_paper(monkeypatch, no_gpu, tmp_path):
+    file, kept = tmp_path / "rows.json", []
+
+    def in_process(module, given, seconds):
+        kept.append(len(json.loads(file.read_text())["rows"]) if file.exists() else None)
+        return PREDICTED
+
+    monkeypatch.setattr(paper, "in_process", in_process)
+    assert cli.run_command(["bench", "--suite", "paper", "--nets", "shd-n8-b3-a5,shd-x2-n2-a5", "--json", str(file)]) == 0
+    assert kept == [None, 1]
+    assert len(json.loads(file.read_text())["rows"]) == 2
+
+
 def test_a_measured_step_and_one_that_fails_are_rows(monkeypatch):
     monkeypatch.setattr(paper, "in_process", lambda *given: {"fits": False, "error": "too big"})
     monkeypatch.setattr(paper, "reason_without_gpu", lambda: "")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from snnc.benchmarks.benchmark import by_buffer
-from snnc.benchmarks.calibration import RULE, points, predict, simulated_net
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import MACHINES, SUITES, benchmark, names, with_steps
 from snnc.benchmarks.published import predict_published
@@ -20,10 +21,12 @@ from snnc.errors import UnknownBenchmarkError
 
 LIMITS = {2312: 0.2037706832433973, 1466: 0.2558990251065398, 978: 0.31330417999518295, 586: 0.4047499544129309}  # printed by the log
 
+SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts" / "prediction"
+
 
 @cache
 def simulated():
-    return {run.name: simulated_net(run) for run in logged_runs()}
+    return {run.name: benchmark(run.name).published for run in logged_runs()}
 
 
 def test_the_log_has_twelve_points_and_bands():
@@ -58,19 +61,22 @@ def test_simulated_activity_is_what_is_known_of_it():
 
 def test_calibration_is_within_thirty_percent_at_every_point():
     """9 cycles per fragment, simulated activity, Bow's clock, adjacent copies merged."""
-    ratios = {run.name: predict(simulated()[run.name], "bow", merged=True).milliseconds() / run.logged_ms for run in logged_runs()}
+    bow = load_target("bow")
+    ratios = {run.name: predict_published(simulated()[run.name], bow).milliseconds() / run.logged_ms for run in logged_runs()}
     assert {name: ratio for name, ratio in ratios.items() if abs(ratio - 1) > 0.3} == {}
 
 
-def test_rows_have_the_keys_of_the_contract():
-    found = list(points(simulated()))
-    assert len(found) == 12 * 2 * 2 * 2 * 3
-    assert {p.clock_ghz for p in found} == {1.33, 1.85}
-    point = next(p for p in found if p.net == "logged-h2-a1" and p.fragment_cycles == RULE)
-    assert point.predicted_ms == pytest.approx(point.step_cycles / point.clock_ghz / 1e6)
-    assert point.ratio == pytest.approx(point.predicted_ms / point.logged_ms)
-    assert {"net", "target", "strategy", "step_cycles", "logged_ms", "predicted_ms", "clock_ghz"} <= set(vars(point))
-    assert point.strategy == "published"
+def test_rows_have_the_keys_of_the_contract(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    script = importlib.import_module("logged")
+    found = list(script.predictions(logged_runs()[0]))
+    assert len(found) == 2 * 2 * 2 * 3
+    assert {row["clock_ghz"] for row in found} == {1.33, 1.85}
+    row = next(row for row in found if row["fragment_cycles"] == script.RULE)
+    assert row["predicted_ms"] == pytest.approx(row["step_cycles"] / row["clock_ghz"] / 1e6)
+    assert row["ratio"] == pytest.approx(row["predicted_ms"] / row["logged_ms"])
+    assert {"net", "target", "strategy", "step_cycles", "logged_ms", "predicted_ms", "clock_ghz"} <= set(row)
+    assert row["strategy"] == "published"
 
 
 # ---- the grid --------------------------------------------------------------------------------------------------------
@@ -130,7 +136,7 @@ def test_small_benchmarks_are_built_and_mapped():
     for name in ("w1", "w1-ff"):
         one = benchmark(name)
         program = one.program()
-        activity = one.buffer_activity(program)
+        activity = by_buffer(program, one.activity)
         assert set(activity.values()) == {0.05}
         plan = make_plan(program, load_target(one.target), steps=one.steps, batch=one.batch, activity=activity)
         assert plan.cycles > 0

@@ -54,13 +54,14 @@ def test_30_percent_on_all_groups_is_30_percent_on_the_step_of_one_placement(scr
     """So no cycle of the step is outside the groups, and none is in two."""
     from dataclasses import replace
 
+    from snnc.benchmarks.benchmark import by_buffer
     from snnc.benchmarks.nets import benchmark
     from snnc.compiler.tiles import make_plan
     from snnc.compiler.tiles.replan import as_planned
 
     case, machine = benchmark("w1-ff"), load_target("gc200")
     program = case.program()
-    sizes = {"steps": case.steps, "batch": case.batch, "activity": case.buffer_activity(program)}
+    sizes = {"steps": case.steps, "batch": case.batch, "activity": by_buffer(program, case.activity)}
     plan = make_plan(program, machine, **sizes, quick=True)
 
     def cycles(group):

@@ -2,9 +2,12 @@
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+from snnc.compiler.errors import SnncError
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts" / "prediction"
 SEED = int(os.environ.get("SNNC_DRAWN_SEED", "1"))
@@ -22,33 +25,33 @@ windows without spikes, windows of gradients twice, records of several samples o
 def scripts():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(SCRIPTS))
-        import drawn_networks
         import prediction
         import prediction_nets
 
-        yield drawn_networks, prediction, prediction_nets
-        for name in ("drawn_networks", "prediction", "prediction_nets", "mixed_nets"):
+        yield prediction, prediction_nets
+        for name in ("prediction", "prediction_nets", "mixed_nets"):
             sys.modules.pop(name, None)
 
 
 @pytest.mark.wide
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_step_is_emulated_as_predicted(scripts, name):
-    drawn_networks, prediction, nets = scripts
-    assert drawn_networks.outside(prediction.compare(nets.case_of(name))) == []
+    prediction, nets = scripts
+    assert prediction.outside(prediction.compare(nets.case_of(name))) == []
 
 
 @pytest.mark.wide
 @pytest.mark.parametrize("number", range(30))
 def test_a_network_of_the_seed_is_emulated_as_predicted(scripts, number):
-    drawn_networks, _, _ = scripts
-    for name, found in drawn_networks.drawn(SEED, number, number + 1):
-        assert drawn_networks.outside(found) == [], name
+    prediction, nets = scripts
+    (name,) = prediction.drawn(SEED, number, number + 1)
+    with suppress(SnncError):  # it does not fit its machine
+        assert prediction.outside(prediction.compare(nets.case_of(name))) == [], name
 
 
 def test_a_prediction_that_is_off_is_named(scripts):
-    drawn_networks, _, _ = scripts
+    prediction, _ = scripts
     near = {"cycles": (104.9, 100.0), "peak bytes": (1009, 1000)}
-    assert drawn_networks.outside(near) == []
-    assert drawn_networks.outside(near | {"cycles": (94.0, 100.0)}) == ["cycles: predicted 94, emulated 100, -6.0 %"]
-    assert drawn_networks.outside(near | {"peak bytes": (1020, 1000)}) == ["peak bytes: predicted 1,020, emulated 1,000, +2.0 %"]
+    assert prediction.outside(near) == []
+    assert prediction.outside(near | {"cycles": (94.0, 100.0)}) == ["cycles: predicted 94, emulated 100, -6.0 %"]
+    assert prediction.outside(near | {"peak bytes": (1020, 1000)}) == ["peak bytes: predicted 1,020, emulated 1,000, +2.0 %"]

@@ -92,5 +92,5 @@ def test_measured_rows_become_steps_of_the_reproduction(session):
         {"net": "w1-b1024-5", "program": "snnc", "ms": 0.2931},
         {"net": "w1-b1024-5", "program": "SpikingJelly", "ms": 3.6, "joules": 1.23},
     ]
-    assert Conditions.from_data(data["problem"]["w1-b1024-5"]).activity == conditions["activity"]
+    assert Conditions(**data["problem"]["w1-b1024-5"]).activity == conditions["activity"]
     assert run["step"][0]["net"] in {w.label for w in CUDA_WORKLOADS}

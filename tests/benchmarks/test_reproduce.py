@@ -3,13 +3,15 @@
 import csv
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 import snnc
+from snnc.benchmarks.benchmark import by_buffer
 from snnc.benchmarks.conditions import Conditions
+from snnc.benchmarks.cuda.predicted import predict_gpu_step
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import benchmark, on_chips
 from snnc.benchmarks.reproduce import claims, command
@@ -21,11 +23,10 @@ from snnc.benchmarks.reproduce.energy import energies, moved_words, processor_jo
 from snnc.benchmarks.reproduce.figure import Figure, Point, Row
 from snnc.benchmarks.reproduce.figures import FIGURES, gpu_activity
 from snnc.benchmarks.reproduce.figures import energy as energy_figure
-from snnc.benchmarks.reproduce.figures.plans import dense_bound, plan_row
+from snnc.benchmarks.reproduce.figures.plans import GPU, dense_bound, gpu_row, plan_row
 from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import PRECISION_BATCH, neuron_row
 from snnc.benchmarks.reproduce.figures.snntorch.training import code_row
 from snnc.benchmarks.reproduce.figures.sparse_bptt import scaling
-from snnc.benchmarks.reproduce.gpu_steps import GPU, gpu_row, predict_gpu_step
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 from snnc.benchmarks.reproduce.rows_file import RowsFile
 from snnc.benchmarks.reproduce.sparse_runs import SHARES, TrainingRuns, sparse_runs
@@ -96,7 +97,7 @@ def test_gpu_steps_of_the_curve_are_drawn_only_at_the_predictions_problem():
         MeasuredStep(net, program, ms, "H100", "2030-01-01", "abc", replace(conditions, data=data), "GPU")
         for program, ms, data in (("torch", 4.8, "d"), ("snnc", 2.4, "other"))
     ]
-    rows = {row.key: planned(row, 24.0) | {"conditions": conditions.to_data()} for row in gpu_activity.FIGURE.rows(True)}
+    rows = {row.key: planned(row, 24.0) | {"conditions": asdict(conditions)} for row in gpu_activity.FIGURE.rows(True)}
     found = {point.series: point for point in gpu_activity.points(rows, steps) if point.about["net"] == net}
     assert {point.x for point in found.values()} == {5.0}
     assert found["GPU, torch (measured)"].y == pytest.approx(10_000)
@@ -366,7 +367,7 @@ def test_an_unknown_figure_is_refused_with_the_names():
 def test_energies_of_products_follow_from_counts_and_published_numbers():
     case = benchmark("logged-h2-a5")
     known, program = energies(), benchmark("logged-h2-a5").program()
-    activity = case.buffer_activity(program)
+    activity = by_buffer(program, case.activity)
     dense = synaptic_work(program, activity, case.steps, case.batch, events=False)
     sizes = [(2312, 1466), (1466, 1466), (1466, 10)]
     products = sum(a * b for a, b in sizes) * case.steps * case.batch

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,21 @@ def bench(context: typer.Context, args: BenchArguments) -> None:
     suites.get(args.suite, _compiled)(args)
 
 
+@contextmanager
+def _written(args: BenchArguments, results: dict[str, Any]) -> Iterator[Callable[[], None]]:
+    """Yield a function that rewrites the file of ``--json``; JSON on stdout is printed once, when the suite ends or fails."""
+
+    def save() -> None:
+        if not args.to_stdout:
+            write_json(args.json_file, results)
+
+    try:
+        yield save
+    finally:
+        if results:
+            write_json(args.json_file, results)
+
+
 def _compiled(args: BenchArguments) -> None:
     """Run the suite mapping or compile: both compile networks and run none of them."""
     from snnc.benchmarks.growth import draw_growth
@@ -92,15 +108,13 @@ def _compiled(args: BenchArguments) -> None:
         _print(dict.fromkeys(task.net for task in chosen))
         return
     rows: list[dict[str, Any]] = []
-    try:
+    results: dict[str, Any] = {}
+    with _written(args, results) as save:
         for number, task in enumerate(chosen, 1):
             rows.append(repeated(rows, task) or run(task))
             note(f"{number}/{len(chosen)} {task.net} {task.strategy}: {_short(rows[-1])}")
-            if not args.to_stdout:
-                write_json(args.json_file, {"rows": rows})
-    finally:
-        if args.to_stdout:
-            write_json(args.json_file, {"rows": rows})
+            results["rows"] = rows
+            save()
     if args.plot is not None:
         write_text(args.plot, draw_growth(rows))
     if not args.to_stdout:
@@ -117,11 +131,8 @@ def _on_cpu(args: BenchArguments) -> None:
         _print(workload.label for workload in chosen)
         return
     results: dict[str, Any] = {}
-    try:
-        run_suite(chosen, args.engine_names, args.rounds, args.threads, note, results)
-    finally:
-        if results:
-            write_json(args.json_file, results)
+    with _written(args, results) as save:
+        run_suite(chosen, args.engine_names, args.rounds, args.threads, note, results, save)
     _show_steps(args, results, "training steps on a CPU", "measured", lines)
 
 
@@ -138,18 +149,14 @@ def _on_cuda(args: BenchArguments) -> None:
     if args.listing:
         _print(workload.label for workload in chosen)
         return
-    file = None if args.to_stdout else args.json_file
-    if args.resume and file is None:
+    if args.resume and (args.to_stdout or args.json_file is None):
         raise BenchError("--resume continues the file of --json; name one.")
     results: dict[str, Any] = {}
     ways, first_step = args.ways or FASTEST, args.first_step or FIRST_STEP_S
-    resumed = file if args.resume else None
+    resumed = args.json_file if args.resume else None
     options = CudaBenchOptions(args.rounds, args.threads, ways, first_step, resumed, precisions(args.precision or FLOAT32))
-    try:
-        run_suite(chosen, args.engine_names, options, note, results, lambda: write_json(file, results))
-    finally:
-        if results:
-            write_json(args.json_file, results)
+    with _written(args, results) as save:
+        run_suite(chosen, args.engine_names, options, note, results, save)
     _show_steps(args, results, "training steps on a GPU", results["machine"]["times"], lines)
 
 
@@ -171,10 +178,12 @@ def _paper(args: BenchArguments) -> None:
         _print(chosen)
         return
     rows: list[dict[str, Any]] = []
-    try:
-        rows.extend(paper.rows(chosen, note))
-    finally:
-        write_json(args.json_file, {"rows": rows})
+    results: dict[str, Any] = {}
+    with _written(args, results) as save:
+        for row in paper.rows(chosen, note):
+            rows.append(row)
+            results["rows"] = rows
+            save()
     if not args.to_stdout:
         _print(paper.lines(rows))
 

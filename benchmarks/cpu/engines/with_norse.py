@@ -60,13 +60,13 @@ class NorseEngine(TorchEngine):
         def lif(
             currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
         ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-            state, found = LIFBoxFeedForwardState(v), []
+            state, spikes_of_steps = LIFBoxFeedForwardState(v), []
             for current in currents.unbind(0):
                 s, state = lif_box_feed_forward_step(with_recurrence(current, s, recurrent, scale), state, _LIF, dt=1.0)
                 if recurrent is not None:
                     s = _ScaledGradient.apply(s)
-                found.append(s)
-            spikes = torch.stack(found)
+                spikes_of_steps.append(s)
+            spikes = torch.stack(spikes_of_steps)
             return spikes if recurrent is not None else _ScaledGradient.apply(spikes), state.v, s
 
         return wrap(lif), wrap(integrators(_li))

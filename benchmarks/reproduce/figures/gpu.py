@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Final
 
 from snnc.benchmarks.conditions import Conditions, conditions_differ
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
-from snnc.benchmarks.reproduce.gpu_steps import gpu_points, gpu_row
+from snnc.benchmarks.reproduce.figures.plans import gpu_points, gpu_row
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 
 NETS: Final = ("w1-5", "w1-ff-5", "w3-5", "w2-5", "conv-3", "logged-h2-a5")
@@ -47,7 +48,7 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
         if run.name in NETS
     ]
     for step in (step for step in (measured_steps() if measured is None else measured) if step.net in NETS):
-        about = {"device": step.device, "date": step.date, "commit": step.commit, "conditions": step.conditions.to_data()}
+        about = {"device": step.device, "date": step.date, "commit": step.commit, "conditions": asdict(step.conditions)}
         wrong = problem_differs(step, results)
         note = step.origin + (f"; not the problem of the IPU's column: {wrong}" if wrong else "")
         x = step.net + (OTHER if wrong else "")
@@ -62,7 +63,7 @@ def problem_differs(step: MeasuredStep, results: Results) -> str:
     """
     result = results.get(matched_row(step.net).key, {})
     if "conditions" in result:
-        return conditions_differ(step.conditions, Conditions.from_data(result["conditions"]))
+        return conditions_differ(step.conditions, Conditions(**result["conditions"]))
     usual = next(other.conditions for other in measured_steps() if other.net == step.net)
     return conditions_differ(step.conditions, usual)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from snnc.benchmarks.conditions import Conditions, conditions_differ
 from snnc.benchmarks.cuda.workloads import CURVE
-from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
 from snnc.benchmarks.reproduce.figures.gpu import IPU, matched_row
-from snnc.benchmarks.reproduce.gpu_steps import gpu_points, gpu_row
+from snnc.benchmarks.reproduce.figures.plans import gpu_points, gpu_row, step_point
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 
 NETS: Final = {workload.label: float(workload.name.removeprefix("h3-a")) for workload in CURVE}
@@ -33,8 +34,9 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
     for net, percent in NETS.items():
         ipu = results.get(matched_row(net).key)
         if ipu is not None:
-            points.append(_predicted(IPU, net, _counted(ipu, percent), ipu))
-            points += gpu_points(results, net, _counted(ipu, percent), rate=True)
+            activity = _counted(ipu, percent)
+            points.append(step_point(IPU, activity, ipu, {"net": net} | ({"step_ms": ipu["step_ms"]} if ipu.get("fits") else {})))
+            points += gpu_points(results, net, activity, rate=True)
         for step in measured_steps() if measured is None else measured:
             if step.net == net and step.processor == "GPU":
                 points.append(_measured(step, ipu or {}))
@@ -43,7 +45,7 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
 
 def _counted(result: Mapping[str, Any], percent: float) -> float:
     """Return the counted activity of the hidden layers in %; `percent` if it was not counted."""
-    return _mean(Conditions.from_data(result["conditions"])) if "conditions" in result else percent
+    return _mean(Conditions(**result["conditions"])) if "conditions" in result else percent
 
 
 def _mean(conditions: Conditions) -> float:
@@ -52,17 +54,10 @@ def _mean(conditions: Conditions) -> float:
     return float(f"{100 * sum(hidden) / len(hidden):.3g}")
 
 
-def _predicted(series: str, net: str, activity: float, result: Mapping[str, Any]) -> Point:
-    if not result.get("fits"):
-        return Point(series, "predicted", activity, None, why_missing(result) or "does not fit", {"net": net})
-    note = f"{net} on {result['target']}, {result['step_ms']:.3g} ms per step"
-    return Point(series, "predicted", activity, 1e3 * BATCH / result["step_ms"], note, {"net": net, "step_ms": result["step_ms"]})
-
-
 def _measured(step: MeasuredStep, ipu: Mapping[str, Any]) -> Point:
-    wrong = conditions_differ(step.conditions, Conditions.from_data(ipu["conditions"])) if "conditions" in ipu else ""
+    wrong = conditions_differ(step.conditions, Conditions(**ipu["conditions"])) if "conditions" in ipu else ""
     note = f"{step.origin}, {step.ms:.3g} ms per step" + (f"; not the problem of the prediction: {wrong}" if wrong else "")
-    about = {"net": step.net, "step_ms": step.ms, "conditions": step.conditions.to_data()}
+    about = {"net": step.net, "step_ms": step.ms, "conditions": asdict(step.conditions)}
     rate = None if wrong else 1e3 * BATCH / step.ms
     return Point(f"GPU, {step.program} (measured)", "measured", _mean(step.conditions), rate, note, about)
 

@@ -1,8 +1,8 @@
-"""Rows and points that several figures share: predicted training throughput of mapped networks, by strategy."""
+"""Rows and points that several figures share: predicted training steps on IPUs, by mapping strategy, and on a GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
@@ -19,6 +19,8 @@ SERIES: Final[dict[str, str]] = {
     PUBLISHED: "IPU, the paper's sparse program (predicted by a model of it)",
 }
 """Label of each strategy."""
+GPU: Final = "GPU, snnc's program (predicted for an H100)"
+"""Label of snnc's CUDA program."""
 
 
 def plan_row(net: str, strategy: str = SNNC, chips: int | None = None) -> Row:
@@ -34,17 +36,32 @@ def throughput(
     for x, net in places:
         result = results.get(plan_row(net, strategy, chips).key)
         if result is not None:
-            points.append(plan_point(x, result, series or SERIES[strategy]))
+            keys = ("net", "target", "ipus", "batch", "steps", "step_ms", "activity")
+            points.append(step_point(series or SERIES[strategy], x, result, {key: result[key] for key in keys if key in result}))
     return points
 
 
-def plan_point(x: float | str, result: Any, series: str) -> Point:
-    """Return the samples/s of one mapped network as a point, which has no value if the network does not fit or its mapping failed."""
-    about = {name: result[name] for name in ("net", "target", "ipus", "batch", "steps", "step_ms", "activity") if name in result}
-    if not result.get("fits"):
+def step_point(series: str, x: float | str, result: Mapping[str, Any], about: Mapping[str, Any], *, rate: bool = True) -> Point:
+    """Return a predicted training step as a point in samples/s, or in milliseconds if `rate` is false.
+
+    The point has no number if the network does not fit or the row failed.
+    """
+    if "step_ms" not in result or not result.get("fits", True):
         return Point(series, "predicted", x, None, why_missing(result) or "does not fit", about)
-    rate = 1e3 * result["batch"] / result["step_ms"]
-    return Point(series, "predicted", x, rate, f"{result['net']} on {result['target']}, {result['step_ms']:.3g} ms per step", about)
+    ms = result["step_ms"]
+    note = f"{result['net']} on {result['device' if 'device' in result else 'target']}, {ms:.3g} ms per step"
+    return Point(series, "predicted", x, 1e3 * result["batch"] / ms if rate else ms, note, about)
+
+
+def gpu_row(net: str) -> Row:
+    """Return the row that predicts the training step of a network on an H100."""
+    return Row("gpu step", {"name": same_network(net)})
+
+
+def gpu_points(results: Results, net: str, x: float | str, *, rate: bool) -> list[Point]:
+    """Return the :func:`step_point` of a network on an H100; none if its row has no result."""
+    result = results.get(gpu_row(net).key)
+    return [] if result is None else [step_point(GPU, x, result, dict(result) if "step_ms" in result else {}, rate=rate)]
 
 
 MATRIX_RATE: Final = 16
@@ -54,10 +71,10 @@ BOUND: Final = "IPU, dense products alone at the peak of its matrix units (bound
 
 
 def dense_throughput(net: str) -> float:
-    """Return the samples/s of a step whose dense products run at the peak of the matrix units; everything else takes no time.
+    """Return the samples/s of training if dense products run at the peak of the matrix units and everything else takes no time.
 
-    Each weight has three products per sample and step: in the forward pass, for its gradient, and for the gradient of its input (not in the
-    first layer, whose input needs no gradient).
+    Each weight has three products per sample and time step: in the forward pass, for its gradient, and for the gradient of its input (not
+    in the first layer, whose input needs no gradient).
     """
     case = benchmark(net)
     assert case.published is not None

@@ -13,8 +13,8 @@ import argparse
 import time
 from dataclasses import replace
 
+from snnc.benchmarks.benchmark import by_buffer
 from snnc.benchmarks.nets import benchmark
-from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines import load_target
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.partition.partitioners import partitioner, partitioners
@@ -38,7 +38,7 @@ def main() -> None:
     case = replace(benchmark(arguments.net), steps=arguments.steps)
     chosen = options("gc200", steps=case.steps, batch=case.batch, loss=case.loss, optimizer=case.optimizer, surrogate=case.surrogate)
     lowered = lower_graph(case.build().graph(), chosen)
-    activity = Activity(case.buffer_activity(lowered.program), {}, case.activity_source)
+    activity = Activity(by_buffer(lowered.program, case.activity), {}, case.activity_source)
     parter = parter_of(lowered.ready, lowered.program, chosen.for_backend().for_plan(), activity)
     cuts(parter, numbers, arguments.partitioners.split(","))
     for target in arguments.targets.split(","):
@@ -66,18 +66,12 @@ def times(parter: NetworkPartitioner, chosen: CompileOptions, numbers: list[int]
         program = parter.program if parts is None else parts.between.split
         activity = parter.activity if parts is None else activity_of(parts, parter.activity)
         try:
-            text = line(map_program(program, chosen.for_backend().for_plan(), activity, machine=machine))
+            plan = map_program(program, chosen.for_backend().for_plan(), activity, machine=machine)
+            text = f"{1e3 * plan.seconds:8.3f} ms predicted, {plan.bound_cycles / plan.cycles:4.0%} of bound, "
+            text += f"fullest tile {max(plan.tile_memory) / 1024:.0f} KiB, {plan.chips_used} chips"
         except TooBigError as error:
             text = f"does not fit: {error.text.split(': ', 1)[1].split('. ')[0]}"
         print(f"{chosen.target:8} {number:3d} parts  {text}  ({time.perf_counter() - start:.0f} s)", flush=True)
-
-
-def line(plan: Plan) -> str:
-    """Return the numbers of one plan as text."""
-    return (
-        f"{1e3 * plan.seconds:8.3f} ms predicted, {plan.bound_cycles / plan.cycles:4.0%} of bound, "
-        f"fullest tile {max(plan.tile_memory) / 1024:.0f} KiB, {plan.chips_used} chips"
-    )
 
 
 if __name__ == "__main__":

@@ -7,15 +7,16 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from mixed_nets import Case, mixed_case, spikes
 
 import snnc
 from snnc.benchmarks.benchmark import by_buffer
+from snnc.benchmarks.everyday import w_network
+from snnc.benchmarks.matched import drawn_inputs
 from snnc.benchmarks.nets import benchmark, names, with_steps
-from snnc.benchmarks.published import moving_strokes
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
@@ -26,8 +27,6 @@ from snnc.driver.loading import as_graph
 from snnc.errors import UnknownBenchmarkError
 
 EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "digits"
-Make = Callable[[snnc.Network], None]
-"""Function that adds inputs and layers to a network."""
 
 
 def small(tiles: int, chips: int = 1) -> Target:
@@ -35,37 +34,26 @@ def small(tiles: int, chips: int = 1) -> Target:
     return replace(load_target("gc200"), name=f"gc200-{tiles}x{chips}", tiles_per_chip=tiles, chips=chips)
 
 
-def recurrent(inputs: int, hidden: int, classes: int) -> Make:
-    """Return a function that builds a recurrent LIF layer and a leaky readout."""
-
-    def make(net: snnc.Network) -> None:
-        spikes = net.input(inputs, kind="spikes")
-        layer = net.population(hidden, snnc.LIF(beta=0.9, reset="zero"), name="hidden")
-        readout = net.population(classes, snnc.LI(beta=0.9), name="readout")
-        net.connect(spikes, layer, snnc.Dense(seed=0))
-        net.connect(layer, layer, snnc.Dense(bias=False, seed=1), delay=1)
-        net.connect(layer, readout, snnc.Dense(seed=2))
-
-    return make
+def recurrent(inputs: int, hidden: int, classes: int) -> snnc.Network:
+    """Return a network of a recurrent LIF layer and a leaky readout."""
+    return w_network((hidden,), recurrent=True, name="net", inputs=inputs, classes=classes)
 
 
-def deep(kind: str, *widths: int) -> Make:
-    """Return a function that builds layers of LIF neurons with an input of `kind`."""
-
-    def make(net: snnc.Network) -> None:
-        last: Any = net.input(widths[0], kind=kind)  # type: ignore[arg-type]
-        for n, width in enumerate(widths[1:-1]):
-            layer = net.population(width, snnc.LIF(beta=0.8), name=f"hidden{n}")
-            net.connect(last, layer, snnc.Dense(seed=n))
-            last = layer
-        readout = net.population(widths[-1], snnc.LI(beta=0.9), name="readout")
-        net.connect(last, readout, snnc.Dense(seed=9))
-
-    return make
+def deep(kind: Literal["spikes", "values"], *widths: int) -> snnc.Network:
+    """Return a network of LIF layers and a leaky readout, with an input of `kind`."""
+    net = snnc.Network("net")
+    last: Any = net.input(widths[0], kind=kind)
+    for n, width in enumerate(widths[1:-1]):
+        layer = net.population(width, snnc.LIF(beta=0.8), name=f"hidden{n}")
+        net.connect(last, layer, snnc.Dense(seed=n))
+        last = layer
+    net.connect(last, net.population(widths[-1], snnc.LI(beta=0.9), name="readout"), snnc.Dense(seed=9))
+    return net
 
 
-def adaptive(net: snnc.Network) -> None:
-    """Add adaptive neurons, followed by a one-to-one connection with a gain per neuron."""
+def adaptive() -> snnc.Network:
+    """Return a network of adaptive neurons, followed by a one-to-one connection with a gain per neuron."""
+    net = snnc.Network("net")
     spikes = net.input(200, kind="spikes")
     hidden = net.population(120, snnc.ALIF(), name="hidden")
     gain = net.population(120, snnc.LIF(beta=0.7), name="gain")
@@ -73,12 +61,11 @@ def adaptive(net: snnc.Network) -> None:
     net.connect(spikes, hidden, snnc.Dense(seed=0))
     net.connect(hidden, gain, snnc.OneToOne(np.full(120, 1.5, dtype=np.float32)))
     net.connect(gain, readout, snnc.Dense(seed=2))
+    return net
 
 
-def small_case(make: Make, target: Target, steps: int, batch: int, classes: int = 10, **options: Any) -> Case:
+def small_case(net: snnc.Network, target: Target, steps: int, batch: int, classes: int = 10, **options: Any) -> Case:
     """Return a case whose inputs spike independently with probability 5 %."""
-    net = snnc.Network("net")
-    make(net)
     program = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=steps)
     return Case(program, target, steps, batch, classes, spikes(program, steps, batch, 0.05), options)
 
@@ -95,16 +82,11 @@ def digits() -> Case:
 
 def of_benchmark(name: str) -> Case:
     """Return a benchmark and its inputs: pen strokes in the suite "logged", otherwise at most 50 steps of independent spikes."""
-    one, random = benchmark(name), np.random.default_rng(0)
+    one = benchmark(name)
     one = one if one.suite == "logged" else with_steps(one, min(one.steps, 50))
     program = one.program()
-    if one.suite == "logged":
-        strokes = moving_strokes(one.steps, one.batch, seed=0).astype(np.float32)
-        inputs = {i.id: strokes.reshape(one.steps, one.batch, *i.shape) for i in program.inputs}
-    else:
-        inputs = {
-            i.id: (random.random((one.steps, one.batch, *i.shape)) < one.activity[i.label]).astype(np.float32) for i in program.inputs
-        }
+    logged = one.suite == "logged"
+    inputs = drawn_inputs(one, program) if logged else spikes(program, one.steps, one.batch, one.activity["input"])
     options: dict[str, Any] = {"chips": one.chips}
     if one.capacity:
         room = by_buffer(program, one.capacity)
@@ -162,7 +144,7 @@ SMALL: Final[Mapping[str, Callable[[], Case]]] = {
     "deep, spikes": lambda: small_case(deep("spikes", 256, 128, 96, 64, 10), small(100), 40, 16),
     "deep, values": lambda: small_case(deep("values", 256, 128, 96, 64, 10), small(100), 40, 16),
     "deep, one tile": lambda: small_case(deep("spikes", 60, 40, 30, 10), small(1), 20, 6),
-    "adaptive, one to one": lambda: small_case(adaptive, small(48), 40, 16),
+    "adaptive, one to one": lambda: small_case(adaptive(), small(48), 40, 16),
 }
 """The digits example and small networks, by name."""
 BENCHMARKS: Final = (*names("logged"), "w1", "w1-ff", "dvs-conv", "nmnist-h3-a1", "shd-n4-b3-a5", "shd-n8-b2-a2.5")

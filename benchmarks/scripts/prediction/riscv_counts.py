@@ -23,6 +23,7 @@ from typing import Final, Literal, TypeAlias
 from riscv_loops import CodeLoop, Instruction, loops, parse
 
 from snnc.backends.poplar.emit import emit_poplar
+from snnc.benchmarks.benchmark import by_buffer
 from snnc.benchmarks.nets import benchmark
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines import load_target
@@ -233,7 +234,7 @@ def cycles_of(match: Match, model_loops: Mapping[str, tuple[Loop, ...]]) -> floa
 def compile_codelets(folder: Path, program: StepProgram) -> tuple[str, dict[str, list[Instruction]]]:
     """Emit and compile W1 and the probes; return the compiled source and the instructions of each function."""
     case = benchmark("w1")
-    plan = make_plan(program, load_target("gc200"), steps=case.steps, batch=case.batch, activity=case.buffer_activity(program))
+    plan = make_plan(program, load_target("gc200"), steps=case.steps, batch=case.batch, activity=by_buffer(program, case.activity))
     emit_poplar(program, plan, folder / "project")
     unit, code = folder / "unit.cpp", folder / "unit.o"
     unit.write_text(text := with_callers((folder / "project" / "codelets.cpp").read_text(), (STAND_INS / "probes.cpp").read_text()))

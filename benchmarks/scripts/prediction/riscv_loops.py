@@ -126,12 +126,14 @@ def loops(function: str, code: Sequence[Instruction]) -> Iterator[CodeLoop]:
     blocks, graph = _blocks(code)
     start = code[0].address
     reached = graph.subgraph({start} | nx.descendants(graph, start))
-    dominators = nx.immediate_dominators(reached, start)
+    dominators = nx.DiGraph((above, block) for block, above in nx.immediate_dominators(reached, start).items() if above is not None)
     bodies: dict[int, set[int]] = {}
     latches: dict[int, list[int]] = {}
     for source, target in reached.edges:
-        if _dominates(target, source, dominators, start):
-            bodies.setdefault(target, {target}).update(_body(reached, target, source))
+        if nx.has_path(dominators, target, source):
+            without_head = reached.subgraph(set(reached) - {target})
+            inside = {source} | nx.ancestors(without_head, source) if source != target else set()
+            bodies.setdefault(target, {target}).update(inside)
             latches.setdefault(target, []).append(source)
     for head, body in bodies.items():
         yield _loop(function, blocks, reached, head, body, latches[head], bodies)
@@ -156,23 +158,6 @@ def _blocks(code: Sequence[Instruction]) -> tuple[dict[int, tuple[Instruction, .
         if following is not None and not last.jumps:
             graph.add_edge(block, following)
     return {block: tuple(instructions) for block, instructions in blocks.items()}, graph
-
-
-def _dominates(one: int, other: int, dominators: Mapping[int, int], start: int) -> bool:
-    while other not in (one, start):
-        other = dominators[other]
-    return other == one
-
-
-def _body(graph: Graph, head: int, latch: int) -> set[int]:
-    """Return all blocks from which `latch` can be reached without passing `head`."""
-    body, waiting = {head}, [latch]
-    while waiting:
-        block = waiting.pop()
-        if block not in body:
-            body.add(block)
-            waiting += graph.predecessors(block)
-    return body
 
 
 def _loop(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -41,33 +40,28 @@ BEGIN, END = "<!-- half_precision.py: {} -->", "<!-- end -->"
 """Lines of the page before and after a table, with the table's name."""
 
 
-@dataclass(frozen=True)
-class Way:
-    """A choice of values to store as float16; with float16 deltas, the loss is scaled."""
-
-    half: HalfNumbers | None = None
-
-    @property
-    def optimizer(self) -> Adam:
-        """Adam, with a loss scale if deltas are float16."""
-        return Adam(RATE, loss_scale=SCALE if self.half is not None and self.half.deltas else None)
-
-    def options(self, *, trains: bool) -> dict[str, object]:
-        """Return the options of lowering."""
-        rounding = None if self.half is None or self.half.weights is None else WeightRounding(self.half.weights)
-        return {"half": halves_of("float32", self.half, trains=trains), "rounding": rounding}
+def optimizer_of(half: HalfNumbers | None) -> Adam:
+    """Return Adam, with a loss scale if deltas are float16."""
+    return Adam(RATE, loss_scale=SCALE if half is not None and half.deltas else None)
 
 
-WAYS: Mapping[str, Way] = {
-    "float32": Way(),
-    "history": Way(HalfNumbers(history=True)),
-    "weights, nearest": Way(HalfNumbers("nearest", history=True)),
-    "weights, stochastic": Way(HalfNumbers("stochastic", history=True)),
-    "weights, master": Way(HalfNumbers("master", history=True)),
-    "all, stochastic": Way(HalfNumbers("stochastic", history=True, deltas=True)),
-    "states": Way(HalfNumbers(history=True, states=True)),
-    "all, stochastic, states": Way(HalfNumbers("stochastic", history=True, deltas=True, states=True)),
+def lowering(half: HalfNumbers | None, *, trains: bool) -> dict[str, object]:
+    """Return the options of lowering for a choice of values to store as float16."""
+    rounding = None if half is None or half.weights is None else WeightRounding(half.weights)
+    return {"half": halves_of("float32", half, trains=trains), "rounding": rounding}
+
+
+WAYS: Mapping[str, HalfNumbers | None] = {
+    "float32": None,
+    "history": HalfNumbers(history=True),
+    "weights, nearest": HalfNumbers("nearest", history=True),
+    "weights, stochastic": HalfNumbers("stochastic", history=True),
+    "weights, master": HalfNumbers("master", history=True),
+    "all, stochastic": HalfNumbers("stochastic", history=True, deltas=True),
+    "states": HalfNumbers(history=True, states=True),
+    "all, stochastic, states": HalfNumbers("stochastic", history=True, deltas=True, states=True),
 }
+"""Choices of values to store as float16, by name."""
 
 
 def network(seed: int, inputs: int = 64, hidden: int = HIDDEN) -> Graph:
@@ -96,10 +90,10 @@ def binned(x: np.ndarray, steps: int) -> np.ndarray:
     return np.stack([part.max(axis=1) for part in bins])
 
 
-def trained(seed: int, steps: int, epochs: int, way: Way, data: Mapping[str, np.ndarray]) -> list[tuple[float, float]]:
+def trained(seed: int, steps: int, epochs: int, half: HalfNumbers | None, data: Mapping[str, np.ndarray]) -> list[tuple[float, float]]:
     """Return the mean loss of each epoch and the test accuracy after it."""
-    options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": way.optimizer, "steps": steps}
-    engine = ReferenceEngine(lower(network(seed), **options, **way.options(trains=True)))
+    options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": optimizer_of(half), "steps": steps}
+    engine = ReferenceEngine(lower(network(seed), **options, **lowering(half, trains=True)))
     x, test = binned(data["x"], steps), binned(data["test_x"], steps)
     random, curve = np.random.default_rng(seed), []
     for _ in range(epochs):
@@ -114,7 +108,7 @@ def trained(seed: int, steps: int, epochs: int, way: Way, data: Mapping[str, np.
 
 def curves(steps: int, epochs: int, seeds: int, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the losses and accuracies of each choice of float16 numbers, [seeds, epochs, 2]."""
-    return {name: np.array([trained(s, steps, epochs, way, data) for s in range(seeds)]) for name, way in WAYS.items()}
+    return {name: np.array([trained(s, steps, epochs, half, data) for s in range(seeds)]) for name, half in WAYS.items()}
 
 
 def curve_table(curves_by_steps: Mapping[int, Mapping[str, np.ndarray]]) -> str:
@@ -131,10 +125,10 @@ def curve_table(curves_by_steps: Mapping[int, Mapping[str, np.ndarray]]) -> str:
     return "\n".join(lines)
 
 
-def plan_of(steps: int, way: Way, x: np.ndarray, *, trains: bool, hidden: int, machine: str) -> Plan:
+def plan_of(steps: int, half: HalfNumbers | None, x: np.ndarray, *, trains: bool, hidden: int, machine: str) -> Plan:
     """Return the plan for a batch on a machine."""
-    options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": way.optimizer} if trains else {}
-    program = lower(network(0, x.shape[2], hidden), steps=steps, **options, **way.options(trains=trains))
+    options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": optimizer_of(half)} if trains else {}
+    program = lower(network(0, x.shape[2], hidden), steps=steps, **options, **lowering(half, trains=trains))
     activity = measure_activity(program, {"x0": x}, "the data")
     return make_plan(program, load_target(machine), steps=steps, batch=BATCH, activity=activity.mean, counts=activity.counts)
 
@@ -148,11 +142,11 @@ def size_table(machine: str, inputs: int, hidden: int) -> str:
     kinds = " | ".join(f"{name} KiB" for name in head)
     lines = [f"| program | T | {kinds} | all KiB | fullest tile KiB | ms per batch |", "|---|---|" + "---|" * 7]
     random = np.random.default_rng(0)
-    runs = {"float32": Way(), "weights": Way(HalfNumbers("nearest")), "weights, states": Way(HalfNumbers("nearest", states=True))}
+    runs = {"float32": None, "weights": HalfNumbers("nearest"), "weights, states": HalfNumbers("nearest", states=True)}
     for trains, steps, ways in ((True, 1, WAYS), (True, 25, WAYS), (False, 25, runs)):
         x = (random.random((steps, BATCH, inputs)) < 0.1).astype(np.float32)
-        for name, way in ways.items():
-            plan = plan_of(steps, way, x, trains=trains, hidden=hidden, machine=machine)
+        for name, half in ways.items():
+            plan = plan_of(steps, half, x, trains=trains, hidden=hidden, machine=machine)
             when = max(plan.memory_over_time, key=lambda moment: sum(moment.all_tiles.values()))
             kinds = " | ".join(f"{max(moment.all_tiles[kind] for moment in plan.memory_over_time) / 1024:,.0f}" for kind in head)
             tiles = f"{sum(when.all_tiles.values()) / 1024:,.0f} | {max(plan.tile_memory) / 1024:.1f}"
@@ -196,8 +190,8 @@ def with_table(page: str, name: str, table: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--machine", default="gc200")
     parser.add_argument("--inputs", type=int, default=784)
     parser.add_argument("--hidden", type=int, default=1000)

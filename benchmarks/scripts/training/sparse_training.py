@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +73,6 @@ class Setting:
     validation: bool = False
     widths: tuple[int, ...] = (1024, 512, 256)
     samples: int = 960
-    balanced: bool = False
-    """Whether all hidden layers have the same capacity in spikes, with an unchanged total; otherwise in shares of their neurons."""
     gains: tuple[float, ...] = (1.0, 1.0, 1.0)
     """Factors of the fluctuation-driven weights into the hidden layers."""
     falling: tuple[float, int] | None = None
@@ -161,12 +159,6 @@ def pressures_of(setting: Setting) -> tuple[float, ...]:
     return setting.pressure if isinstance(setting.pressure, tuple) else (setting.pressure,) * len(HIDDEN)
 
 
-def shares_of(share: float, setting: Setting) -> dict[str, float]:
-    """Return the capacity of each hidden layer, as a share of its neurons."""
-    each = share * sum(setting.widths) / len(setting.widths)
-    return {name: each / width if setting.balanced else share for name, width in zip(HIDDEN, setting.widths, strict=True)}
-
-
 def initial(data: Data, seed: int, setting: Setting) -> Any:
     """Return a network with fluctuation-driven weights, those into each hidden layer multiplied by its gain."""
     net = network(data.x.shape[2], data.classes, seed, setting.widths)
@@ -182,7 +174,7 @@ def firing(training: Training, seed: int, data: Data, setting: Setting) -> list[
     """Return the mean numbers of spikes that each hidden layer fires and sends in a step before training, for one batch."""
     graph, share = initial(data, seed, setting), training.share
     weights = [incoming_weights(graph)[layer][0].operation.weight for layer in HIDDEN]
-    capacity = [snnc.Share(100 * part).of(w) for part, w in zip(shares_of(share or 1.0, setting).values(), setting.widths, strict=True)]
+    capacity = [snnc.Share(100 * (share or 1.0)).of(width) for width in setting.widths]
     potential, fired = ([np.zeros((BATCH, width), np.float32) for width in setting.widths] for _ in range(2))
     sums = np.zeros((len(HIDDEN), 2))
     for step in range(data.x.shape[1]):
@@ -202,15 +194,14 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
     limits: dict[str, Any] = {}
     schedule = None
     if share is not None:
-        shares = shares_of(share, setting)
-        capacity = {name: snnc.Share(100 * part) for name, part in shares.items()}
+        capacity = 100 * share
         if setting.falling is not None:
             largest, epochs = setting.falling
-            schedule = {name: snnc.Share(snnc.Linear(largest, 100 * part, epochs=epochs)) for name, part in shares.items()}
-            capacity = {name: snnc.Share(largest) for name in shares}
-        limits = {"mode": "drop", "capacity": capacity, "gradient_window": WIDE}
-        for (name, part), pressure in zip(shares.items(), pressures_of(setting), strict=True):
-            loss = loss + (pressure / part) * snnc.losses.Upper(part, name)
+            schedule = dict.fromkeys(HIDDEN, snnc.Share(snnc.Linear(largest, capacity, epochs=epochs)))
+            capacity = largest
+        limits = {"mode": "drop", "capacity": dict.fromkeys(HIDDEN, snnc.Share(capacity)), "gradient_window": WIDE}
+        for name, pressure in zip(HIDDEN, pressures_of(setting), strict=True):
+            loss = loss + (pressure / share) * snnc.losses.Upper(share, name)
     chosen = {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
     accuracies: list[float] = []
     weights: list[dict[str, np.ndarray]] = []
@@ -251,10 +242,10 @@ def runs(path: Path | None) -> dict[Run, dict[str, Any]]:
 
 
 def setting_of(stored: dict[str, Any]) -> Setting:
-    """Read the setting of a stored run."""
+    """Read the setting of a stored run; ``balanced``, which is false in all of them, is not a setting."""
     pressure = stored.get("pressure", Setting.pressure)
     return replace(
-        Setting(**stored),
+        Setting(**{name: value for name, value in stored.items() if name != "balanced"}),
         widths=tuple(stored.get("widths", Setting.widths)),
         pressure=tuple(pressure) if isinstance(pressure, list) else pressure,
         gains=tuple(stored.get("gains", Setting.gains)),
@@ -306,7 +297,6 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--samples", type=int, default=960)
     parser.add_argument("--widths", type=int, nargs=3, default=list(Setting.widths), help="numbers of neurons of the hidden layers")
     parser.add_argument("--only", choices=tuple(TRAININGS), nargs="+", default=list(TRAININGS))
-    parser.add_argument("--balanced", action="store_true", help="give all hidden layers the same capacity in spikes, not in shares")
     parser.add_argument("--validation", action="store_true", help="measure on validation instead of test samples, to choose settings")
     parser.add_argument("--average", type=int, default=0, metavar="EPOCHS", help="also test the mean weights of the last EPOCHS epochs")
     parser.add_argument("--gains", type=float, nargs=3, default=list(Setting.gains), help="factors of the weights into the hidden layers")
@@ -323,20 +313,13 @@ def chosen_setting(parser: argparse.ArgumentParser, chosen: argparse.Namespace) 
     """Return the setting of the command line."""
     if len(chosen.pressure) not in (1, len(HIDDEN)):
         parser.error(f"--pressure needs 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
-    return Setting(
-        epochs=chosen.epochs,
-        pressure=tuple(chosen.pressure) if len(chosen.pressure) > 1 else chosen.pressure[0],
-        rate=chosen.rate,
-        validation=chosen.validation,
-        widths=tuple(chosen.widths),
-        samples=chosen.samples,
-        balanced=chosen.balanced,
-        gains=tuple(chosen.gains),
-        falling=None if chosen.falling is None else (chosen.falling[0], int(chosen.falling[1])),
-        batch=chosen.batch,
-        factor=chosen.factor,
-        average=chosen.average,
-    )
+    values = {field.name: getattr(chosen, field.name) for field in fields(Setting)}
+    values |= {name: tuple(values[name]) for name in ("pressure", "widths", "gains")}
+    if len(chosen.pressure) == 1:
+        values["pressure"] = chosen.pressure[0]
+    if chosen.falling is not None:
+        values["falling"] = chosen.falling[0], int(chosen.falling[1])
+    return Setting(**values)
 
 
 def train_missing(kind: str, settings: dict[str, Setting], seeds: list[int], results: Path | None) -> dict[str, dict[int, dict[str, Any]]]:
@@ -390,12 +373,12 @@ def main() -> None:
         kind, settings, setting = recipe.data, {"dense": recipe.dense, recipe.training: recipe.setting}, recipe.setting
     if chosen.start:
         data = data_of(kind, setting.samples, 3 if setting.validation else 2)
-        for name, of in settings.items():
-            spikes = firing(TRAININGS[name], chosen.seeds[0], data, of)
+        for name, own_setting in settings.items():
+            spikes = firing(TRAININGS[name], chosen.seeds[0], data, own_setting)
             print(f"{name}: fired / sent", *(f"{fired:.2f} / {sent:.2f}" for fired, sent in spikes))
         return
     results = train_missing(kind, settings, chosen.seeds, chosen.results)
-    most = max(of.epochs for of in settings.values())
+    most = max(one.epochs for one in settings.values())
     epochs = " | ".join(f"epoch {e + 1}" for e in range(most))
     print(f"| training | seeds | test accuracy after {epochs} | dropped spikes per sample and step |")
     print("|---|" + "---|" * (most + 2))

@@ -372,7 +372,7 @@ def test_an_option_reaches_what_it_is_for(place, monkeypatch, command, option, t
         raise Reached("reached")
 
     monkeypatch.setattr(BUILD.replace(":", "."), lambda *_, **__: None)
-    monkeypatch.setattr(SUITE.replace(":", "."), lambda *given: given[-1].update(rows=[], left_out=[], machine={}))
+    monkeypatch.setattr(SUITE.replace(":", "."), lambda *given: given[5].update(rows=[], left_out=[], machine={}))
     monkeypatch.setattr("snnc.driver.reporting.report", lambda *_, **__: b"")
     monkeypatch.setattr("snnc.project.cleaning.left_over", lambda *_: [])
     monkeypatch.setattr(owner, last, spy)

@@ -24,12 +24,6 @@ def neuron_row(model: str, batch: int, precision: Precision = "float32") -> Row:
     return Row("neuron", {"model": model, "batch": batch, "precision": precision})
 
 
-def _rows(quick: bool) -> tuple[Row, ...]:
-    return tuple(
-        neuron_row(model, batch) for model in (QUICK_MODELS if quick else MODELS) for batch in (QUICK_BATCHES if quick else BATCHES)
-    )
-
-
 def _points(results: Results) -> tuple[Point, ...]:
     """Return the points of one line per model, and the published point."""
     note = "about 60,000 samples/s, from the public repository's history"
@@ -71,7 +65,7 @@ THROUGHPUT: Final = Figure(
     "assumed activity 5 %. In recurrent models, each neuron feeds back to itself (one to one) or to all neurons (all to all).",
     "samples per batch",
     "samples/s",
-    _rows,
+    lambda quick: tuple(neuron_row(m, b) for m in (QUICK_MODELS if quick else MODELS) for b in (QUICK_BATCHES if quick else BATCHES)),
     _points,
     log_x=True,
 )

@@ -52,10 +52,6 @@ def _curve_row(model: str, seeds: int) -> Row:
     return Row("learning curve", {"model": model, "seeds": seeds})
 
 
-def _curve_rows(quick: bool) -> tuple[Row, ...]:
-    return tuple(_curve_row(model, QUICK_SEEDS if quick else CURVE_SEEDS) for model in (QUICK_MODELS if quick else MODELS))
-
-
 def _curve_points(results: Results) -> tuple[Point, ...]:
     """Return the points of one line per neuron model: test accuracy after each epoch, mean over seeds."""
     points: list[Point] = []
@@ -105,7 +101,7 @@ CURVES: Final = Figure(
     "other targets compute the same gradients (tested).",
     "epoch",
     "test accuracy, %",
-    _curve_rows,
+    lambda quick: tuple(_curve_row(model, QUICK_SEEDS if quick else CURVE_SEEDS) for model in (QUICK_MODELS if quick else MODELS)),
     _curve_points,
     log_y=False,
 )

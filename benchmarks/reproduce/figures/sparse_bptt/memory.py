@@ -13,10 +13,6 @@ MAPPED: Final = "nmnist-h3-a5"
 MAP_ROW: Final = Row("tile map", {"name": MAPPED})
 
 
-def _memory_rows(quick: bool) -> tuple[Row, ...]:
-    return tuple(plan_row(net) for net in (QUICK if quick else NETS))
-
-
 def _memory_points(results: Results) -> tuple[Point, ...]:
     points = []
     for net in NETS:
@@ -43,10 +39,6 @@ def _tile_points(results: Results) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _drawing(results: Results) -> str:
-    return str(results.get(MAP_ROW.key, {}).get("svg", ""))
-
-
 MEMORY: Final = Figure(
     "memory",
     "2311.04386",
@@ -54,7 +46,7 @@ MEMORY: Final = Figure(
     "Bytes of snnc's program, summed over all tiles (predicted). An IPU (GC200) has 897 MiB.",
     "network",
     "MiB",
-    _memory_rows,
+    lambda quick: tuple(map(plan_row, QUICK if quick else NETS)),
     _memory_points,
     log_y=False,
     stacked=True,
@@ -70,5 +62,5 @@ TILE_MAP: Final = Figure(
     lambda _: (MAP_ROW,),
     _tile_points,
     log_y=False,
-    picture=_drawing,
+    picture=lambda results: str(results.get(MAP_ROW.key, {}).get("svg", "")),
 )

@@ -66,10 +66,6 @@ def _label(net: str) -> str:
     return f"{48 if '-x4-' in net else 12} hidden layers of about 980"
 
 
-def _efficiency_rows(quick: bool) -> tuple[Row, ...]:
-    return (*_weak_rows(quick), *_strong_rows(quick))
-
-
 def _efficiency_points(results: Results) -> tuple[Point, ...]:
     points: list[Point] = []
     for n in SIZES:
@@ -127,7 +123,7 @@ EFFICIENCY: Final = Figure(
     "IPUs.",
     "IPUs",
     "efficiency, %",
-    _efficiency_rows,
+    lambda quick: (*_weak_rows(quick), *_strong_rows(quick)),
     _efficiency_points,
     log_x=True,
     log_y=False,

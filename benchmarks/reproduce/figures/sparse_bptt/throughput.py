@@ -6,8 +6,7 @@ from typing import Final
 
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
-from snnc.benchmarks.reproduce.figures.plans import DENSE, PUBLISHED, SNNC, dense_bound, plan_row, throughput
-from snnc.benchmarks.reproduce.gpu_steps import gpu_points, gpu_row
+from snnc.benchmarks.reproduce.figures.plans import DENSE, PUBLISHED, SNNC, dense_bound, gpu_points, gpu_row, plan_row, throughput
 
 PERCENTS: Final = (0.5, 1, 2, 2.5, 5, 10, 20, 25, 50)
 QUICK_PERCENTS: Final = (0.5, 2, 5, 20, 50)
@@ -39,18 +38,10 @@ def _activity_points(results: Results) -> tuple[Point, ...]:
     return (*throughput(results, places, SNNC), *throughput(results, places, PUBLISHED), *throughput(results, ends, DENSE), *bound, *gpu)
 
 
-def _size_rows(quick: bool) -> tuple[Row, ...]:
-    return tuple(plan_row(OF_SIZE.format(n), strategy) for n in (QUICK_SIZES if quick else SIZES) for strategy in STRATEGIES)
-
-
 def _size_points(results: Results) -> tuple[Point, ...]:
     places = [(float(n), OF_SIZE.format(n)) for n in SIZES]
     lines = [point for strategy in STRATEGIES for point in throughput(results, places, strategy)]
     return (*lines, *(dense_bound(net, n) for n, net in places))
-
-
-def _batch_rows(quick: bool) -> tuple[Row, ...]:
-    return tuple(plan_row(OF_BATCH.format(x, b)) for x in ((1,) if quick else IPUS) for b in BATCHES)
 
 
 def _batch_points(results: Results) -> tuple[Point, ...]:
@@ -101,7 +92,7 @@ NEURONS_PER_TILE: Final = Figure(
     "batch 24, SGD, capacity 5 %. A cross above the axes marks a network that does not fit.",
     "neurons per tile",
     "samples/s",
-    _size_rows,
+    lambda quick: tuple(plan_row(OF_SIZE.format(n), s) for n in (QUICK_SIZES if quick else SIZES) for s in STRATEGIES),
     _size_points,
     log_x=True,
 )
@@ -112,7 +103,7 @@ BATCH: Final = Figure(
     "SHD inputs, 2 neurons per tile, three hidden layers per IPU, T = 100, SGD, capacity 5 %.",
     "samples per batch",
     "samples/s",
-    _batch_rows,
+    lambda quick: tuple(plan_row(OF_BATCH.format(x, b)) for x in ((1,) if quick else IPUS) for b in BATCHES),
     _batch_points,
     log_x=True,
 )

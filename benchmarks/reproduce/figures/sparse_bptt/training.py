@@ -95,10 +95,6 @@ def _capacity_row(bound: float | None, epochs: int) -> Row:
     return Row("spikes over training", {"bound": bound, "epochs": epochs})
 
 
-def _capacity_rows(quick: bool) -> tuple[Row, ...]:
-    return tuple(_capacity_row(bound, QUICK_EPOCHS if quick else EPOCHS) for bound in BOUNDS)
-
-
 def _capacity_points(results: Results) -> tuple[Point, ...]:
     """Return the points of two lines per training run and layer: the largest and the mean number of spikes."""
     points: list[Point] = []
@@ -186,7 +182,7 @@ CAPACITY: Final = Figure(
     "program for the CPU, on this machine; spikes counted by the reference.",
     "epoch",
     "spikes per step, % of the layer",
-    _capacity_rows,
+    lambda quick: tuple(_capacity_row(bound, QUICK_EPOCHS if quick else EPOCHS) for bound in BOUNDS),
     _capacity_points,
     log_y=False,
 )
