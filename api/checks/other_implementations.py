@@ -63,7 +63,7 @@ def run_file(path: Path, request: RunRequest) -> OtherRun:
     try:
         imported = read_onnx(path)
     except OnnxError:
-        load_model(path)  # its error gives more details if the network has no time
+        load_model(path)  # its error gives more details if the network has no time axis
         raise
     graph = imported.graph
     arrays, steps, batch = _inputs(graph, request, imported.size, imported.input_shape)

@@ -60,7 +60,7 @@ def names_of_targets(incomplete: str) -> list[str]:
 
 
 def refuse_without_effect(context: typer.Context, option: str, ineffective: Collection[str]) -> None:
-    """Raise OptionConflictError if a parameter in `ineffective` is given, which has no effect with `option`, a text for the message."""
+    """Raise OptionConflictError if the user gave a parameter in `ineffective`; `option` is what the message says it has no effect with."""
     from snnc.errors import OptionConflictError
 
     for parameter in context.command.params:

@@ -102,7 +102,7 @@ def estimate(
     activity
         Assumed activity of every spiking source, in spikes per neuron and step.
     strategy
-        ``"snnc"``, or a baseline for comparison.
+        ``"snnc"``, or a baseline for comparison: ``"linear"``, ``"random"``, ``"metis"`` or ``"greedy"``.
 
     Raises
     ------

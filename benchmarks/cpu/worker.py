@@ -2,6 +2,9 @@
 
 ``python -m snnc.benchmarks.cpu.worker MODULE MODE VARIANT THREADS DEVICE``
 
+MODE is that of an entry of :mod:`snnc.benchmarks.cpu.engine`: ``exact`` or ``window`` gradients of snnc, or ``tf32``, for example; VARIANT
+is a form of the framework's program, such as ``eager`` or ``compiled``.
+
 Requests (``do``) and answers:
 
 - ``open`` (``data``): build the engine for the problem in an archive; ``{}``.
@@ -39,8 +42,8 @@ from snnc.benchmarks.cpu.problem import read_problem
 from snnc.compiler.ir.graph import Array
 
 IN_A_ROW: Final = 3
-"""Maximum number of timed steps between two resets: a network that memorises one batch soon fires several times as often, so fast engines
-would be timed at a higher activity than slow ones."""
+"""Maximum number of timed steps between two resets: a network that memorises one batch soon fires several times as often, so fast engines,
+which run more steps in the same time, would be timed at a higher activity than slow ones."""
 
 _PACKAGES: Final = ("snnc.compiler", "snnc.frontends", "snnc.backends", "snnc.templates")
 """Packages whose files affect the emitted program and its build."""

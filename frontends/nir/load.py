@@ -52,7 +52,7 @@ def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Grap
     node_delays = {n: delay_steps(node, step, notes) for n, node in flat.nodes.items() if node.type == "Delay"}
     late = [edge for edge in flat.edges if dialect.late_output and flat.nodes[edge[0]].type in FIRING]
     edge_delays = dict.fromkeys(late, 1)
-    # Edges to Delay nodes that delay all values need no further delay.
+    # A Delay node that delays all its values breaks a cycle, so the edges to it count as delayed here.
     into_delays = {edge: 1 for edge in flat.edges if edge[1] in node_delays and node_delays[edge[1]].min() > 0}
     closing = closing_edges(flat, {**edge_delays, **into_delays})
     for edge in closing:

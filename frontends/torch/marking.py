@@ -146,7 +146,7 @@ def _marking_mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> An
             kwargs = kwargs or {}
             if function is torch.Tensor.requires_grad.__set__:
                 return None  # tracing refuses constants that require a gradient, and initial states do not need one
-            reference = reference_of(function)
+            reference = reference_of(function)  # operators of SpikingJelly are replaced by their reference code in PyTorch
             if reference is not None and not self._disabled:
                 with self:
                     return reference(*args, **kwargs)

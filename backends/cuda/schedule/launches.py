@@ -54,7 +54,7 @@ class Launch:
     width: int = 0
     """Of a product: number of summands per result, and number of results per row. Of a convolution: number of summands per result, and
     number of results per position, both rounded up to whole fragments. Of the gradient of a weight: as in the forward pass. Of prepared
-    weights: number of weights that a block splits, and number of weights that it reads before, to find the ranges of its columns. `depth`
+    weights: number of weights that a block splits, and number of weights that it reads before, to find the largest in each column. `depth`
     of a feedback loop: the largest number of weights of a neuron that are always read."""
     positions: int = 1
     """Of a convolution: number of positions per row; otherwise 1."""

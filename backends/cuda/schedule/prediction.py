@@ -18,11 +18,11 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 class Card:
     """Rates of a GPU, by default those measured on one H100 on 2026-11-23 (docs/decisions/0068-rates-from-differences.md).
 
-    With kernels alone: 1,213 bfloat16 multiplications per cycle and multiprocessor from registers; rows of 128 bytes from L2 (22 to 25
-    bytes per cycle); a block's barrier (103 cycles); launches in a graph (0.9 us, and the end of a kernel); convolutions and tables. With
-    a prototype's kernels: warpgroups multiply 3.5 T per second and multiprocessor; blocks need 18 to 24 us to load and split 49,152
-    weights; an update moves 104 MiB in 37.0 us. Assumed: products by single warps reach half of the rate from registers; 3,000 more
-    cycles per tile; a step of a walk; the time of the host.
+    Measured with separate small kernels: 1,213 bfloat16 multiplications per cycle and multiprocessor from registers; rows of 128 bytes from
+    L2 (22 to 25 bytes per cycle); a block's barrier (103 cycles); launches in a graph (0.9 us to start, the rest of `launch` to end a
+    kernel); convolutions and tables. Measured with the kernels of a prototype: warpgroups multiply 3.5 T per second and multiprocessor;
+    blocks need 18 to 24 us to load and split 49,152 weights; an update moves 104 MiB in 37.0 us. Assumed: products by single warps reach
+    half of the rate from registers; 3,000 more cycles per tile; a step of a walk; the time of the host.
     """
 
     name: str = "NVIDIA H100 SXM"
@@ -93,7 +93,7 @@ def seconds_of(predicted: Sequence[Predicted], card: Card = H100) -> float:
 
 
 def _overlapped(predicted: Sequence[Predicted], card: Card) -> float:
-    """Return the seconds saved by gradients that run on the multiprocessors that cores leave idle."""
+    """Return the seconds saved by gradients that run on the multiprocessors that kernels of recurrent populations (cores) leave idle."""
     saved = 0.0
     for core in predicted:
         if core.launch.kind == "core" and core.launch.way == "backward":
@@ -138,6 +138,7 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
             # Results are written after the sums, not at the same time.
             bounds = {"tensor cores": products + transfer, "gathers": gathers + transfer}
         case "prepare":
+            # Here `depth` is the number of weights that one block splits, and `width` the number that it reads before.
             block = FLOAT * launch.width / card.rows + launch.depth / card.split
             bounds = {"memory": transfer, "splitting": max(block, launch.weights / (card.split * card.processors))}
         case "table":
@@ -145,7 +146,7 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
         case "walk":
             rounds = math.ceil(batch * rounded_up(launch.neurons, 32) / (card.processors * _THREADS))
             bounds = {"memory": transfer, "steps": steps * card.step * rounds}
-        case "core" if launch.neurons > MAX_NEURONS:
+        case "core" if launch.neurons > MAX_NEURONS:  # runs as one level of a team: backward with all weights, forward with lists of spikes
             if launch.way == "backward":
                 team = replace(launch, levels=1, weights=launch.neurons**2, depth=launch.neurons)
             else:

@@ -67,7 +67,7 @@ class PreparedWeight:
 
     @property
     def block_work(self) -> tuple[int, int]:
-        """Number of weights that a block splits (``whole_products.cu``), and that it reads before, to find the ranges of its columns."""
+        """Number of weights that a block splits (``whole_products.cu``), and that it reads before, to find the largest in each column."""
         if self.use != "SPIKES":
             return -(-self.inputs * self.outputs // _MAX_BLOCKS), 0
         items, chunks = 4 * (rounded_up(self.inputs, 2 * LANES) // LANES), rounded_up(self.outputs, TILE) // LANES
@@ -93,8 +93,8 @@ class SequenceCalls:
     prepared: dict[str, PreparedWeight] = field(default_factory=dict)
     """Prepared weights that products read, by name."""
     scratch_sizes: dict[str, None] = field(default_factory=dict)
-    """C++ expressions of the temporary memory of each call, in values; ``rows`` is the number of rows (samples at each step) of a
-    segment."""
+    """C++ expressions of the temporary memory of each call, as a number of floats; ``rows`` is the number of rows of a segment, one for
+    each step and sample."""
 
     def forward_call(self, op: ops.ConnectionOp, to: str, *, first: bool) -> str | None:
         """Return the call that adds the currents of `op` at all steps to the member `to` of ``Net``.
@@ -129,6 +129,7 @@ class SequenceCalls:
         """Return the call that adds gradients to the rows of `to`; None if a network-specific kernel is needed."""
         delay = op.source.delay
         add = "false" if first else "true"
+        # Two arguments: the number of rows by which a gradient moves back, and that of rows to the end of the sequence.
         reach = f"{f'{delay} * batch' if delay else '0'}, net.left * batch"
         deltas = f"net.d_{op.target}.row(0, 0)"
         if isinstance(op, ops.DenseInputGradient):
@@ -185,12 +186,12 @@ class SequenceCalls:
 
     def _wired_gradient(self, op: WiredGradient) -> str:
         numbers = max(1, self.steps.storage.size(op.gradient))
-        table, few = self.steps.connections.by_parameter(op)
+        table, all_short = self.steps.connections.by_parameter(op)
         source = "{nullptr, nullptr, 0}" if isinstance(op, ops.RescaleBiasGradient) else self._rows(op.source)
         self.scratch_sizes[f"wired_scratch({numbers}, rows)"] = None
         ends = self._ends(self.steps.connections.operation(op.connection))
         arguments = f"{source}, net.d_{op.target}.row(0, 0), rows, {slices_of(op.gradient)}, work.data()"
-        return f"wired_gradients({ends}, {table}, {'true' if few else 'false'}, {arguments});"
+        return f"wired_gradients({ends}, {table}, {'true' if all_short else 'false'}, {arguments});"
 
     def _prepared(self, weight: str, use: Use, factors: str, inputs: int, outputs: int) -> str:
         prepared = PreparedWeight(weight, use, factors, inputs, outputs)

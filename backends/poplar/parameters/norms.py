@@ -54,6 +54,7 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
         values = connected(vertex, {**values, "sums": update.values["gradient"], "squares": sums})
         return replace(update, compute_set=_SQUARES, codelet=class_name(vertex), vertex=vertex, values=values)
 
+    # The new vertices add the sum of earlier batches' gradients (`kept`), so updates no longer read it.
     sum_before_updates(net, assembly, squared, without="kept")
     _add_sums(net, assembly)
 

@@ -43,7 +43,11 @@ def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
     return costs
 
 
-# ---- loops compiled for each possible number of columns (samples) of a sweep, and once more for full sweeps --------------------------
+# ---- shared loops ----------------------------------------------------------------------------------------------------
+#
+# A sweep traverses a list once and keeps the sums or deltas of several pairs of columns in registers (see `cost`). A loop is compiled for
+# each possible number of columns (or samples) of a sweep, and once more for full sweeps. The functions below return its name and its
+# size in tile memory: the number of instructions of all these variants together.
 
 
 def _variants(most: int) -> tuple[int, ...]:
@@ -52,7 +56,7 @@ def _variants(most: int) -> tuple[int, ...]:
 
 
 def _over_columns(events: Iterable[bool], per_column: int, pair: int, product: int) -> Iterator[tuple[str, int]]:
-    """Yield the loops of a block over events, or over rows of values, with `per_column` loads and stores for each column."""
+    """Yield the names and sizes of the loops of a block over events or rows of values, with `per_column` loads and stores for a column."""
     direction = "forward" if per_column > 1 else "backward"
     for of_events in events:
         most, one, each = (EVENT_SWEEP, _EVENT, pair) if of_events else (VALUE_SWEEP, _ROW, product)
@@ -65,7 +69,7 @@ def _variant(columns: int, one: int, pair: int, per_column: int) -> int:
 
 
 def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
-    """Return the loops over outputs for several samples, and for columns of one sample; each for aligned and unaligned deltas."""
+    """Return the loops over outputs, once for several samples and once for columns of one sample, both with unaligned deltas as well."""
     samples = dots = 0
     for unaligned in (0, cost.unaligned):
         samples += sum(
@@ -77,7 +81,7 @@ def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
 
 
 def partial_products(cost: CodeletCost) -> tuple[str, int]:
-    """Return the loop that computes partial products of a window's entries, which return to the source."""
+    """Return the loop that computes, for each id in a window, the part of its gradient that is sent back to the source."""
     most = 2 * VALUE_SWEEP
     each = sum(cost.entry + cost.entry_vector * int(column_pairs(n)) + _JOINED + cost.swept_column * n for n in range(1, most + 1))
     return "partial_products", each
@@ -93,30 +97,31 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 # backward: load the row, add, store: 3. A last column without a pair: shift the id, add its base: 2 more.
 # A row of products: load the value, copy it for a pair, advance row and last column, branch: 5.
 # A pair of its columns, forward: load, multiply, add: 3; backward: multiply, load, add, store: 4. A float16 weight is converted: 1 more.
-# If values are mostly 0: for each pair, load both, or, branch, loop counter: 5; each row of a nonzero pair: copy the value for a pair of
-# columns, compute the address (multiply, add): 3, and its products.
+# If values are mostly 0: for each pair of values, load both, or, branch, loop counter: 5; each row of a pair that is not 0: copy the value
+# for a pair of columns, compute the address (multiply, add): 3, and its products.
 
 # Indexed connections:
 # A halving in a search of ids: load the id, compare, choose the half, subtract, branch: 5. A lookup: load the id,
-# subtract the first row, compare with the number of rows, branch: 4; if rows have keys, for each event and each key: load, compare,
-# branch, advance. A row that is processed: load where its runs begin and end, compare, branch: 4.
+# subtract the first row, compare with the number of rows, branch: 4; if the table lists the sources that have a row (its keys), for each
+# event and each key: load, compare, branch, advance. A row that is processed: load where its runs begin and end, compare, branch: 4.
 # A run of one value: load its position and the position of its weight, no loop, branch: 4; a longer run also loads its length, computes two
 # addresses and sets up a loop: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs are
 # not aligned.
 # A weight as float16: 1 to convert it.
 # Stored values as float16, for one neuron or two: subtract the offset, convert, store a word; load a word, convert, add the offset: 3.
 # A float16 state, of one neuron or two: load a word and convert, or convert and store a word: 2.
-# A choice of a maximum: load the present choice, compare twice, load, add and store the sum, store the number: 8.
-# A partial product of a window's entry: load the id, multiply by the row's length, add the base, start the sum, add its
-# halves, store, advance, branch: 8. A pair of its columns: load the row, multiply, add: 3.
+# In max pooling, a value that is compared with the maximum so far (`choice`): load the present choice, compare twice, load, add and store
+# the sum, store the number: 8.
+# An id in a window whose partial gradient is sent back to the source (`entry`): load the id, multiply by the row's length, add the base,
+# start the sum, add its halves, store, advance, branch: 8. A pair of its columns (`entry_vector`): load the row, multiply, add: 3.
 
 _LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _NONZERO, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
 _HALF_STATE: Final = 2
 _RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "table_row": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
-# An id: load, subtract the first, compare with the count, branch, advance; additions are counted as part of it.
+# An id: load, subtract the first, compare with the count, branch, advance.
 _READING: Final = CodeletCost(idle=8, sweep=_SWEEP, event=_EVENT, event_joined=_JOINED, id=5, **_RUNS)
 """Costs of reading windows, which are the same in all vertices of blocks."""
-# An element, which is two floats: load, load the current, add or multiply-add, store, advance.
+# Two values of an element-wise connection: load, load the currents, add or multiply-add, store, advance, branch: 6, so an element takes 3.
 _STEP: Final = replace(_READING, row=_ROW, word=_PAIR, word_hit=_NONZERO, element=3)
 """Costs that forward and backward vertices have in common."""
 
@@ -282,11 +287,13 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
     return {
         # a piece: its nine numbers, addresses, two counts stored, loops; a run of words: pointers, loop set-up, test;
         # four words: four loads, three ors, branch, loop; with a bit: load of each and of its first id, test, jump; a word alone: load,
-        # test, loop; an id: count zeros, add the first, store, shift, exclusive or, branch, and for a step downwards one more
+        # test, loop; an id: count zeros, add the first, store, shift, exclusive or, branch: 6, and 1 more for ids that are stored from the
+        # end of the list downwards, of neurons that only receive a gradient
         "relay_compact": CodeletCost(start=24, idle=12, sample=24, row=8, word=9, word_hit=16, single=4, id=7),
         # a list: its number, the smaller of two, addresses, first word and span; a run of words that is copied: loop set-up; a word: load,
         # store, branch. Joining a piece: its numbers, limits, the counts after it; a count: two loads, two sums, two tests; a word of two
-        # ids: two loads, shift, or, store, test, store, branch. The remaining windows: load, compare, subtract, maximum, branch
+        # ids: two loads, shift, or, store, test, store, branch. An id that becomes a bit of a word: `lookup`; such a word stored:
+        # `table_row`. The number of windows that remain: load, compare, subtract, maximum, branch
         "relay_windows": CodeletCost(
             start=24, sample=16, run=4, element=copy_ids, row=32, value=8, word=8, choice=6, lookup=8, table_row=4
         ),
@@ -302,7 +309,8 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
         "reduce_partials": CodeletCost(start=16, row=6, product=2),
         "gradient_window": CodeletCost(start=20, sample=14, row=6, product=2),
         **loss,
-        "most": CodeletCost(start=20, element=3),  # a worker's share, its result; for each number: load, maximum, branch
+        # the largest number of further windows of any relay: a worker's share, its result; for each number: load, maximum, branch
+        "most": CodeletCost(start=20, element=3),
         # the numbers of all workers; remaining windows and a flag, the sum over all iterations, the position of the iteration
         "answer": CodeletCost(start=26, element=3),
         "known": CodeletCost(start=18),  # four fields, the position of the iteration; load, test, three stores

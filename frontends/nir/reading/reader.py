@@ -44,7 +44,7 @@ def read_nir(path: Path) -> NirGraph:
 
 
 class _FileReader:
-    """Reads the graphs and nodes of an open file; `above` are the ids of the HDF5 groups of the graphs around one."""
+    """Reads the graphs and nodes of an open file. The argument `above` of methods: ids of the HDF5 groups of the graphs around a node."""
 
     def __init__(self, storage: HdfFile) -> None:
         self.storage = storage

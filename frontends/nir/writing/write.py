@@ -75,7 +75,10 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
 
 
 class _NirWriter:
-    """Converts operations to NIR nodes, and edges to NIR edges; a delay that no cycle implies becomes a Delay node."""
+    """Converts operations to NIR nodes, and edges to NIR edges.
+
+    A reader gives the edge that closes a cycle a delay of one step; any other delay becomes a Delay node.
+    """
 
     def __init__(self, graph: Graph, dt: float) -> None:
         self.graph, self.dt = graph, dt
