@@ -345,7 +345,6 @@ class Buffers:
         return max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs if i.kind == "spikes"), default=0)
 
 
-
 def _parameters(program: StepProgram) -> list[str]:
     inputs = {op.weight: program.buffers[op.weight].shape[1] for op in program.forward if isinstance(op, DenseProduct)}
     members = []

@@ -14,7 +14,7 @@ from snnc.backends.cuda.kernels.copies import HALVES
 from snnc.backends.cuda.kernels.equations import Body, backward_body, forward_body
 from snnc.backends.cuda.kernels.limits import Limits
 from snnc.backends.cuda.kernels.neurons import NeuronStruct, Sum, backward_struct, forward_struct
-from snnc.backends.cuda.kernels.sums import add_each, add_largest, add_product, begin, from_later, to_sent
+from snnc.backends.cuda.kernels.sums import Term, add_each, add_largest, add_product, begin, from_later, to_sent
 from snnc.backends.cuda.schedule.schedule import Feedback, KernelOrder
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.compiler.ir import step_operations as ops
@@ -31,7 +31,7 @@ class StepPhase:
     comment: str
     size: int
     """Number of neurons of the population."""
-    sums: tuple[str, ...]
+    sums: tuple[Term, ...]
     body: Body
 
 
@@ -45,7 +45,7 @@ class OutsideSum:
     """Number of neurons of the population."""
     to: str
     """Buffer that the kernel fills."""
-    terms: tuple[str, ...]
+    terms: tuple[Term, ...]
     """Terms of the sum, for a tile of samples at step ``t``."""
 
 
@@ -125,17 +125,17 @@ class Steps:
         """Return the biases with which a current is initialised."""
         return next((op.biases for op in self.program.forward if isinstance(op, ops.Fill) and op.target == current), ())
 
-    def _start(self, current: str, port: int = 0) -> str:
+    def _start(self, current: str, port: int = 0) -> Term:
         return begin(port, " + ".join(f"net.{bias}[item.column]" for bias in self.biases(current)) or "0.0f")
 
-    def _inputs(self, port: int, current: str) -> list[str]:
+    def _inputs(self, port: int, current: str) -> list[Term]:
         """Return the terms of a current: its sum from outside, or its biases, and the inputs from within the component."""
         start = self._start(current, port)
         if self.incoming(current, outside=True):
             start = begin(port, f"net.c_{current}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
         return [start, *(self._input(op, port) for op in self.incoming(current, outside=False))]
 
-    def _input(self, op: ops.ConnectionOp, port: int) -> str:
+    def _input(self, op: ops.ConnectionOp, port: int) -> Term:
         row = f"net.{self.limits.received(op.source.buffer)}.values({step_expression(op.source, back=False)}, item.sample + s)"
         if isinstance(op, ops.DenseProduct):
             return self._dense(op, port)
@@ -148,7 +148,7 @@ class Steps:
         bias = f" + net.{op.bias}[{tables.bias_of}[item.column]]" if isinstance(op, ops.Rescale) and tables.bias_of is not None else ""
         return add_each(port, f"wired_sum({tables.by_target}, item.column, {row}, {tables.weight}){bias}")
 
-    def _dense(self, op: ops.DenseProduct, port: int) -> str:
+    def _dense(self, op: ops.DenseProduct, port: int) -> Term:
         """Return the term that a dense connection adds to a current, in float32 or from 16-bit copies of its weights."""
         outputs, inputs = self.program.buffers[op.weight].shape
         step = step_expression(op.source, back=False)
@@ -207,7 +207,7 @@ class Steps:
     def _rounded_deltas(self, op: ops.NeuronAdjoint) -> set[str]:
         return {current for current in op.currents if self.rounds_delta(current)}
 
-    def _gradients(self, port: int, output: str) -> list[str]:
+    def _gradients(self, port: int, output: str) -> list[Term]:
         """Return the gradients of an output: the sum from outside, if any, and the gradients from within the component."""
         start, operations = begin(port, "0.0f"), self.gradients(output, outside=False)
         if self.summed_adjoint(output):
@@ -216,14 +216,14 @@ class Steps:
             operations = [*self.gradients(output, outside=True), *operations]
         return [start, *(self._gradient(op, port) for op in operations)]
 
-    def _gradient(self, op: ops.RecordAdjoint | ops.InputGradient, port: int) -> str:
+    def _gradient(self, op: ops.RecordAdjoint | ops.InputGradient, port: int) -> Term:
         """Return the term of a gradient at a step; after the end of the sequence, it is 0."""
         term = self._gradient_at(op, port)
         if isinstance(op, ops.DenseInputGradient) and op.source.buffer in self.limits.masked:
             term = to_sent(port, self.limits.dropped(op.source.buffer), term)
         return from_later(op.source.delay, term) if op.source.delay else term
 
-    def _gradient_at(self, op: ops.RecordAdjoint | ops.InputGradient, port: int) -> str:
+    def _gradient_at(self, op: ops.RecordAdjoint | ops.InputGradient, port: int) -> Term:
         """Return the term that a record or a connection adds to the gradient of its source."""
         step = step_expression(op.source, back=True)
         delta = f"net.d_{op.target}.row({step}, item.sample + s)"

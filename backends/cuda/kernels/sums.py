@@ -1,4 +1,4 @@
-"""Statements that compute the sums of currents or gradients: initial values, and contributions of connections (*terms*).
+"""Terms of the sums of currents or gradients: initial values, and contributions of connections. ``cuda/sums.jinja`` prints their loops.
 
 A block of threads computes the sums for a *tile*: the samples for which it reads each weight once. A *port* is an input of a neuron or, in
 the backward pass, an output. Expressions are those of sample ``s`` of the tile.
@@ -6,46 +6,37 @@ the backward pass, an output. Expressions are those of sample ``s`` of the tile.
 
 from __future__ import annotations
 
-from textwrap import indent
+from typing import TypeAlias
+
+Term: TypeAlias = str | dict[str, object]
+"""A statement that adds to the sums, or the template data of one."""
 
 
-def begin(port: int, value: str, samples: str = "TILE") -> str:
-    """Return the statement that sets the sums of a port."""
-    return f"for (int s = 0; s < {samples}; ++s) item.sum({port}, s) = {value};"
+def begin(port: int, value: str, samples: str = "TILE") -> Term:
+    """Return a term that sets the sums of a port."""
+    return {"kind": "begin", "port": port, "value": value, "samples": samples}
 
 
-def add_each(port: int, value: str) -> str:
-    """Return the statement that adds an expression."""
-    return f"for (int s = 0; s < item.samples; ++s) item.sum({port}, s) += {value};"
+def add_each(port: int, value: str) -> Term:
+    """Return a term that adds an expression."""
+    return {"kind": "add each", "port": port, "value": value}
 
 
-def add_largest(port: int, values: str, windows: str) -> str:
-    """Return the statement that adds the largest of `values` in a window of the table `windows`."""
-    add = f"item.sum({port}, s) += values[largest({windows}, item.column, values)];"
-    return f"for (int s = 0; s < item.samples; ++s) {{ const auto values = {values}; {add} }}"
+def add_largest(port: int, values: str, windows: str) -> Term:
+    """Return a term that adds the largest of `values` in a window of the table `windows`."""
+    return {"kind": "add largest", "port": port, "values": values, "windows": windows}
 
 
-def add_product(port: int, left: str, depth: int, columns: str) -> str:
-    """Return the statements that add a product in float32: `left`, a row of `depth` numbers for each sample, times columns of a matrix."""
-    return f"""{{
-  float sums[TILE] = {{}};
-  const Columns matrix = {columns};
-  add_product<TILE>(sums, {left}, item.samples, {depth}, matrix.data, matrix.stride, matrix.column, warp);
-  UNROLL(8)
-  for (int s = 0; s < TILE; ++s) item.sum({port}, s) += sums[s];
-}}"""
+def add_product(port: int, left: str, depth: int, columns: str) -> Term:
+    """Return a term that adds a product in float32: `left`, a row of `depth` numbers for each sample, times columns of a matrix."""
+    return {"kind": "add product", "port": port, "left": left, "depth": depth, "columns": columns}
 
 
-def from_later(delay: int, term: str) -> str:
+def from_later(delay: int, term: Term) -> Term:
     """Return a term that is added only if the step `delay` steps later exists."""
-    return f"if (t + {delay} < run.steps + run.after) {{\n{indent(term, '  ')}\n}}"
+    return {"kind": "from later", "delay": delay, "term": term}
 
 
-def to_sent(port: int, dropped: str, term: str) -> str:
+def to_sent(port: int, dropped: str, term: Term) -> Term:
     """Return a term that is not added to neurons whose spikes were dropped."""
-    return f"""{{
-  float kept[TILE];
-  for (int s = 0; s < item.samples; ++s) kept[s] = item.sum({port}, s);
-{indent(term, "  ")}
-  for (int s = 0; s < item.samples; ++s) item.sum({port}, s) = {dropped} ? kept[s] : item.sum({port}, s);
-}}"""
+    return {"kind": "to sent", "port": port, "dropped": dropped, "term": term}

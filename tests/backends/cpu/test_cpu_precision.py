@@ -12,7 +12,7 @@ from nets import delayed, dense, learnable, of_model, recurrent
 import snnc
 from snnc.backends.cpu.network import network_context
 from snnc.backends.native.storage import SequenceStorage
-from snnc.backends.reference import backward
+from snnc.backends.reference import engine as engine_module
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.forward import population_of
 from snnc.compiler.ir.graph import Population
@@ -58,13 +58,13 @@ def with_rounded_weights(program):
 
 
 @pytest.fixture
-def rounding_reference():
+def rounding_reference(monkeypatch):
     """The reference with rounded histories, and rounded factors where something comes back through a dense weight."""
-    dense_usual, neuron_usual = (backward.run_backward.dispatch(kind) for kind in (DenseInputGradient, NeuronAdjoint))
+    usual = engine_module.run_backward
 
     def dense_input(op, memory, t):
         if t >= op.source.delay:
-            backward._add_to_source(memory, op.source, t, rounded(memory[f"d_{op.target}"]) @ memory[op.weight])
+            memory[f"d_{op.source.buffer}"][t - op.source.delay] += rounded(memory[f"d_{op.target}"]) @ memory[op.weight]
 
     def neuron_adjoint(op, memory, t):
         kernel = population_of(memory, op.population).kernel
@@ -76,15 +76,14 @@ def rounding_reference():
             whole[name] = memory[name].copy()
             offset = np.float32(centre.value) if isinstance(centre, Number) else memory[parameters[centre.name]]
             memory[name][...] = rounded(memory[name] - offset) + offset
-        neuron_usual(op, memory, t)
+        usual(op, memory, t)
         for name, values in whole.items():
             memory[name][...] = values
 
-    backward.run_backward.register(DenseInputGradient, dense_input)
-    backward.run_backward.register(NeuronAdjoint, neuron_adjoint)
-    yield
-    backward.run_backward.register(DenseInputGradient, dense_usual)
-    backward.run_backward.register(NeuronAdjoint, neuron_usual)
+    def rounding(op, memory, t):
+        {DenseInputGradient: dense_input, NeuronAdjoint: neuron_adjoint}.get(type(op), usual)(op, memory, t)
+
+    monkeypatch.setattr(engine_module, "run_backward", rounding)
 
 
 def errors(found, reference):

@@ -71,8 +71,8 @@ def test_a_connection_in_a_loop_is_never_one_that_runs_ahead():
     assert len(crossing) == 1
     assert found.forward == found.backward
     context, *_ = network_context(SequenceStorage(program), {}, {"steps": 1, "batch": 1})
-    assert [len(block.before) > 0 for block in context["blocks"]] == [False, True]
-    assert [len(block.after) > 0 for block in context["blocks"]] == [False, True]
+    assert [len(block.before) > 0 for block in context["stages"]] == [False, True]
+    assert [len(block.after) > 0 for block in context["stages"]] == [False, True]
 
 
 @pytest.fixture(scope="module")

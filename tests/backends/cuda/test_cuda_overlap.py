@@ -85,9 +85,7 @@ def test_a_prediction_counts_only_the_share_of_gradients_that_idle_multiprocesso
     program = stacked(1024, 1024, inputs=700)
     launches = launches_of(program)
     alone = [type(one)(**{**asdict(one), "during": ""}) for one in launches]
-    few, many = (
-        seconds_of(predict(alone, 250, batch), H100) - seconds_of(predict(launches, 250, batch), H100) for batch in (64, 1024)
-    )
+    few, many = (seconds_of(predict(alone, 250, batch), H100) - seconds_of(predict(launches, 250, batch), H100) for batch in (64, 1024))
     beside = sum(one.seconds for one in predict(launches, 250, 64) if one.launch.during)
     assert few == pytest.approx(beside, rel=1e-6)
     assert 150e-6 < few < 200e-6

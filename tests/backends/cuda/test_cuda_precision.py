@@ -63,7 +63,7 @@ def rounding_reference(monkeypatch):
     Products over whole sequences keep 16 bits of numbers (`whole`), where a network's own kernels keep 11.
     """
     usual_forward, usual_backward = forward.run_forward, engine_module.run_backward
-    run = ReferenceEngine._run
+    run = ReferenceEngine.run_sequence
 
     def rounds(precision, whole=False):
         def rounded_forward(op, memory, t):
@@ -94,7 +94,7 @@ def rounding_reference(monkeypatch):
         monkeypatch.setattr(engine_module, "run_backward", rounded_backward)
         if precision == "float16":
             monkeypatch.setattr(forward, "run_forward", rounded_forward)
-            monkeypatch.setattr(ReferenceEngine, "_run", with_rounded_past)
+            monkeypatch.setattr(ReferenceEngine, "run_sequence", with_rounded_past)
 
     return rounds
 

@@ -9,9 +9,9 @@ import pytest
 from cuda_projects import program_of
 from nets import dense
 
-from snnc.backends.cuda import build as cuda_build
 from snnc.backends.cuda.build import NETWORK_SOURCES, SOURCES, build_host_check, sources_in
 from snnc.backends.cuda.emit import emit_cuda
+from snnc.backends.toolchain import objects
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
@@ -61,10 +61,10 @@ def test_a_network_without_recurrence_has_no_sources_for_it(tmp_path):
 def test_only_the_source_that_differs_is_compiled_again(tmp_path, monkeypatch):
     """The default numbers of steps and samples are constants of the host part; no kernel depends on them."""
     keys = []
-    monkeypatch.setattr(cuda_build, "compiled", lambda source, key, command: keys.append((source.name, key)) or source)
-    monkeypatch.setattr(cuda_build, "precompiled", lambda *_: [])
-    monkeypatch.setattr(cuda_build, "cached_file", lambda name, file, build: build(tmp_path))
-    monkeypatch.setattr(cuda_build, "run_compiler", lambda *_: "")
+    monkeypatch.setattr(objects, "compiled", lambda source, key, command: keys.append((source.name, key)) or source)
+    monkeypatch.setattr(objects, "precompiled", lambda *_: [])
+    monkeypatch.setattr(objects, "cached_file", lambda name, file, build: build(tmp_path))
+    monkeypatch.setattr(objects, "run_compiler", lambda *_: "")
     for steps in (5, 6):
         build_host_check(emit_cuda(program_of("recurrent"), tmp_path / str(steps), steps=steps))
     first, second = dict(keys[: len(keys) // 2]), dict(keys[len(keys) // 2 :])
