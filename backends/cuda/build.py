@@ -172,14 +172,9 @@ def build_host_check(folder: Path) -> Path:
 
 
 def resources(library: Path) -> list[KernelResources]:
-    """Read the report that the assembler wrote when :func:`build_cuda` built `library`."""
-    return read_resources((library.parent / RESOURCES).read_text())
-
-
-def read_resources(report: str) -> list[KernelResources]:
-    """Parse the output of ``ptxas -v``; names stay mangled."""
+    """Read the report that the assembler wrote when :func:`build_cuda` built `library`; names of kernels stay mangled."""
     kernels = []
-    for part in report.split("Compiling entry function ")[1:]:
+    for part in (library.parent / RESOURCES).read_text().split("Compiling entry function ")[1:]:
         name = re.match(r"'([^']+)'", part)
         memory = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
         registers = re.search(r"Used (\d+) registers", part)
