@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import IO
 
 from snnc.backends.folders.manifest import TRAINED, written_files
-from snnc.backends.folders.project import umask
 from snnc.compiler.files.temporary import temporary_file
 from snnc.errors import OutputFileError, SameFileError
 
@@ -28,7 +27,9 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         with temporary_file(path) as (handle, beside):
             with os.fdopen(handle, "wb", closefd=False) as stream:
                 yield stream
-            beside.chmod(0o666 & ~umask())
+            mask = os.umask(0)
+            os.umask(mask)
+            beside.chmod(0o666 & ~mask)
             beside.replace(path)
     except OSError as error:
         raise OutputFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None

@@ -36,19 +36,15 @@ class CpuBackend(Backend[CpuOptions]):
         return halves_of("float32", options.half, trains=options.loss is not None).only("weights", "states")
 
     def rounds_products(self, options: CpuOptions) -> bool:
-        """Return whether connections read dense weights as bfloat16."""
         return options.precision == "bfloat16"
 
     def check(self, program: StepProgram, options: CpuOptions) -> None:
-        """Raise a HalfTargetError if deltas are to be stored as float16."""
-        del program
         from snnc.compiler.errors import HalfTargetError
 
         if options.half is not None and options.half.deltas:
             raise HalfTargetError("half includes deltas, but programs for the CPU store deltas as float32; remove them from half.")
 
     def emit(self, placed: PlacedProgram, options: CpuOptions, folder: Path) -> None:
-        """Write the program, its tables and weights; raise an error if the memory limit cannot be met."""
         from snnc.backends.cpu.emit import emit_cpu
         from snnc.backends.native.memory import check_bound
         from snnc.compiler.lowering.halves import halves_of
@@ -59,14 +55,11 @@ class CpuBackend(Backend[CpuOptions]):
         check_bound(folder, options.batch, options.memory)
 
     def build(self, folder: Path, options: CpuOptions) -> BuiltProject:
-        """Compile the program."""
-        del options
         from snnc.backends.cpu.build import build_cpu
 
         return BuiltProject(folder, build_cpu(folder))
 
     def open(self, placed: PlacedProgram, options: CpuOptions, built: BuiltProject | None) -> Engine:
-        """Load the program."""
         from snnc.backends.cpu.engine import CpuEngine
         from snnc.backends.training.updates.masks import masks_of
 
@@ -76,7 +69,6 @@ class CpuBackend(Backend[CpuOptions]):
         return engine
 
     def threads(self, options: CpuOptions) -> int:
-        """Return the number of threads of a session."""
         from snnc.backends.cpu.engine import threads_of
 
         return threads_of(options.threads)

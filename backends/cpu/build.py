@@ -64,12 +64,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str | None = None)
     Sources that projects share are compiled once. Weights and tables are read when the library is opened. `flags` are additional compiler
     flags, for example for a sanitizer; `level` is the optimisation flag of `PROJECT_SOURCES`, by default `PROJECT_LEVEL`.
 
-    Raises
-    ------
-    ToolMissingError
-        This machine has no C++ compiler.
-    BuildError
-        The project does not compile.
+    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
     """
     levels = dict.fromkeys(HOT, LEVEL) | dict.fromkeys(PLAIN, PLAIN_LEVEL) | dict.fromkeys(PROJECT_SOURCES, level or PROJECT_LEVEL)
     flags_of = {name: (level, *(EQUATION_FLAGS if name == "neurons.cpp" else ())) for name, level in levels.items()}

@@ -61,12 +61,8 @@ def emit_cpu(
     `steps` and `batch` are the initial sizes of a session, which can change both. `precision` is the type of the histories, of all layers
     or only of the layers that `half` names. With bfloat16, connections also read a bfloat16 copy of dense weights. Sums are float32.
 
-    Raises
-    ------
-    OutputFolderError
-        The folder cannot be written.
-    NothingRoundedError
-        The program contains nothing that would be rounded: no histories and, with bfloat16, no dense weights.
+    Raises an OutputFolderError if the folder cannot be written, and a NothingRoundedError if the program contains nothing that would be
+    rounded: no histories and, with bfloat16, no dense weights.
     """
     program, pooled = with_pooled_convolutions(program)
     storage = SequenceStorage(program, pooled, precision, half)

@@ -24,7 +24,7 @@ from snnc.backends.native.tables import Table
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import Parameter, StepProgram
-from snnc.compiler.losses import CrossEntropyCount, CrossEntropyMeanMembrane, Loss, MeanSquaredCount
+from snnc.compiler.losses import CrossEntropyCount, CrossEntropyMeanMembrane, MeanSquaredCount
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import moments
 from snnc.compiler.losses.weight_rounding import parameter_key
@@ -297,11 +297,7 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
     for o in program.outputs:
         buffers.append(RowBuffer(o.record, storage.size(o.record), every, every))
         if trains and o.id == program.loss_output:
-            varies = program.loss is not None and adjoint_varies(program.loss)
+            # The adjoint of these losses (``loss.hpp``) is the same at all steps, so only one row of it is stored.
+            varies = not isinstance(program.loss, CrossEntropyCount | CrossEntropyMeanMembrane | MeanSquaredCount | None)
             buffers.append(RowBuffer(f"d_{o.record}", storage.size(o.record), every if varies else ONE, ONE))
     return buffers
-
-
-def adjoint_varies(loss: Loss) -> bool:
-    """Return whether the adjoint of the output that `loss` reads varies over time; else the loss (``loss.hpp``) writes only one row."""
-    return not isinstance(loss, CrossEntropyCount | CrossEntropyMeanMembrane | MeanSquaredCount)

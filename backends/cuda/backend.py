@@ -39,12 +39,9 @@ class CudaBackend(Backend[CudaOptions]):
         return halves_of("float32", options.half, trains=options.loss is not None).only("weights", "states")
 
     def rounds_products(self, options: CudaOptions) -> bool:
-        """Return whether factors of forward products are tf32 or float16."""
         return options.precision == "tf32" or (options.precision == "float16" and options.half is None)
 
     def check(self, program: StepProgram, options: CudaOptions) -> None:
-        """Raise a HalfTogetherError if `half` names histories or deltas; these are rounded only together with factors of products."""
-        del program
         from snnc.backends.cuda.errors import HalfTogetherError
 
         if options.half is not None and (options.half.history or options.half.deltas):
@@ -54,7 +51,6 @@ class CudaBackend(Backend[CudaOptions]):
             )
 
     def emit(self, placed: PlacedProgram, options: CudaOptions, folder: Path) -> None:
-        """Write the program, its tables and weights; raise an error if the memory bound cannot be met."""
         from snnc.backends.cuda.emit import emit_cuda
         from snnc.backends.native.memory import check_bound
 
@@ -63,13 +59,11 @@ class CudaBackend(Backend[CudaOptions]):
         check_bound(folder, options.batch, options.memory)
 
     def build(self, folder: Path, options: CudaOptions) -> BuiltProject:
-        """Compile the program for the device of this machine."""
         from snnc.backends.cuda.engine import build_for_device
 
         return BuiltProject(folder, build_for_device(folder, options.device))
 
     def open(self, placed: PlacedProgram, options: CudaOptions, built: BuiltProject | None) -> Engine:
-        """Load the program."""
         from snnc.backends.cuda.engine import load_engine
         from snnc.backends.training.updates.masks import masks_of
 
@@ -79,13 +73,11 @@ class CudaBackend(Backend[CudaOptions]):
         return engine
 
     def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
-        """Return the kernels of a training step, with their predicted seconds on the GPU model whose rates were measured."""
         from snnc.backends.cuda.schedule.prediction import predicted_step
 
         return predicted_step(project, steps, batch)
 
     def on_device(self) -> bool:
-        """Return whether kernels run on a GPU rather than, as a check, on the CPU."""
         from snnc.backends.cuda.errors import CHECK_ON_HOST
 
         return not os.environ.get(CHECK_ON_HOST)

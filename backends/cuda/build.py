@@ -104,12 +104,7 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
     Sources are compiled in parallel and cached by content, so a source that is the same in every project is compiled once. With few
     processors, several sources of a network are compiled together, because nvcc reads its own headers again for each compilation.
 
-    Raises
-    ------
-    NvccMissingError
-        This machine has no nvcc.
-    BuildError
-        The project does not compile.
+    Raises an NvccMissingError if this machine has no nvcc, and a BuildError if the project does not compile.
     """
     folder = Path(folder)
     command = [*nvcc(), *FLAGS, *_target(architecture), *flags]
@@ -169,10 +164,7 @@ def _target(architecture: str) -> list[str]:
 def build_host_check(folder: Path) -> Path:
     """Return the library of the project in `folder` built for the CPU, where each CUDA thread is a fiber: slow, meant for checks only.
 
-    Raises
-    ------
-    ToolMissingError, BuildError
-        This machine has no C++ compiler, or the project does not compile.
+    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
     """
     flags_of = dict.fromkeys(SOURCES, ()) | {ON_HOST: (ON_HOST_LEVEL,)}
     headers = dict.fromkeys(NETWORK_SOURCES, KERNEL_HEADERS) | {"network.cpp": HEADERS}
@@ -180,14 +172,9 @@ def build_host_check(folder: Path) -> Path:
 
 
 def resources(library: Path) -> list[KernelResources]:
-    """Read the report that the assembler wrote when :func:`build_cuda` built `library`."""
-    return read_resources((library.parent / RESOURCES).read_text())
-
-
-def read_resources(report: str) -> list[KernelResources]:
-    """Parse the output of ``ptxas -v``; names stay mangled."""
+    """Read the report that the assembler wrote when :func:`build_cuda` built `library`; names of kernels stay mangled."""
     kernels = []
-    for part in report.split("Compiling entry function ")[1:]:
+    for part in (library.parent / RESOURCES).read_text().split("Compiling entry function ")[1:]:
         name = re.match(r"'([^']+)'", part)
         memory = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
         registers = re.search(r"Used (\d+) registers", part)

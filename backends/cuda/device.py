@@ -42,10 +42,7 @@ class Device:
 def first_device() -> Device:
     """Return the device on which sessions open: that of the variable :data:`DEVICE`, else that of :data:`LOCAL_RANK`, else the first one.
 
-    Raises
-    ------
-    GpuMissingError
-        This machine has no CUDA device, or not the one that the variable names, or the device is too old.
+    Raises a GpuMissingError if this machine has no CUDA device, or not the one that the variable names, or the device is too old.
     """
     driver, device = _driver_and_device()
     major, minor = (_attribute(driver, device, number) for number in (_MAJOR, _MINOR))

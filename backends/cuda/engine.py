@@ -85,7 +85,6 @@ class CudaEngine(SequenceEngine):
         self._setting("time_kernels", 1)
 
     def kernel_times(self) -> dict[str, Any] | None:
-        """See :class:`~snnc.backends.runtime.engine.TimingEngine`."""
         profile = self.session.profile()
         if "kernel_us" not in profile:
             return None
@@ -93,13 +92,11 @@ class CudaEngine(SequenceEngine):
         return {"device": profile["device"], "updates": profile["timed_steps"], "steps": steps, "batch": batch, "us": profile["kernel_us"]}
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         outputs = super().forward(inputs, initial)
         self._end_sending()
         return outputs
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         loss = super().train_batch(inputs, target, learning_rate)
         self._end_sending()
         return loss
@@ -157,12 +154,8 @@ def _check_device_array(name: str, array: DeviceArray, shape: tuple[int, ...]) -
 def build_for_device(folder: Path, number: int | None = None) -> Path:
     """Return the library of the project in `folder` for device `number` of this machine, or for a check on the CPU.
 
-    Raises
-    ------
-    GpuMissingError
-        This machine has no device, and no check on the CPU was requested.
-    ToolMissingError, BuildError
-        This machine has no compiler, or the project does not compile.
+    Raises a GpuMissingError if this machine has no device and no check on the CPU was requested, a ToolMissingError if it has no compiler,
+    and a BuildError if the project does not compile.
     """
     if os.environ.get(CHECK_ON_HOST):
         return build_host_check(folder)

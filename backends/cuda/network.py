@@ -270,9 +270,9 @@ class Buffers:
         past = self.steps.past(op)
         buffers: list[SequenceBuffer] = []
         for state, n in zip(info.kernel.states, op.states, strict=True):
-            kept = adjoint is not None and state in info.kernel.history
+            has_history = adjoint is not None and state in info.kernel.history
             history = "training ? kept + 1 : 1"
-            buffers.append(self._numbers(n, history if kept and n not in past else "1", 1))
+            buffers.append(self._numbers(n, history if has_history and n not in past else "1", 1))
             if n in past:
                 buffers.append(SequenceBuffer(past[n], self.storage.size(n), 1, "halves", history))
         for n in op.outputs:

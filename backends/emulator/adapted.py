@@ -50,10 +50,7 @@ def compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Seq
     `scratch` is a folder for adapted copies. `flags` is the command of the compiler with the flags that the preprocessor needs, and `rest`
     contains further flags, such as the name of the object file.
 
-    Raises
-    ------
-    BuildError
-        The compiler reports an error that no known adaptation avoids.
+    Raises a BuildError if the compiler reports an error that no known adaptation avoids.
     """
     name, attempt = source.name, Attempt(source, tuple(flags))
     original: BuildError | None = None

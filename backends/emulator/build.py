@@ -202,25 +202,11 @@ def compile_program(
 ) -> None:  # fmt: skip
     """Compile a host program and link it with the emulator.
 
-    Parameters
-    ----------
-    sources
-        C++ files of host code; codelets are not among them, because ``Graph::addCodelets`` compiles them.
-    output
-        Path of the program or shared library.
-    shared
-        Whether to make a shared library.
-    flags
-        Compiler flags in addition to the usual ones (C++17, include path).
-    libraries
-        Arguments after the sources, such as ``-ldl``.
-    complete
-        Whether to link PopLibs too.
+    `sources` are C++ files of host code; codelets are not among them, because ``Graph::addCodelets`` compiles them. `output` is the path
+    of the program or, if `shared`, of the shared library. `flags` are compiler flags besides the usual ones (C++17, include path), and
+    `libraries` are arguments after the sources, such as ``-ldl``. If `complete`, PopLibs is linked too.
 
-    Raises
-    ------
-    BuildError
-        The program does not compile; the message contains the compiler's first errors.
+    Raises a BuildError with the compiler's first errors if the program does not compile.
     """
     command = compiler()
     base = [*command, *common_flags(command), *flags, *(["-shared"] if shared else []), "-isystem", str(include_dir())]

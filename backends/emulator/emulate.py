@@ -61,24 +61,13 @@ def build_program(
 ) -> BuiltProgram:
     """Build a host program and its codelets, or find them in the cache.
 
-    Parameters
-    ----------
-    sources
-        The C++ file of the host program, then further host code and codelets. Codelets are files ``.gp``, which popc writes, and
-        sources for which :func:`~snnc.backends.emulator.sources.is_codelet` is true.
-    include, define
-        Folders and macros, for host code and codelets.
-    flags
-        Further flags for the host code, libraries among them (``-lboost_program_options``).
-    sanitize
-        Sanitizers for host code and codelets, such as ``address`` or ``undefined``.
+    `sources` are the C++ file of the host program, then further host code and codelets. Codelets are files ``.gp``, which popc writes, and
+    sources for which :func:`~snnc.backends.emulator.sources.is_codelet` is true. The folders `include`, the macros `define` and the
+    sanitizers `sanitize`, such as ``address`` or ``undefined``, are for host code and codelets; `flags` are further flags for the host
+    code, libraries among them (``-lboost_program_options``).
 
-    Raises
-    ------
-    BuildError
-        A source does not exist or does not compile; the message contains the compiler's first errors.
-    ToolMissingError
-        This machine has no C++ compiler.
+    Raises a BuildError, with the compiler's first errors, if a source does not exist or does not compile, and a ToolMissingError if this
+    machine has no C++ compiler.
     """
     for source in sources:
         if not source.is_file():
@@ -131,16 +120,7 @@ def _build_host(sources: Sequence[Path], flags: Sequence[str], libraries: Sequen
 def run_program(program: BuiltProgram, arguments: Sequence[str] = (), *, ipu: str = "ipu2", checks: Checks | None = None) -> int:
     """Run a program with this process's streams; return its exit code, or 128 + n if signal n ended it.
 
-    Parameters
-    ----------
-    program
-        The result of :func:`build_program`.
-    arguments
-        Arguments of the program.
-    ipu
-        The emulated machine: ``ipu1``, ``ipu2``, ``ipu21``, or ``none``.
-    checks
-        Checks and settings of the run.
+    `program` is the result of :func:`build_program`. `ipu` is the emulated machine: ``ipu1``, ``ipu2``, ``ipu21``, or ``none``.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -74,10 +74,7 @@ def codelet_compiler() -> list[str]:
 
     ``clang++``, the basis of Graphcore's popc, is used only from version :data:`FIRST_CLANG_WITH_HALVES` on.
 
-    Raises
-    ------
-    ToolMissingError
-        This machine has no C++ compiler.
+    Raises a ToolMissingError if this machine has no C++ compiler.
     """
     named = compiler_named_by("SNNC_CODELET_CXX")
     if named is not None:
@@ -93,20 +90,10 @@ def codelet_compiler() -> list[str]:
 def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> Path:
     """Return the path of the table of a source, which is compiled unless the cache contains the result.
 
-    Parameters
-    ----------
-    source
-        C++ file.
-    library
-        ``libpoplar.so`` to link with.
-    flags
-        Further compiler flags (``-D``, ``-I``, …), after those of ``$SNNC_CODELET_FLAGS`` (by default :data:`DEFAULT_FLAGS`) and
-        ``$SNNC_CODELET_EXTRA_FLAGS``.
+    Raises a BuildError if the file does not compile, or contains no vertex that can run.
 
-    Raises
-    ------
-    BuildError
-        The file does not compile, or contains no vertex that can run.
+    `library` is ``libpoplar.so``, with which the codelets are linked. `flags` are further compiler flags (``-D``, ``-I``, …), after those
+    of ``$SNNC_CODELET_FLAGS`` (by default :data:`DEFAULT_FLAGS`) and ``$SNNC_CODELET_EXTRA_FLAGS``.
     """
     return _with_vertices(_compiled(source, library, flags), source.name)
 

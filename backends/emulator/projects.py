@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.emulator.build import include_dir, link_flags, prefix
-from snnc.backends.toolchain.cache import cached_file
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, linker_flags, machine_id, run_compiler
-from snnc.backends.toolchain.objects import FIXED_LEVEL, all_of, compiled, headers_of, precompiled, source_key
+from snnc.backends.emulator.build import link_flags, prefix
+from snnc.backends.toolchain.objects import built_library
 
+FIXED_LEVEL: Final = "-O1"
+"""Optimisation flag of sources that are compiled once for all projects."""
 LEAN_HEADERS: Final = "-DSNNC_LEAN_HEADERS"
 """Macro with which the emulator's headers include only what they use themselves; programs not written by snnc rely on further headers."""
 
@@ -39,40 +38,12 @@ def build_project(
 ) -> Path:  # fmt: skip
     """Return the shared library of a project, built unless the cache contains a build of the same sources.
 
-    Parameters
-    ----------
-    folder, sources
-        The project and its files.
-    library
-        Name of the built file.
-    level
-        Optimisation flag of the project's own source, such as ``-O0``.
-    flags, link
-        Further flags for compiling the project's own source, and for linking.
+    `library` is the name of the built file, and `level` the optimisation flag of the project's own source, such as ``-O0``. `flags` and
+    `link` are further flags for compiling this source, and for linking.
 
-    Raises
-    ------
-    ToolMissingError, BuildError
-        This machine has no C++ compiler, or the project does not compile.
+    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
     """
-    command = compiler()
-    base = [*command, *common_flags(command), LEAN_HEADERS, "-isystem", str(include_dir())]
-    linking = [*linker_flags(command), *link]
-    identity = [*base, compiler_version(command), machine_id(), str(prefix())]
-    headers = headers_of(folder)
-    own_flags = [*flags, level]
-    keys = {
-        name: source_key(folder / name, headers, [*identity, *(own_flags if name == sources.own else [FIXED_LEVEL])])
-        for name in sources.all
-    }
-
-    def compile_own() -> Path:
-        header_flags = precompiled(folder, [sources.header], [*identity, *own_flags], [*base, *own_flags])
-        return compiled(folder / sources.own, keys[sources.own], [*base, *own_flags, *header_flags])
-
-    def build(to: Path) -> None:
-        compile_fixed = [partial(compiled, folder / name, keys[name], [*base, FIXED_LEVEL]) for name in sources.fixed]
-        objects = map(str, all_of([compile_own, *compile_fixed]))
-        run_compiler([*command, *common_flags(command), "-shared", *objects, "-o", str(to / library), *linking, *link_flags()], library)
-
-    return cached_file(f"project-{digest([*identity, *keys.values(), library, *linking])}", library, build)
+    # The compiler reads the headers in the prefix, whose name depends on their contents, so that a changed header has different objects.
+    flags_of = {sources.own: (*flags, level), **dict.fromkeys(sources.fixed, (FIXED_LEVEL,))}
+    of_emulator = [LEAN_HEADERS, "-isystem", str(prefix() / "include")]
+    return built_library(folder, "project", of_emulator, flags_of, {sources.own: [sources.header]}, library, [*link, *link_flags()])

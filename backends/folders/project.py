@@ -131,13 +131,6 @@ def _warn_about(retained: RetainedFiles, temporary: Path, target: Path) -> None:
         warnings.warn(f"{len(retained.edited)} changed files of the older project were moved: {files}", UserWarning, stacklevel=2)
 
 
-def umask() -> int:
-    """Return the umask of this process."""
-    value = os.umask(0)
-    os.umask(value)
-    return value
-
-
 def _explain(folder: Path, error: OSError) -> OutputFolderError:
     reason = (error.strerror or str(error)).lower()
     if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -45,7 +45,10 @@ class Gather(IntEnum):
 
 
 class NativeEngine(ABC):
-    """Training, gradients and parameters through a :class:`~snnc.backends.native.library.NativeSession`."""
+    """Training, gradients and parameters through a :class:`~snnc.backends.native.library.NativeSession`.
+
+    Its methods are those of the protocols in :mod:`snnc.backends.runtime.engine`.
+    """
 
     def __init__(self, library: Path, folder: Path) -> None:
         self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
@@ -64,7 +67,6 @@ class NativeEngine(ABC):
             self.draw_masks = lambda update, first, batch: masks.of(self.session.get, update, first, batch)
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         if not self.description["training"]:
             raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; compile it with a loss and an optimiser.")
         self._set_batch(inputs, target)
@@ -74,11 +76,9 @@ class NativeEngine(ABC):
         return self.session.train_step()
 
     def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
         return self.gradients_named([name.removeprefix("d_") for name in self.session.with_role(Role.GRADIENT)])
 
     def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
         gradients = self.scaled_gradients_named(names)
         if _GRADIENT_SCALE not in self.session.tensors:
             return gradients
@@ -86,28 +86,23 @@ class NativeEngine(ABC):
         return {name: gradient / factor for name, gradient in gradients.items()}
 
     def scaled_gradients_named(self, names: Collection[str]) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
         shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
         return {name: self.session.get(f"d_{name}").reshape(shapes[name]) for name in names}
 
     def get_parameters(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return self.parameters_named([p["tensor"] for p in self.description["parameters"]])
 
     def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
         shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
         return {name: self.session.get(name).reshape(shapes[name]) for name in names}
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         for name, value in values.items():
             self.session.set(name, value)
             if (remainder := f"{name}_{REMAINDER}") in self.session.tensors:
                 self.session.set(remainder, np.zeros(self.session.tensors[remainder].shape, dtype=np.float32))
 
     def get_optimizer(self) -> OptimizerValues:
-        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
         moments: dict[str, dict[str, Array]] = {}
         for tensor in self.session.with_role(Role.MOMENT):
@@ -119,7 +114,6 @@ class NativeEngine(ABC):
         return OptimizerValues(int(self.session.get(_UPDATES)[0]), moments, scale)
 
     def set_optimizer(self, values: OptimizerValues) -> None:
-        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         for moment, arrays in values.moments.items():
             for name, value in arrays.items():
                 self.session.set(f"{name}_{moment}", value)
@@ -134,7 +128,6 @@ class NativeEngine(ABC):
         return self.session.profile()
 
     def close(self) -> None:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         self.session.close()
 
     def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:

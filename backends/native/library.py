@@ -77,10 +77,7 @@ class _AbiTensor(ctypes.Structure):
 class NativeSession:
     """An opened project: sets and reads its tensors, and runs it. `folder` contains the project's weights and tables.
 
-    Raises
-    ------
-    NativeLibraryError, NativeError
-        The library is incompatible, or cannot open the project.
+    Raises a NativeLibraryError or NativeError if the library is incompatible, or cannot open the project.
     """
 
     def __init__(self, library: Path, folder: Path) -> None:

@@ -88,10 +88,7 @@ class Needs:
     def of(cls, description: Mapping[str, Any]) -> Needs:
         """Return the needs in ``project.json``.
 
-        Raises
-        ------
-        NativeLibraryError
-            The project was written by an incompatible version of snnc.
+        Raises a NativeLibraryError if the project was written by an incompatible version of snnc.
         """
         data = description["memory"]
         if data.keys() != {f.name for f in fields(cls)}:
@@ -163,10 +160,7 @@ def check_bound(folder: Path, batch: int | None, allowed: int | None) -> None:
 
     `folder` contains the project; `batch` is None if it is unknown.
 
-    Raises
-    ------
-    MemoryNeededError
-        Not even one sample fits (of one step if the number of steps is unknown).
+    Raises a MemoryNeededError if not even one sample fits (of one step if the number of steps is unknown).
     """
     if allowed is None:
         return
@@ -230,10 +224,7 @@ def segment_for(
 ) -> int:
     """Return the longest segment with which a training step is predicted to stay within `allowed` bytes.
 
-    Raises
-    ------
-    MemoryNeededError
-        No segment fits; the message gives the bytes of the best one.
+    Raises a MemoryNeededError, with the bytes of the best segment, if no segment fits.
     """
     needs = Needs.of(description)
     needed = {segment: _predicted(needs, steps, batch, segment, threads, activity) for segment in range(1, steps + 1)}

@@ -140,10 +140,7 @@ def write_project_files(
     `sizes`, `texts` and `values` are results of :func:`session_sizes`, :func:`rendered` and :func:`initial_values`; `bytes_per_step` is the
     size of a sequence without checkpoints, per step and sample; `more` contains further members of ``project.json``.
 
-    Raises
-    ------
-    OutputFolderError
-        The folder cannot be written.
+    Raises an OutputFolderError if the folder cannot be written.
     """
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in texts.items()}
     files |= {TABLES: tables, WEIGHTS: safetensors(values)}

@@ -60,13 +60,12 @@ class SequenceEngine(NativeEngine):
         """(steps, batch, memory) -> the segment that was chosen for them."""
         self.activity = UNOBSERVED
         """The activity in the sequences so far, from which the memory is predicted."""
-        self._kept: Array | None = None
+        self._gradient_sum: Array | None = None
         """Sum of the gradients of earlier parts of an update: one vector with the gradients of all parameters."""
         self._training = False
         """Whether the current sequence will run backward."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         self._setting("autograd", 0)
         self._set_inputs(inputs)
         self._set_initial(initial)
@@ -74,14 +73,12 @@ class SequenceEngine(NativeEngine):
         return self._records()
 
     def reset(self, batch: int, initial: Initial) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
         self._setting("steps", 1)
         self._setting("batch", batch)
         self._setting("resume", 0)
         self._set_initial(initial)
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
         self._set_arrays({id_: array[None] for id_, array in inputs.items()})
         self.session.run()
         self._setting("resume", 1)
@@ -109,7 +106,6 @@ class SequenceEngine(NativeEngine):
         self.session.train_step()
 
     def adjoint_of(self, tensor: str) -> Array:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         return self.session.get(tensor)
 
     # ---- sequences ----------------------------------------------------------------------------------------------------
@@ -186,7 +182,6 @@ class SequenceEngine(NativeEngine):
         return least_bytes(self.description, steps, batch, self._threads(), maximum) > self.memory
 
     def max_samples(self, steps: int, batch: int) -> int:
-        """See :class:`~snnc.backends.runtime.engine.BoundedEngine`."""
         available = self._available_memory()[0] // max(1, steps * int(self.description["bytes_per_step"]))
         size = max(1, min(batch, available))
         if self.memory is None:
@@ -197,13 +192,11 @@ class SequenceEngine(NativeEngine):
         return max(1, fitting)
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
         loss = self.gather_parts(parts, samples)
         self.change_parameters(learning_rate)
         return loss
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         self._first_sample, loss = first, 0.0
         with self._gathering(Gather.BEGINS, samples):
             for inputs, target in parts:
@@ -213,7 +206,6 @@ class SequenceEngine(NativeEngine):
         return loss
 
     def gather_again(self, samples: int) -> float:
-        """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
         with self._gathering(Gather.AGAIN, samples):
             return self.session.train_step()
 
@@ -222,17 +214,15 @@ class SequenceEngine(NativeEngine):
         gradients = np.empty(self.gradient_elements, np.float32)
         self.gradients_to(gradients.ctypes.data)
         gradients *= np.float32(share)
-        self._kept = gradients if self._kept is None else self._kept + gradients
+        self._gradient_sum = gradients if self._gradient_sum is None else self._gradient_sum + gradients
         if last:
-            self.gradients_from(self._kept.ctypes.data)
-            self._kept = None
+            self.gradients_from(self._gradient_sum.ctypes.data)
+            self._gradient_sum = None
 
     def forget_gradients(self) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
-        self._kept = None
+        self._gradient_sum = None
 
     def change_parameters(self, learning_rate: float) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
         self.session.set("lr", np.array([learning_rate], dtype=np.float32))
         with self._gathering(Gather.CHANGES, 0):
             self.session.train_step()
@@ -251,20 +241,16 @@ class SequenceEngine(NativeEngine):
 
     @property
     def fingerprint(self) -> str:
-        """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
         return json.dumps({name: digest for name, digest in self.description["files"].items() if name != WEIGHTS})
 
     @property
     def gradient_elements(self) -> int:
-        """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
         return sum(math.prod(info.shape) for info in self.session.with_role(Role.GRADIENT).values())
 
     def gradients_to(self, address: int) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
         self._move_gradients(self.session.get_into, address)
 
     def gradients_from(self, address: int) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
         self._move_gradients(self.session.set_from, address)
 
     def _move_gradients(self, move: Callable[[str, int, int], None], address: int) -> None:

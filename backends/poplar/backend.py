@@ -44,7 +44,6 @@ class TileOptions(TargetOptions):
     """Intermediate results that several plans of one program share; None: one plan."""
 
     def for_plan(self) -> PlanOptions:
-        """Return the options of the planner."""
         from snnc.compiler.tiles.planning.options import PlanOptions
 
         names = {f.name for f in fields(PlanOptions)}
@@ -85,15 +84,6 @@ class TileBackend(Backend[SomeTileOptions]):
         return fill_sparse(graph, trains=options.loss is not None, least=FILLED)
 
     def check(self, program: StepProgram, options: SomeTileOptions) -> None:
-        """Raise an error for a program that cannot be planned.
-
-        Raises
-        ------
-        UnknownTargetError
-            No machine has this name.
-        StepsNeededError
-            The number of steps is not given.
-        """
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
@@ -104,7 +94,6 @@ class TileBackend(Backend[SomeTileOptions]):
             )
 
     def plan(self, graph: Graph, program: StepProgram, options: SomeTileOptions) -> PlacedProgram:
-        """Map the program onto the machine's tiles."""
         from snnc.compiler.lowering.spike_limits import without_limits
         from snnc.compiler.machines import load_target
         from snnc.compiler.tiles.planning.placing import map_graph
@@ -126,33 +115,26 @@ class PoplarBackend(TileBackend[PoplarOptions]):
 
     def runs(self, target: str) -> bool:
         """Return True: any name that no other backend recognises is the name of a machine or the path of its TOML file."""
-        del target
         return True
 
     def limit(self, options: PoplarOptions) -> SpikeLimit | None:
-        """Return the limit on the spikes that a source sends; None if there is none."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
         return limit_of(options.mode, options.capacity, options.drop, options.seed)
 
     def emit(self, placed: PlacedProgram, options: PoplarOptions, folder: Path) -> None:
-        """Write the host program, codelets, tables, weights and the plan."""
-        del options
         from snnc.backends.poplar.emit import emit_poplar
 
         assert placed.plan is not None, "machines always have a plan"
         emit_poplar(placed.placed, placed.plan, folder)
 
     def build(self, folder: Path, options: PoplarOptions) -> BuiltProject:
-        """Compile the program."""
-        del options
         from snnc.backends.poplar.build import build_poplar
 
         return BuiltProject(folder, build_poplar(folder))
 
     def open(self, placed: PlacedProgram, options: PoplarOptions, built: BuiltProject | None) -> Engine:
         """Load the program; the engine's arrays have the author's order, even if the plan divides or reorders populations."""
-        del options
         from snnc.backends.poplar.engine import PoplarEngine
         from snnc.backends.runtime.engine_of_parts import EngineOfParts
         from snnc.backends.training.updates.masks import masks_of

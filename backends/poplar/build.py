@@ -21,10 +21,7 @@ def build_poplar(folder: Path) -> Path:
 
     Projects that differ only in weights and tables share it, because it reads them when it is opened.
 
-    Raises
-    ------
-    ToolMissingError, BuildError
-        This machine has no C++ compiler, or the project does not compile.
+    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
     """
     folder = Path(folder)
     return build_project(folder, SOURCES, LIBRARY, own_level(folder))

@@ -99,12 +99,8 @@ GROUPS: Final = {
 def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
     """Write the project of `program`, as mapped by `plan`, to `folder`, completely or not at all.
 
-    Raises
-    ------
-    PlanMismatchError, UnsupportedOnPoplarError, HalfDeltasError
-        Program and plan do not match, or use a feature that the emitter does not support.
-    OutputFolderError, FolderInUseError
-        The folder cannot be written or replaced.
+    Raises a PlanMismatchError, UnsupportedOnPoplarError or HalfDeltasError if program and plan do not match, or use a feature that the
+    emitter does not support; an OutputFolderError or FolderInUseError if the folder cannot be written or replaced.
     """
     net = PoplarNetwork(without_limits(program), plan, limits_of(program))
     net.check()

@@ -44,7 +44,6 @@ class PoplarEngine(NativeEngine):
         """Number of input spikes that were dropped before sending."""
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         for buffer, (capacity, key) in self._limits.items():
             limit = float(values.get(f"{buffer}_capacity", capacity)), float(values.get(f"{buffer}_choice", key))
             if limit != (capacity, key) and f"{buffer}_limit" in self.session.tensors:
@@ -54,28 +53,24 @@ class PoplarEngine(NativeEngine):
 
     @property
     def steps(self) -> int:
-        """Number of steps of the plan."""
         return int(self.description["steps"])
 
     @property
     def batch(self) -> int:
-        """Number of samples of the plan."""
         return int(self.description["batch"])
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         self._set_inputs(inputs)
         self._set_initial(initial)
         self.session.run()
         return {o["id"]: self._record(o, inputs, initial) for o in self.description["outputs"]}
 
     def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
-        """See :class:`~snnc.backends.runtime.engine.MeasuringEngine`."""
-        measured = self.description.get("moments", ())
-        if not measured:
+        outputs_with_moments = self.description.get("moments", ())
+        if not outputs_with_moments:
             return self.forward(inputs, initial), {}
         outputs = self._gathered(Gather.MEASURES, lambda: self.forward(inputs, initial))
-        return outputs, {about["id"]: self._moments(about) for about in measured}
+        return outputs, {about["id"]: self._moments(about) for about in outputs_with_moments}
 
     def _moments(self, about: Mapping[str, Any]) -> Moments:
         """Merge the moments that blocks computed from different samples (Chan et al. 1983, DOI 10.2307/2683386)."""
@@ -91,13 +86,11 @@ class PoplarEngine(NativeEngine):
         return Moments(mean.reshape(about["shape"]), squares.reshape(about["shape"]), self.steps * self.batch)
 
     def run_backward(self, adjoint: Array) -> None:
-        """See :class:`~snnc.backends.runtime.engine.AdjointEngine`."""
         self.session.set(self.description["adjoint"], adjoint)
         self.session.train_step()
 
     @property
     def accumulates(self) -> bool:
-        """See :class:`~snnc.backends.runtime.engine.AccumulatingEngine`."""
         return _BATCHES in self.session.tensors
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
@@ -137,7 +130,6 @@ class PoplarEngine(NativeEngine):
         self._stored += 1
 
     def forget_gradients(self) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         if self._stored:
             self._forget_gradients()
             self._set_stored(0)
@@ -152,12 +144,9 @@ class PoplarEngine(NativeEngine):
         self.session.set(setting, np.array([number], dtype=np.int32))
 
     def gather_again(self, samples: int) -> float:
-        """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
-        del samples
         return self._gathered(Gather.AGAIN, self.session.train_step)
 
     def change_parameters(self, learning_rate: float) -> None:
-        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         self.session.set("lr", np.array([learning_rate], dtype=np.float32))
         self._set_stored(self._stored)
         try:
@@ -179,7 +168,6 @@ class PoplarEngine(NativeEngine):
                 self.session.set(name, np.zeros(info.shape, dtype=np.float32))
 
     def adjoint_of(self, tensor: str) -> Array:
-        """See :class:`~snnc.backends.runtime.engine.AdjointEngine`."""
         return self.session.get(tensor)
 
     def counters(self) -> dict[str, int]:
@@ -220,9 +208,9 @@ class PoplarEngine(NativeEngine):
                 f"the input {info['label']!r} is the same at all steps, so it is sent only once, but a random choice of spikes "
                 "differs from step to step. Use drop='lowest', or compile with drop='random' (--drop random)."
             )
-        kept = np.stack([sent(row, int(capacity), key, t) for t, row in enumerate(rows)])
-        self._dropped += int(np.count_nonzero(rows) - np.count_nonzero(kept))
-        return kept.reshape(np.shape(array))
+        sent_rows = np.stack([sent(row, int(capacity), key, t) for t, row in enumerate(rows)])
+        self._dropped += int(np.count_nonzero(rows) - np.count_nonzero(sent_rows))
+        return sent_rows.reshape(np.shape(array))
 
     def _record(self, output: Mapping[str, Any], inputs: Mapping[str, Array], initial: Initial) -> Array:
         """Return an output at all steps, with initial values for the steps before its delay has passed."""
@@ -241,9 +229,6 @@ class PoplarEngine(NativeEngine):
 def open_engine(folder: Path) -> PoplarEngine:
     """Load the project in `folder`; build it first if needed.
 
-    Raises
-    ------
-    ToolMissingError, BuildError
-        This machine has no C++ compiler, or the project does not compile.
+    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
     """
     return PoplarEngine(build_poplar(folder), Path(folder))

@@ -234,7 +234,7 @@ class PoplarNetwork:
         """Return the biases of a current."""
         return tuple(b for op in self.program.forward if isinstance(op, Fill) and op.target == port for b in op.biases)
 
-    def measured(self, population: str) -> tuple[OutputInfo, ...]:
+    def moment_outputs(self, population: str) -> tuple[OutputInfo, ...]:
         """Return the outputs that a population records only for their mean and variance."""
         return (measured_outputs(self.program)[population],) if self.layers[population].measured else ()
 
@@ -323,14 +323,9 @@ class PoplarNetwork:
     def check(self) -> None:
         """Raise an error if the plan does not match the program, or the program cannot be emitted.
 
-        Raises
-        ------
-        PlanMismatchError
-            Plan and program have different populations, or blocks do not cover all neurons and samples once, in order.
-        HalfDeltasError
-            Deltas are float16, and a block has an odd number of samples.
-        UnsupportedOnPoplarError
-            Several connections share a weight, an output reads neither an input nor an output port, or gradients are truncated.
+        Raises a PlanMismatchError if plan and program have different populations, or blocks do not cover all neurons and samples once, in
+        order; a HalfDeltasError if deltas are float16 and a block has an odd number of samples; an UnsupportedOnPoplarError if several
+        connections share a weight, an output reads neither an input nor an output port, or gradients are truncated.
         """
         if self.program.truncate is not None:
             raise UnsupportedOnPoplarError(

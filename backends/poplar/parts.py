@@ -39,10 +39,7 @@ def class_name(vertex: VertexSpec) -> str:
 def connected(vertex: VertexSpec, values: Mapping[str, object]) -> dict[str, str]:
     """Return the C++ expressions for the fields of a vertex.
 
-    Raises
-    ------
-    ValueError
-        A field has no expression, or an expression has no field.
+    Raises a ValueError if a field has no expression, or an expression has no field.
     """
     names = [spec.name for spec in vertex.fields]
     if sorted(names) != sorted(values):

@@ -40,7 +40,6 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
     """Emits a custom operation and the package around it; a session runs the forward pass of the operation on the emulator."""
 
     def runs(self, target: str) -> bool:
-        """Return whether the target is ``poptorch`` or ``poptorch:MACHINE``."""
         return target.partition(":")[0] == self.name
 
     def machine(self, target: str) -> str:
@@ -64,20 +63,6 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         return with_input_gradients(ready)[0] if options.input_gradients and options.loss is not None else ready
 
     def check(self, program: StepProgram, options: PopTorchOptions) -> None:
-        """Raise an error for networks that cannot be planned, and for optimiser settings that PopTorch does not support.
-
-        Raises
-        ------
-        HalfTargetError
-            The option half includes weights.
-        NormalisationError
-            The program trains batch normalisations with statistics of each step, with a gain or bias that is not trained, or with a single
-            value of a channel in a micro-batch.
-        UnsupportedOnPopTorchError
-            Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, or a random choice of the spikes of a static input.
-        UnknownTargetError, StepsNeededError
-            See :meth:`TileBackend.check <snnc.backends.poplar.backend.TileBackend.check>`.
-        """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
         from snnc.backends.poptorch.statistics import check_packaged
         from snnc.compiler.errors import HalfTargetError
@@ -114,23 +99,17 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         return super().plan(graph, program, options)
 
     def emit(self, placed: PlacedProgram, options: PopTorchOptions, folder: Path) -> None:
-        """Write the package."""
-        del options
         from snnc.backends.poptorch.emit import emit_poptorch
 
         assert placed.plan is not None, "packages always have a plan"
         emit_poptorch(placed.program, placed.plan, folder)
 
     def build(self, folder: Path, options: PopTorchOptions) -> BuiltProject:
-        """Compile the custom operation."""
-        del options
         from snnc.backends.poptorch.build import build_operation
 
         return BuiltProject(folder, build_operation(folder))
 
     def open(self, placed: PlacedProgram, options: PopTorchOptions, built: BuiltProject | None) -> Engine:
-        """Load the operation."""
-        del options
         from snnc.backends.poptorch.engine import PopTorchEngine
 
         assert placed.plan is not None, "packages always have a plan"
@@ -138,8 +117,6 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         return PopTorchEngine(placed.program, placed.plan, built.folder, built.library)
 
     def next_command(self, folder: Path, trains: bool) -> str:
-        """Return a sentence with the commands that train the package, for the message after compilation."""
-        del trains
         emulated = f"python -m snnc.emulated_poptorch {folder / 'train.py'}"
         return f"run make and python train.py there, with the Poplar SDK; on the emulator: {emulated}"
 

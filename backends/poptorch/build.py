@@ -37,10 +37,7 @@ def include_dir() -> Path:
 def popart_library() -> Path:
     """Return ``libpopart.so`` of the substitute, which registers operations and runs them on the emulator.
 
-    Raises
-    ------
-    ToolMissingError
-        This machine has no C++ compiler.
+    Raises a ToolMissingError if this machine has no C++ compiler.
     """
     sources, command = sorted((POPART / "src").glob("*.cpp")), compiler()
     contents = [path.read_bytes() for path in [*sources, *sorted(include_dir().rglob("*.hpp"))]]
@@ -52,12 +49,7 @@ def popart_library() -> Path:
 def build_operation(folder: Path) -> Path:
     """Return the library of the custom operation of the package in `folder`, built unless it is in the cache.
 
-    Raises
-    ------
-    ToolMissingError
-        This machine has no C++ compiler.
-    BuildError
-        The operation does not compile.
+    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
     """
     folder = Path(folder)
     runtime = popart_library()

@@ -62,12 +62,9 @@ MASKS: Final = "masks.py"
 def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
     """Write to `folder` the package of `program` as mapped by `plan`, completely or not at all.
 
-    Raises
-    ------
-    PlanMismatchError, UnsupportedOnPoplarError, UnsupportedOnPopTorchError, HalfDeltasError
-        Program and plan do not match, or use a feature that a custom operation does not support.
-    OutputFolderError, FolderInUseError
-        The folder cannot be written or replaced.
+    Raises a PlanMismatchError, UnsupportedOnPoplarError, UnsupportedOnPopTorchError or HalfDeltasError if program and plan do not match, or
+    use a feature that a custom operation does not support; an OutputFolderError or FolderInUseError if the folder cannot be written or
+    replaced.
     """
     operation = PopartOperation(without_limits(program), plan, limits_of(program))
     operation.net.check()

@@ -21,14 +21,9 @@ from snnc.compiler.lowering.spike_limits import LOWEST, is_limit_value, limits_o
 
 
 class PopTorchEngine:
-    """Runs the operation of a package; see :class:`snnc.backends.runtime.engine.Engine`.
+    """Runs the operation of a package with the methods of :class:`snnc.backends.runtime.engine.Engine`.
 
-    Parameters
-    ----------
-    program, plan
-        The emitted program and its plan.
-    folder, library
-        The package, and the library of its custom operation.
+    `folder` is the package, and `library` that of its custom operation, both emitted from `program` and `plan`.
     """
 
     def __init__(self, program: StepProgram, plan: Plan, folder: Path, library: Path) -> None:
@@ -53,12 +48,10 @@ class PopTorchEngine:
 
     @property
     def steps(self) -> int:
-        """Number of steps of the plan."""
         return self._operation.plan.steps
 
     @property
     def batch(self) -> int:
-        """Number of samples of the plan."""
         return self._operation.plan.batch
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
@@ -87,12 +80,10 @@ class PopTorchEngine:
         )
 
     def get_parameters(self) -> dict[str, Array]:
-        """Return a copy of all parameters."""
         parameters = self._operation.program.parameters
         return {name: self._values[name].reshape(p.value.shape).copy() for name, p in parameters.items()}
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
-        """Set the parameters in `values`."""
         for buffer, (capacity, key) in self._limits.items():
             self._limits[buffer] = float(values.get(f"{buffer}_capacity", capacity)), float(values.get(f"{buffer}_choice", key))
             if f"{buffer}_limit" in self._values:
@@ -107,7 +98,6 @@ class PopTorchEngine:
         return {"dropped_spikes": self._dropped}
 
     def close(self) -> None:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         self._running.close()
 
     def _sent(self, name: str, array: Array) -> Array:
@@ -121,9 +111,9 @@ class PopTorchEngine:
                 "time. Use drop='lowest', or compile for the machine itself."
             )
         rows = [sent(row, int(capacity), key, t) for t, row in enumerate(np.asarray(array).reshape(self.steps, self.batch, -1))]
-        kept = np.stack(rows).reshape(np.shape(array))
-        self._dropped += int(np.count_nonzero(array) - np.count_nonzero(kept))
-        return kept
+        sent_array = np.stack(rows).reshape(np.shape(array))
+        self._dropped += int(np.count_nonzero(array) - np.count_nonzero(sent_array))
+        return sent_array
 
     def _delayed(self, inputs: Mapping[str, Array], buffer: str, delay: int) -> Array:
         """Return the record of an input, delayed by `delay` steps, for an output that reads the input directly."""

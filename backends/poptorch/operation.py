@@ -51,22 +51,14 @@ class OperationInput:
 class PopartOperation:
     """A program and its plan as one operation of PopART.
 
-    Parameters
-    ----------
-    program, plan
-        The emitted program and its plan.
-    limits
-        Capacity and random key of each source with a spike limit, by buffer.
-
-    Raises
-    ------
-    UnsupportedOnPopTorchError
-        The number of IPUs is not a power of two, inference needs several IPUs, or the plan uses memory outside the tiles.
+    Raises an UnsupportedOnPopTorchError if the number of IPUs is not a power of two, inference needs several IPUs, or the plan uses memory
+    outside the tiles.
     """
 
     program: StepProgram
     plan: Plan
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Capacity and random key of each source with a spike limit, by buffer."""
 
     def __post_init__(self) -> None:
         target = self.plan.target

@@ -32,13 +32,7 @@ class GradientInput:
 
 
 class RunningOperation:
-    """A lowered operation, in a Poplar graph that contains no other operation.
-
-    Parameters
-    ----------
-    runtime, handle
-        Library of the PopART substitute, and handle of the operation in it.
-    """
+    """A lowered operation, in a Poplar graph that contains no other operation; `runtime` is the library of the PopART substitute."""
 
     def __init__(self, runtime: ctypes.CDLL, handle: int) -> None:
         self._runtime, self._handle = runtime, handle
@@ -47,10 +41,7 @@ class RunningOperation:
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Run the operation and return its outputs.
 
-        Raises
-        ------
-        PopArtError
-            The program fails, or writes an input in place.
+        Raises a PopArtError if the program fails, or writes an input in place.
         """
         arrays = [np.ascontiguousarray(array, dtype=np.float32) for array in inputs]
         outputs = tuple(np.empty(shape, dtype=np.float32) for shape in self.shapes)
@@ -61,10 +52,7 @@ class RunningOperation:
     def profile(self) -> dict[str, Any]:
         """Return the emulator's profile of all runs of the operation.
 
-        Raises
-        ------
-        PopArtError
-            The profile cannot be read.
+        Raises a PopArtError if the profile cannot be read.
         """
         text = self._runtime.snnc_popart_profile(self._handle)
         if text is None:
@@ -75,10 +63,7 @@ class RunningOperation:
     def gradient(self) -> GradientOperation:
         """Open the gradient operation.
 
-        Raises
-        ------
-        PopArtError
-            The operation has no gradient, or the gradient cannot be lowered.
+        Raises a PopArtError if the operation has no gradient, or the gradient cannot be lowered.
         """
         handle = self._runtime.snnc_popart_open_gradient(self._handle)
         if not handle:
@@ -126,23 +111,11 @@ def open_operation(
 ) -> RunningOperation:
     """Lower an operation that a loaded library registered.
 
-    Parameters
-    ----------
-    domain, name, version
-        Identifier of the operation.
-    attributes
-        Strings by attribute name.
-    shapes
-        Shapes of all inputs, which are float32.
-    machine, tiles
-        ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, and the number of tiles of an IPU, 0 for all tiles of that machine.
-    ipus
-        Number of IPUs of the machine; the operation is on the first one.
+    Raises a PopArtError if no library registers the operation, or it rejects its arguments.
 
-    Raises
-    ------
-    PopArtError
-        No library registers the operation, or it rejects its arguments.
+    `domain`, `name` and `version` identify the operation. `attributes` are strings by name, and `shapes` those of all inputs, which are
+    float32. `machine` is ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, `tiles` the number of tiles of an IPU (0: all tiles of that machine), and
+    `ipus` the number of IPUs of the machine; the operation is on the first one.
     """
     runtime = _runtime()
     keys, values = ((ctypes.c_char_p * len(attributes))(*(text.encode() for text in texts)) for texts in (attributes, attributes.values()))
@@ -160,10 +133,7 @@ def open_operation(
 def load_operation(library: Path) -> None:
     """Load a library; it registers its operations.
 
-    Raises
-    ------
-    PopArtError
-        The library cannot be loaded.
+    Raises a PopArtError if the library cannot be loaded.
     """
     _runtime()
     try:

@@ -44,10 +44,8 @@ def running_statistics(program: StepProgram, layer: NormLayer, samples: int) -> 
 def check_packaged(program: StepProgram, samples: int) -> None:
     """Raise an error for normalisations that a package cannot train; `samples`: steps times samples of a micro-batch.
 
-    Raises
-    ------
-    NormalisationError
-        A normalisation has statistics of each step, a gain or bias is not trained, or a channel has a single value in a micro-batch.
+    Raises a NormalisationError if a normalisation has statistics of each step, a gain or bias is not trained, or a channel has a single
+    value in a micro-batch.
     """
     if not trains_normalised(program):
         return

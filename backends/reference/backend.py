@@ -25,7 +25,6 @@ class ReferenceBackend(Backend[ReferenceOptions]):
     """Runs the step program in this process, without emitting code."""
 
     def open(self, placed: PlacedProgram, options: ReferenceOptions, built: BuiltProject | None) -> Engine:
-        """Return an engine for the program."""
         from snnc.backends.reference.engine import ReferenceEngine
 
         return ReferenceEngine(placed.program)

@@ -39,8 +39,8 @@ class ReferenceEngine:
         self._parameters = {name: p.value.astype(self.dtype) for name, p in program.parameters.items()}
         self._optimizer = None if program.optimizer is None else OptimizerState(program.optimizer)
         self._gradients: dict[str, Array] = {}
-        self._kept: dict[str, Array] = {}
-        """Gradients of earlier parts of an update."""
+        self._sums: dict[str, Array] = {}
+        """Sums of the gradients of earlier parts of an update."""
         self._dropped = 0
         self._step_memory: StepMemory | None = None
         self._masks = masks_of(program)
@@ -101,12 +101,12 @@ class ReferenceEngine:
         return mean_loss
 
     def keep_gradients(self, share: float, *, last: bool) -> None:
-        self._kept = {name: self._kept.get(name, 0) + gradient * self.dtype.type(share) for name, gradient in self._gradients.items()}
+        self._sums = {name: self._sums.get(name, 0) + gradient * self.dtype.type(share) for name, gradient in self._gradients.items()}
         if last:
-            self._gradients, self._kept = self._kept, {}
+            self._gradients, self._sums = self._sums, {}
 
     def forget_gradients(self) -> None:
-        self._kept = {}
+        self._sums = {}
 
     def change_parameters(self, learning_rate: float) -> None:
         state, gradients = self._state(), self._gradients

@@ -79,14 +79,6 @@ class SteppingEngine(Protocol):
 
 
 @runtime_checkable
-class GradientEngine(Protocol):
-    """An engine that returns the gradients of the last training step, for tests."""
-
-    def gradients(self) -> dict[str, Array]:
-        """Parameter name -> gradient."""
-
-
-@runtime_checkable
 class SelectingEngine(Protocol):
     """An engine that can return some of the parameters or gradients without reading all of them from a device."""
 
@@ -101,8 +93,11 @@ class SelectingEngine(Protocol):
 
 
 @runtime_checkable
-class BackwardEngine(Engine, GradientEngine, Protocol):
-    """An engine that also returns adjoints of its last backward pass."""
+class BackwardEngine(Engine, Protocol):
+    """An engine that returns gradients and adjoints of its last backward pass."""
+
+    def gradients(self) -> dict[str, Array]:
+        """Parameter name -> gradient in the last training step."""
 
     def adjoint_of(self, tensor: str) -> Array:
         """Return an adjoint of currents, [T, B, n]; `tensor` is ``d_<id>`` of a population that stores it."""

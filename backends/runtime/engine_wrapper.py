@@ -17,19 +17,16 @@ class EngineWrapper(Generic[Inner]):
 
     @property
     def steps(self) -> int | None:
-        """Number of steps of the engine's sequences."""
         return self.engine.steps
 
     @property
     def batch(self) -> int | None:
-        """Number of samples of the engine's batches."""
         return self.engine.batch
 
     def counters(self) -> dict[str, int]:
         return self.engine.counters()
 
     def profile(self) -> dict[str, Any]:
-        """Return the report of the wrapped engine."""
         return profile_of(self.engine)
 
     def close(self) -> None:

@@ -28,10 +28,7 @@ def compiler() -> list[str]:
 
     It is ``$CXX`` or, if that is not set, the first found of g++, clang++, c++ and the ziglang wheel.
 
-    Raises
-    ------
-    ToolMissingError
-        The command in ``$CXX`` is not on this machine, or it is not set and no compiler was found.
+    Raises a ToolMissingError if the command in ``$CXX`` is not on this machine, or it is not set and no compiler was found.
     """
     named = compiler_named_by("CXX")
     if named is not None:

@@ -22,8 +22,6 @@ from snnc.backends.toolchain.compilers import (
     run_compiler,
 )
 
-FIXED_LEVEL: Final = "-O1"
-"""Optimisation flag of sources that are compiled once for all projects."""
 LIBRARY: Final = "libsnnc_project.so"
 """File of the shared library of a project for a CPU or GPU."""
 FIRST: Final = "first.hpp"
@@ -86,7 +84,7 @@ def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], com
     that affect the meaning of a header. The cache key contains `identity`: everything but the project's headers that affects the result,
     such as the version of the compiler.
     """
-    if is_clang(command[:1]):
+    if is_clang(compiler()):
         return []
     headers = headers_of(folder)
     text = "".join(f'#include "{name}"\n' for name in names)
@@ -109,19 +107,19 @@ def built_library(
     flags: Sequence[str],
     flags_of: Mapping[str, Sequence[str]],
     headers_of_source: Mapping[str, Sequence[str]],
+    library: str = LIBRARY,
+    link: Sequence[str] = (),
 ) -> Path:
     """Return the shared library of a project for this processor, built unless the cache contains one of the same sources.
 
-    `kind` is the first word of the name of its cache entry. `flags` are those of all compilations; `flags_of` lists possible sources,
-    slowest to compile first, with further flags of each. `headers_of_source` lists headers that g++ precompiles for a source.
+    `kind` is the first word of the name of its cache entry, and `library` the name of its file. `flags` are those of all compilations;
+    `flags_of` lists possible sources, slowest to compile first, with further flags of each. `headers_of_source` lists headers that g++
+    precompiles for a source. `link` are further arguments of the linker.
 
-    Raises
-    ------
-    ToolMissingError, BuildError
-        This machine has no C++ compiler, or the project does not compile.
+    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
     """
     command = compiler()
-    base, link = [*command, *common_flags(command), *flags], linker_flags(command)
+    base, link = [*command, *common_flags(command), *flags], [*linker_flags(command), *link]
     identity, headers = [*base, compiler_version(command), machine_id()], headers_of(folder)
     sources = sources_in(folder, list(flags_of))
     keys = {name: source_key(folder / name, headers, [*identity, *flags_of[name]]) for name in sources}
@@ -134,6 +132,6 @@ def built_library(
 
     def build(to: Path) -> None:
         objects = map(str, all_of([partial(compile_one, name) for name in sources]))
-        run_compiler([*base, "-shared", *link, *objects, "-o", str(to / LIBRARY)], LIBRARY)
+        run_compiler([*base, "-shared", *objects, "-o", str(to / library), *link], library)
 
-    return cached_file(f"{kind}-{digest([*identity, *link, *keys.values()])}", LIBRARY, build)
+    return cached_file(f"{kind}-{digest([*identity, *keys.values(), library, *link])}", library, build)

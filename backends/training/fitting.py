@@ -166,7 +166,7 @@ class _TrainingRun:
     def _end_epoch(self, epoch: Epoch, history: History) -> bool:
         """Validate, log and save after an epoch; return whether training stops early."""
         watching, ended = self.call.watching, False
-        self.guard.check(self._position(epoch.number + 1, ()))
+        self.guard.checked(self._position(epoch.number + 1, ()))
         if watching.validation is not None:
             result = watching.validation.measure()
             epoch = replace(epoch, validation=result)

@@ -53,11 +53,6 @@ class PlacedParameter:
     first: str = "g.first"
 
     @property
-    def layout_function(self) -> str:
-        """Name of the C++ function that creates its variables."""
-        return "half_weights" if self.half else self.summed
-
-    @property
     def summed(self) -> str:
         """End of the name of the C++ function that creates the sums of its gradient, which have the padding of its variables."""
         return "weights" if self.form == "dense" or self.half else "rows"
@@ -130,7 +125,8 @@ def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, 
         assembly.refresh.append(f"to_readers.add({name}.broadcast({p}.groups.size(), 0), {name}_copies.all);")
         on_device = name
     else:
-        assembly.variable("Parts", name, f'layout.{placed.layout_function}({p}, "{name}", {placed.rows})', comment)
+        function = "half_weights" if placed.half else placed.summed
+        assembly.variable("Parts", name, f'layout.{function}({p}, "{name}", {placed.rows})', comment)
         if placed.learned and not net.operation:  # an operation receives the parameters of all replicas
             assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
         on_device = f"{name}.all"

@@ -242,7 +242,7 @@ def _records(block: BlockVertex, step: NeuronStep) -> list[Body]:
     for index, output in enumerate(o for o in net.program.outputs if o.source.buffer in step.outputs):
         cells = assembly.cells(population.id, output.record, "STEPS", f"record {output.label}")
         block.values[f"record{index}"] = f"{cells}[b.index]"
-        if output in net.measured(population.id):
+        if output in net.moment_outputs(population.id):
             add_moments(net, assembly, population.id, output, cells)
         else:
             order = f"order_of_records({population.id}, STEPS, BATCH)"

@@ -59,11 +59,6 @@ def boundary_slots(net: PoplarNetwork) -> str:
     return "SEGMENTS" if net.plan.streamed in ("off", "inputs") else str(net.plan.segments.boundaries)
 
 
-def _boundary_slot(net: PoplarNetwork) -> str:
-    """Return the C++ for the slot of the boundary before iteration `start`."""
-    return {"boundaries": "(start == 0 ? 0 : 1)", "history": "0"}.get(net.plan.streamed, "start / segment")
-
-
 def state_slots(net: PoplarNetwork, population: PopulationInfo, index: int) -> tuple[str, str]:
     """Return the C++ offsets of the values before and after step t in the array of a state."""
     if not keeps_history(net, population, index):
@@ -126,7 +121,8 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: Population
             copies.append(copy)
             sent.append((index, net.stores[buffer].kind == "events"))
     vertex, subject = boundary(net.costs, state_types(population.kernel), sent), f"{population.id} {population.label}"
-    body: Body = {"copies": copies, "slot": _boundary_slot(net), "pairs": bool(population.kernel.halves)}
+    slot = {"boundaries": "(start == 0 ? 0 : 1)", "history": "0"}.get(net.plan.streamed, "start / segment")
+    body: Body = {"copies": copies, "slot": slot, "pairs": bool(population.kernel.halves)}
     title, blocks = "Saves the initial values of a segment at a boundary, or restores them.", ("Block", "b", f"{population.id}.blocks")
     comment = f"{subject}: {TITLES[compute_set]} the initial values of a segment"
     assembly.add_codelet("recompute", comment, blocks, [compute_set], vertex, values, title, subject, body)

@@ -66,7 +66,12 @@ def add_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
         _write_windows(net, assembly, store, JOIN if net.fused else "relay_forward", store.buses, forward=True)
     else:
         _compact(net, assembly, store)
-        _join(net, assembly, store)
+        # From stored bits, windows of buses with a lag above 1 are written before the step is stored.
+        now = tuple(bus for bus in store.buses if bus.lag == 1 or not store.bits)
+        _write_windows(net, assembly, store, JOIN, now, forward=True)
+        for bus in store.buses:
+            if bus not in now:
+                _write_bits(net, assembly, store, bus, "relay_forward")
     if net.training:
         _write_windows(net, assembly, store, "relay_backward", store.buses, forward=False)
     if net.plan.segment and not store.external:
@@ -219,15 +224,6 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     body: Body = {"mask": kind, "outputs": [] if net.fused else ["iteration"]}
     compute_set = "forward_neurons" if net.fused else "relay_forward"
     _add(net, assembly, store, compute_set, relay_compact(net.costs, writes_iteration=not net.fused), title, values, body)
-
-
-def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that store a step and write windows; from stored bits, windows of buses with a lag above 1 are written earlier."""
-    now = tuple(bus for bus in store.buses if bus.lag == 1 or not store.bits)
-    _write_windows(net, assembly, store, JOIN, now, forward=True)
-    for bus in store.buses:
-        if bus not in now:
-            _write_bits(net, assembly, store, bus, "relay_forward")
 
 
 def _write_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan, compute_set: str, *, again: bool = False) -> None:

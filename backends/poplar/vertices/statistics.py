@@ -39,7 +39,7 @@ def moments_of_outputs(net: PoplarNetwork) -> list[Body]:
     """Return the measured outputs for ``project.json``, with the first neuron, number of neurons and number of samples of each block."""
     moments: list[Body] = []
     for placed in net.plan.populations:
-        for output in net.measured(placed.id):
+        for output in net.moment_outputs(placed.id):
             blocks = [[b.first, b.count, b.samples] for b in placed.blocks]
             moments.append({"id": output.id, "tensor": moments_name(output), "shape": list(output.shape), "blocks": blocks})
     return moments

@@ -146,14 +146,8 @@ class PoplarExecutor:
 def make_poptorch(machine: str = "ipu2", tiles: int = 0, ipus: int = 1) -> ModuleType:
     """Return a module with the public names of PopTorch; its models run on an emulated IPU.
 
-    Parameters
-    ----------
-    machine
-        ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, as in ``POPTORCH_IPU_MODEL_VERSION``.
-    tiles
-        Number of tiles of the IPU; 0 for all tiles of `machine`.
-    ipus
-        Number of IPUs whose tiles a custom operation uses.
+    `machine` is ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, as in ``POPTORCH_IPU_MODEL_VERSION``; `tiles` is the number of tiles of the IPU
+    (0: all of them), and `ipus` the number of IPUs whose tiles a custom operation uses.
     """
     emulator = Emulator(machine, tiles, ipus)
 

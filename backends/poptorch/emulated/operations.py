@@ -112,12 +112,7 @@ class _Custom(torch.autograd.Function):  # type: ignore[misc]  # torch is an ext
 class EmulatedBlock:
     """See ``poptorch.Block``: operations inside the block run on one IPU.
 
-    Parameters
-    ----------
-    emulator
-        Object that records the blocks of the model.
-    user_id, ipu_id
-        Name of the block, which is ignored, and its IPU; None: the IPU of the operations before it.
+    `emulator` records the blocks of the model. The name `user_id` is ignored; `ipu_id` is the IPU, None: that of the operations before it.
     """
 
     def __init__(self, emulator: Emulator, user_id: str | int | None = None, ipu_id: int | None = None) -> None:

@@ -184,13 +184,9 @@ def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
 def check_same(stopped: Position, recipe: TrainingRecipe, path: Path) -> None:
     """Raise a ResumeError if the settings or data of a training run with `recipe` differ from those of the `stopped` one."""
     pairs = [(f.name, getattr(stopped.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
-    shown = {"watch": "validation and its use:", "gradient_window": "gradient window"}
-
-    def shown_value(value: object) -> object:
-        return "none" if value == "" else value
-
+    shown, no_text = {"watch": "validation and its use:", "gradient_window": "gradient window"}, {"": "none"}
     texts = [
-        "labels or data set" if name == "labels" else f"{shown.get(name, name)} {shown_value(old)}, here {shown_value(new)}"
+        "labels or data set" if name == "labels" else f"{shown.get(name, name)} {no_text.get(old, old)}, here {no_text.get(new, new)}"
         for name, old, new in pairs
         if old != new
     ]

@@ -55,19 +55,15 @@ class ProgressGuard:
         Raises a DivergedError if a value is not finite; the engine and the file then contain the last good state. Raises a CheckpointError
         if the file cannot be written.
         """
-        state, entries = self._checked(position)
+        state, entries = self.checked(position)
         self._good = state, position
         if self.file is not None:
             save_checkpoint(self.file, entries, position)
         self._written = time.monotonic()
 
-    def check(self, position: Position) -> None:
-        """If a value of the engine is not finite, restore the last good state in the engine and raise a DivergedError."""
-        self._checked(position)
-
     def keep_best(self, path: Path | None, position: Position) -> None:
         """Store the engine's current state as the best one, in a file or in memory; raise a CheckpointError if writing fails."""
-        state, entries = self._checked(position)
+        state, entries = self.checked(position)
         self._best = None if path is not None else state
         if path is not None and leads():
             save_checkpoint(path, entries, position)
@@ -91,8 +87,11 @@ class ProgressGuard:
         """Whether the next write within an epoch is due."""
         return self.file is not None and time.monotonic() - self._written >= self._every
 
-    def _checked(self, position: Position) -> tuple[_State, dict[str, Array]]:
-        """Return the state of the engine and its entries for a file; raise an error if a value is not finite."""
+    def checked(self, position: Position) -> tuple[_State, dict[str, Array]]:
+        """Return the state of the engine and its entries for a file.
+
+        If a value is not finite, restore the last good state in the engine and raise a DivergedError.
+        """
         state = self._state()
         entries = by_label(self.program, state.parameters)
         if state.optimizer is not None:

@@ -56,13 +56,11 @@ class Plateau(Schedule):
             raise ScheduleError("Plateau needs a validation loss; give fit(validation=(x, y)).")
         value, best, bad, resting = float(self.first), math.inf, 0, 0
         for loss in when.losses:
-            best, bad = (loss, 0) if self._is_better(loss, best) else (best, bad + 1)
+            bound = best * (1 - self.threshold) if self.threshold_mode == "rel" else best - self.threshold
+            best, bad = (loss, 0) if loss < bound else (best, bad + 1)
             if resting > 0:
                 resting, bad = resting - 1, 0
             if bad > self.patience:
                 smaller = max(value * self.factor, self.min_lr)
                 value, resting, bad = smaller if value - smaller > self.eps else value, self.cooldown, 0
         return value
-
-    def _is_better(self, loss: float, best: float) -> bool:
-        return loss < (best * (1 - self.threshold) if self.threshold_mode == "rel" else best - self.threshold)

@@ -71,7 +71,6 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         return self.train_parts([(inputs, target)], len(target), learning_rate)
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.runtime.engine.GatheringEngine`; statistics are those of each part."""
         loss = self.gather_parts(parts, samples)
         self.engine.change_parameters(learning_rate)
         return loss

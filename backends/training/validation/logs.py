@@ -95,12 +95,10 @@ class TensorBoardLog(TrainingLog):
         self._writer = _writer(Path(folder), updates if resumed else None)
 
     def after_batch(self, progress: TrainingProgress) -> None:
-        """Add loss and learning rate of an update."""
         self._writer.add_scalar("training/loss", progress.loss, progress.update)
         self._writer.add_scalar("training/learning_rate", progress.learning_rate, progress.update)
 
     def after_epoch(self, epoch: Epoch) -> None:
-        """Add the loss and the validation results of an epoch."""
         self._writer.add_scalar("training/epoch_loss", epoch.loss, epoch.updates - 1)
         if epoch.validation is not None:
             for name, value in _results(epoch.validation).items():
@@ -108,7 +106,6 @@ class TensorBoardLog(TrainingLog):
         self._writer.flush()
 
     def close(self) -> None:
-        """Close the files."""
         with suppress(OSError):
             self._writer.close()
 

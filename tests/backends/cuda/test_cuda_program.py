@@ -14,7 +14,7 @@ from wide import examples
 import snnc
 from snnc.backends.cuda import build as cuda_build
 from snnc.backends.cuda import device
-from snnc.backends.cuda.build import build_cuda, build_host_check, nvcc, read_resources, resources
+from snnc.backends.cuda.build import build_cuda, build_host_check, nvcc, resources
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError, GpuMissingError, NvccMissingError
@@ -321,11 +321,12 @@ def test_without_nvcc_the_message_says_what_was_looked_for(monkeypatch):
         nvcc()
 
 
-def test_what_the_assembler_says_is_read():
-    found = read_resources(
+def test_what_the_assembler_says_is_read(tmp_path):
+    (tmp_path / cuda_build.RESOURCES).write_text(
         "ptxas info    : Compiling entry function '_Zk' for 'sm_90'\nptxas info    : Function properties for _Zk\n"
         "    24 bytes stack frame, 20 bytes spill stores, 48 bytes spill loads\nptxas info    : Used 40 registers, used 1 barriers\n"
     )
+    found = resources(tmp_path / cuda_build.LIBRARY)
     assert [(k.name, k.registers, k.spill_stores, k.spill_loads, k.stack) for k in found] == [("_Zk", 40, 20, 48, 24)]
 
 
