@@ -51,12 +51,7 @@ def recording_data(plan: Plan | None, recording: Recording | None) -> dict[str, 
     """Return a recording and its activity as JSON types; None without a recording."""
     if recording is None:
         return None
-    return {
-        "source": recording.source,
-        "steps": recording.steps,
-        "samples": recording.samples,
-        "activity": activity(plan, recording),
-    }
+    return {"source": recording.source, "steps": recording.steps, "samples": recording.samples, "activity": activity(plan, recording)}
 
 
 def _warning(measured: float, assumed: float | None, peak: int, bus: BusPlan | None) -> str:
