@@ -32,10 +32,7 @@ def _layer_activity(plan: Plan | None, recording: Recording, train: Train) -> di
     edges = np.linspace(0, recording.steps, min(recording.steps, MAX_COLUMNS) + 1).astype(int)
     curve = np.add.reduceat(counts.mean(axis=1), edges[:-1]) / np.diff(edges) / train.width
     return {
-        "buffer": train.buffer,
-        "owner": train.owner,
-        "label": train.label,
-        "width": train.width,
+        **{name: getattr(train, name) for name in ("buffer", "owner", "label", "width")},
         "measured": measured,
         "assumed": assumed,
         "peak": peak,
