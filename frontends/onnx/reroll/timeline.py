@@ -344,7 +344,6 @@ def _is_same_value(earlier: Node, node: Node) -> bool:
 
 
 def _constants_differ(earlier: Node, node: Node) -> bool:
-    """Return whether two nodes have the same operation but different constant operands."""
     return earlier.signature == node.signature and any(
         a.value is not None and b.value is not None and a is not b for a, b in zip(earlier.inputs, node.inputs, strict=True)
     )
