@@ -28,12 +28,7 @@ __all__ = ["L1", "L2", "Composed", "CrossEntropy", "Equation", "Lower", "Squared
 
 
 def CrossEntropy(  # noqa: N802
-    of: str = "count",
-    *,
-    classes: int | None = None,
-    targets: TargetKind = "class",
-    lengths: bool = False,
-    inverse: Inverse = "negate",
+    of: str = "count", *, classes: int | None = None, targets: TargetKind = "class", lengths: bool = False, inverse: Inverse = "negate"
 ) -> Composed:
     """Softmax cross entropy between classes and scores.
 

@@ -67,7 +67,6 @@ class Session(session.BackendSession):
         return batch if determined else self.options.batch
 
     def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
-        """Return `seed`, by default the seed of the compilation."""
         if seed is not None and not shuffle:
             raise OptionConflictError(f"seed is {seed}, which orders the samples, but shuffle is False; leave one of them out.")
         return self.options.seed if seed is None else seed

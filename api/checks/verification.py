@@ -84,11 +84,7 @@ class Verification:
         """Return the result as JSON types."""
         first = self.first
         return {
-            "agree": self.agree,
-            "target": self.target,
-            "against": self.against,
-            "stepwise": self.stepwise,
-            "note": self.note,
+            **{name: getattr(self, name) for name in ("agree", "target", "against", "stepwise", "note")},
             "inputs": {name: list(shape) for name, shape in self.inputs.items()},
             "first": None if first is None else dict(zip(("layer", "step", "port"), first, strict=True)),
             "outputs": [{**asdict(c), "agrees": c.agrees} for c in self.outputs],

@@ -43,8 +43,7 @@ ConvertedStepsOption: TypeAlias = Annotated[
 ]
 InputKindOption: TypeAlias = Annotated[str | None, typer.Option("--input-kind", help="Kind of the inputs: spikes (0 or 1) or values.")]
 TrustOption: TypeAlias = Annotated[
-    bool,
-    typer.Option("--trust", help="Compile and execute the C++ of a project compiled or changed by somebody else."),
+    bool, typer.Option("--trust", help="Compile and execute the C++ of a project compiled or changed by somebody else.")
 ]
 RecordOption: TypeAlias = Annotated[
     int | None, typer.Option("--record", help="Store the spikes of this many samples in the project, for snnc inspect.", min=1)

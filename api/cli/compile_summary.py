@@ -50,10 +50,7 @@ def plan_data(plan: Plan) -> dict[str, Any]:
     return {
         "tiles_used": sum(size > 0 for size in plan.tile_memory),
         "tiles": plan.target.tiles,
-        "steps": plan.steps,
-        "batch": plan.batch,
-        "interval": plan.interval,
-        "iterations": plan.iterations,
+        **{name: getattr(plan, name) for name in ("steps", "batch", "interval", "iterations")},
         "bytes_on_fullest_tile": max(plan.tile_memory, default=0),
         "bytes_per_tile": plan.target.tile_bytes,
         "bytes_total": sum(plan.tile_memory),
@@ -62,9 +59,7 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         "host_bytes": plan.host_bytes,
         "predicted_host_seconds": plan.host_seconds,
         "predicted_seconds_with_host": plan.seconds_with_host,
-        "training": plan.training,
-        "segment": plan.segment,
-        "streamed": plan.streamed,
+        **{name: getattr(plan, name) for name in ("training", "segment", "streamed")},
         "streaming_bytes": sum(plan.streaming_bytes),
         "activity": plan.activity_source,
         "windowed_gradients": [

@@ -212,12 +212,7 @@ def compile_to_folder(
 
 
 def session_for(
-    model: Path | Graph,
-    arrays: Mapping[str, npt.NDArray[Any]],
-    *,
-    target: str | None = None,
-    seed: int = 0,
-    trust: bool = False,
+    model: Path | Graph, arrays: Mapping[str, npt.NDArray[Any]], *, target: str | None = None, seed: int = 0, trust: bool = False
 ) -> Session:
     """Open a session that can run `arrays`, inputs by name; for `trust` see :func:`open`.
 

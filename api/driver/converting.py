@@ -23,12 +23,7 @@ Calibration: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike | str | Pat
 
 
 def ann2snn(
-    model: Any,
-    calibration: Calibration,
-    *,
-    labels: npt.ArrayLike | None = None,
-    steps: int = STEPS,
-    percentile: float = PERCENTILE,
+    model: Any, calibration: Calibration, *, labels: npt.ArrayLike | None = None, steps: int = STEPS, percentile: float = PERCENTILE
 ) -> Conversion:
     """Convert a feed-forward ReLU network to integrate-and-fire neurons and measure the loss of accuracy.
 

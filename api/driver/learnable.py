@@ -36,7 +36,6 @@ def with_learnable(graph: Graph, learnable: str | Iterable[str] | None) -> Graph
 
 
 def _places(graph: Graph, name: str) -> list[tuple[str, str]]:
-    """Return (population, parameter) for each population that `name` selects."""
     populations = {node: operation.model.parameters for node, operation in graph.of_type(Population)}
     node, _, parameter = name.rpartition(".")
     if node:

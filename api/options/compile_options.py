@@ -71,22 +71,19 @@ class CompileOptions:
             raise OptionValueError(f"seed is {self.seed}; it must be 0 or more.")
         if self.mode not in ("exact", "drop"):
             raise OptionValueError(f"mode is {self.mode!r}; it must be 'exact' or 'drop'.")
-        if self.drop not in POLICIES:
-            raise OptionValueError(f"drop is {self.drop!r}; it must be one of {', '.join(POLICIES)}.")
+        for name, choices in (("drop", POLICIES), ("precision", PRECISIONS), ("streaming", STREAMING)):
+            if getattr(self, name) not in choices:
+                raise OptionValueError(f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(choices)}.")
         length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
         if self.recompute not in ("auto", "off") and length < 1:
             raise OptionValueError(
                 f"recompute is {self.recompute!r}; it must be 'auto', 'off', or the number of iterations in a segment (>= 1)."
             )
-        if self.precision not in PRECISIONS:
-            raise OptionValueError(f"precision is {self.precision!r}; it must be one of {', '.join(PRECISIONS)}.")
         if self.half is not None and self.precision != "float16":
             raise HalfNumbersError(
                 f"half is {half_text(self.half)!r}, but precision is {self.precision!r}; half selects the values in float16, so leave "
                 "precision out or give 'float16'."
             )
-        if self.streaming not in STREAMING:
-            raise OptionValueError(f"streaming is {self.streaming!r}; it must be one of {', '.join(STREAMING)}.")
         if self.recompute == "off" and self.memory is not None:
             raise OptionConflictError(
                 f"memory is {self.memory} bytes, a limit that may require recomputation, but recompute is 'off'; leave one of them out."

@@ -47,13 +47,10 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "loss": Rule("makes the network trainable", "Loss to train with: ce_count, mse_rate, ce_count:classes=10 … (how-to: losses)"),
     "loss_output": Rule(
-        "output or population that the loss reads",
-        "The output, population or population.port that the loss reads.",
-        "NAME",
+        "output or population that the loss reads", "The output, population or population.port that the loss reads.", "NAME"
     ),
     "optimizer": Rule(
-        "update rule of the parameters",
-        "adam, adamw, sgd or rmsprop, also with settings: sgd:0.01,0.9, adamw:0.001,weight_decay=0.1.",
+        "update rule of the parameters", "adam, adamw, sgd or rmsprop, also with settings: sgd:0.01,0.9, adamw:0.001,weight_decay=0.1."
     ),
     "lr": Rule("learning rate of the optimiser", "Learning rate.", type=float, everywhere="with a loss"),
     "loss_scale": Rule(

@@ -191,7 +191,7 @@ def _schedule(program: ProgramReport) -> dict[str, Any] | None:
     if project is None or not project["steps"] or not project["batch"]:
         return None
     measured = (program.timing or {}).get("kernels")
-    steps, batch = (project["steps"], project["batch"]) if measured is None else (measured["steps"], measured["batch"])
+    steps, batch = ((measured or project)[name] for name in ("steps", "batch"))
     predicted = program.options.backend.launches(project, steps, batch)
     if predicted is None:
         return None

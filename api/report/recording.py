@@ -110,7 +110,6 @@ def in_parts(recording: Recording, between: Correspondence) -> Recording:
 
 
 def _whole_label(between: Correspondence, part: str) -> str:
-    """Return the label of the population that `part` is a part of."""
     whole = between.populations[part].whole
     return next(p.label for p in between.whole.populations if p.id == whole)
 
@@ -119,9 +118,7 @@ def write_recording(path: Path, recording: Recording) -> None:
     """Write a recording as an npz archive; docs/reference/inspect.md describes its arrays."""
     about = {
         "version": _VERSION,
-        "steps": recording.steps,
-        "samples": recording.samples,
-        "source": recording.source,
+        **{name: getattr(recording, name) for name in ("steps", "samples", "source")},
         "trains": [{"buffer": t.buffer, "owner": t.owner, "label": t.label, "width": t.width} for t in recording.trains],
     }
     arrays: dict[str, npt.NDArray[Any]] = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}

@@ -21,13 +21,7 @@ def summarise(program: StepProgram) -> dict[str, Any]:
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
     connections: list[dict[str, Any]] = [
         {
-            "id": c.id,
-            "label": c.label,
-            "source": c.source,
-            "target": c.target,
-            "kind": c.kind,
-            "delay": c.delay,
-            "port": c.port,
+            **{name: getattr(c, name) for name in ("id", "label", "source", "target", "kind", "delay", "port")},
             "parameters": sum(sizes.get(name, 0) for name in (c.weight, c.bias) if name),
             "weight_gradient": links[c.id].weight_gradient,
             "input_gradient": links[c.id].input_gradient,

@@ -63,10 +63,7 @@ def facts(subject: Subject) -> dict[str, Any]:
         "host_milliseconds": None if plan.host_seconds is None else 1e3 * plan.host_seconds,
         "milliseconds_with_host": 1e3 * plan.seconds_with_host,
         "emulated_host": emulated_host(subject),
-        "steps": plan.steps,
-        "batch": plan.batch,
-        "interval": plan.interval,
-        "iterations": plan.iterations,
+        **{name: getattr(plan, name) for name in ("steps", "batch", "interval", "iterations")},
         "stages": 1 + max(p.stage for p in plan.populations),
         "tiles": plan.target.tiles,
         "tiles_used": len(subject.places.used),
@@ -193,11 +190,7 @@ def _buses(subject: Subject) -> list[dict[str, Any]]:
         {
             "id": b.id,
             "source": subject.names.get(b.source, b.source),
-            "kind": b.kind,
-            "width": b.width,
-            "lag": b.lag,
-            "capacity": b.capacity,
-            "mode": b.mode,
+            **{name: getattr(b, name) for name in ("kind", "width", "lag", "capacity", "mode")},
             "relays": len(b.relays),
             "activity": plan.activity.get(b.buffer),
         }
@@ -214,11 +207,7 @@ def phases(subject: Subject) -> list[dict[str, Any]]:
         counted = emulation.phases.get(p.name) if emulation else None
         rows.append(
             {
-                "name": p.name,
-                "part": p.part,
-                "runs": p.runs,
-                "busiest_tile": p.busiest_tile,
-                "bytes_in": p.bytes_in,
+                **{name: getattr(p, name) for name in ("name", "part", "runs", "busiest_tile", "bytes_in")},
                 "loops": [asdict(loop) for loop in p.loops],
                 "once": {kind: getattr(p, kind) for kind in CYCLE_COLOURS},
                 "predicted": predicted,
@@ -271,9 +260,7 @@ def tile_layout(subject: Subject, encode: Callable[[Any], Any]) -> dict[str, Any
         "per_chip": target.tiles_per_chip,
         "chips": target.chips,
         "limit": target.tile_bytes,
-        "owner": encode(places.owner),
-        "neurons": encode(places.neurons),
-        "replica": encode(places.replica),
+        **{name: encode(getattr(places, name)) for name in ("owner", "neurons", "replica")},
     }
 
 

@@ -57,13 +57,8 @@ def describe(graph: Graph, *, measured: MeasuredSynops | None = None, surrogate:
         "recurrences": recurrences(graph),
         "states": {name: f"{ref.node}.{ref.name}" for name, ref in graph.state_inputs.items()},
         "outputs": [
-            {
-                "name": n,
-                "of": [f"{e.source}.{e.source_port}" for e in graph.incoming(n)],
-                "readout": o.readout,
-                "start": o.start,
-                "stop": o.stop,
-            }
+            {"name": n, "of": [f"{e.source}.{e.source_port}" for e in graph.incoming(n)]}
+            | {field: getattr(o, field) for field in ("readout", "start", "stop")}
             for n, o in graph.of_type(Output)
         ],
         "statements": statements(graph, firings, surrogate),
@@ -97,9 +92,7 @@ def _synops(graph: Graph, table: list[dict[str, Any]], measured: MeasuredSynops 
         "measured": None
         if measured is None
         else {
-            "source": measured.source,
-            "samples": measured.samples,
-            "steps": measured.steps,
+            **{name: getattr(measured, name) for name in ("source", "samples", "steps")},
             **{c: float(sum(row["synops_measured"] for row in synaptic if row["measured_as"] == c)) for c in COUNTINGS},
         },
         "other_operations": sum(row.get("other_operations", 0) for row in table),
@@ -155,15 +148,8 @@ def _distinct_neurons(graph: Graph, firings: Mapping[str, FiringDescription]) ->
     distinct: dict[Any, dict[str, Any]] = {}
     for name, population in graph.of_type(Population):
         about = firings[name]
-        entry: dict[str, Any] = {
-            "neuron": population.model.name,
-            "populations": [],
-            "equations": readable(population),
-            "with": _parameter_texts(population),
-            "fires": about.fires,
-            "reset": about.reset,
-            "reset_gradient": about.gradient,
-        }
+        entry: dict[str, Any] = {"neuron": population.model.name, "populations": [], "equations": readable(population)}
+        entry |= {"with": _parameter_texts(population), "fires": about.fires, "reset": about.reset, "reset_gradient": about.gradient}
         key = repr({k: v for k, v in entry.items() if k != "populations"})
         distinct.setdefault(key, entry)["populations"].append(name)
     return list(distinct.values())

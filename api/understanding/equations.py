@@ -10,6 +10,7 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Array, Population
 from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol, substitute, transform
+from snnc.compiler.neurons.interpret import FUNCTIONS
 from snnc.compiler.neurons.neuron import NeuronModel
 
 _Terms: TypeAlias = list[tuple[int, Expression]]
@@ -87,8 +88,8 @@ def _rule(e: Expression) -> Expression:
             return Number(-value)
         case Call("neg", (Call("neg", (inner,)),)):
             return inner
-        case Call("mul", (Number(a), Number(b))):
-            return Number(a * b)
+        case Call("add" | "sub" | "mul" | "min" | "max" as function, (Number(a), Number(b))):
+            return Number(float(FUNCTIONS[function](a, b)))
         case Call("mul", (Number(0.0), _)) | Call("mul", (_, Number(0.0))):
             return Number(0.0)
         case Call("mul", (Number(1.0), other)) | Call("mul", (other, Number(1.0))):
@@ -99,18 +100,10 @@ def _rule(e: Expression) -> Expression:
             return Number(a / b)
         case Call("div", (other, Number(1.0))):
             return other
-        case Call("add", (Number(a), Number(b))):
-            return Number(a + b)
-        case Call("sub", (Number(a), Number(b))):
-            return Number(a - b)
         case Call("add", (Number(0.0), other)) | Call("add", (other, Number(0.0))) | Call("sub", (other, Number(0.0))):
             return other
         case Call("sub", (Number(0.0), other)):
             return Call("neg", (other,))
-        case Call("min", (Number(a), Number(b))):
-            return Number(min(a, b))
-        case Call("max", (Number(a), Number(b))):
-            return Number(max(a, b))
     return e
 
 

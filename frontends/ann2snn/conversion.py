@@ -61,14 +61,7 @@ def convert_file(
     )
     described = balancing.described if used == len(balancing) else f"the first {used} of {balancing.described}"
     report = Report(
-        output,
-        percentile,
-        (used, described),
-        (len(measuring), measuring.described),
-        samples.described,
-        accuracy,
-        layers,
-        points,
+        output, percentile, (used, described), (len(measuring), measuring.described), samples.described, accuracy, layers, points
     )
     graph.assumptions.append(
         f"Converted from a ReLU network: {len(layers)} ReLU layer{'s' if len(layers) > 1 else ''} became integrate-and-fire neurons of "

@@ -131,7 +131,6 @@ class _Conversion:
                 self._with_same_scale(name, operation, sources[0])
 
     def _with_same_scale(self, name: str, operation: Operation, source: str) -> None:
-        """Add an operation that does not change the scale."""
         self.scale[name] = self.scale[source]
         is_maximum = isinstance(operation, ir.Pool | ir.Reduce) and operation.kind == "max"
         if source in self.binary and (is_maximum or isinstance(operation, ir.Reshape | ir.Flatten | ir.Slice)):

@@ -122,7 +122,6 @@ def _declared(model: ModelProto) -> dict[str, tuple[int | None, *tuple[int, ...]
 
 
 def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRelu:
-    """Build the network for inputs of these shapes."""
     batches = {shape[0] for shape in shapes.values()}
     if len(batches) > 1:
         raise BatchAxisError(f"the inputs have {sorted(batches)} samples on their first axes; export them with one number of samples.")
@@ -209,7 +208,6 @@ class _ReluGraphBuilder:
         self._names[n.id] = name
 
     def _append(self, prefix: str, operation: Operation, *sources: str) -> str:
-        """Add an operation under a new name, connected to `sources`."""
         name = ""
         while not name or name in self.graph.nx or name in self.reserved:
             self._counts[prefix] = self._counts.get(prefix, 0) + 1

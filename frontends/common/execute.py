@@ -97,7 +97,6 @@ class GraphRunner:
         now.update({(name, port): np.broadcast_to(scope[port], (self._batch, *p.shape)) for port in source_ports(p)})
 
     def _layer(self, name: str, graph: Graph) -> Layer:
-        """Return the function that computes a layer from its inputs."""
         operation = graph.operation(name)
         source = graph.incoming(name)[0]
         batch, read, result = self._batch, self._shapes[source.source, source.source_port], self._shapes[name, "out"]

@@ -85,8 +85,7 @@ class Description:
     graph: Graph
     values: Mapping[str, Mapping[str, str]]
     """Name in the file, by node and port; the port ``""`` is the node itself."""
-    structure: str
-    """Digest of everything in the file except its arrays."""
+    structure: str  # digest of everything in the file except its arrays
 
 
 def describe(

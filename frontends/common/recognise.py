@@ -40,25 +40,17 @@ _RESETS: Final[tuple[Mapping[str, Any], ...]] = (
 class Facts:
     """Properties of a recognised neuron; arrays contain one value per neuron."""
 
-    name: str
-    """Name of the library model."""
+    name: str  # name of the library model
     decay: Array
     syn_decay: Array | None
     """Factors by which membrane potential and synaptic current are multiplied at every step."""
-    gain: Array
-    """Factor by which the input current is multiplied."""
-    drive: Array
-    """Constant that is added to the input current at every step."""
-    threshold: Array | None = None
-    """Threshold of the membrane potential; None for integrators."""
-    compare: str = ">"
-    """The neuron fires only above its threshold (">"), or also at it (">=")."""
-    reset: str = "none"
-    """Kind of reset: "subtract", "zero", "value" or "none"."""
-    reset_delay: bool = True
-    """Whether the reset takes effect in the step after the spike."""
-    v_reset: Array | None = None
-    """Membrane potential after a reset to a value."""
+    gain: Array  # factor by which the input current is multiplied
+    drive: Array  # constant that is added to the input current at every step
+    threshold: Array | None = None  # threshold of the membrane potential; None for integrators
+    compare: str = ">"  # the neuron fires only above its threshold (">"), or also at it (">=")
+    reset: str = "none"  # kind of reset: "subtract", "zero", "value" or "none"
+    reset_delay: bool = True  # whether the reset takes effect in the step after the spike
+    v_reset: Array | None = None  # membrane potential after a reset to a value
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +76,6 @@ def recognise(model: NeuronModel, parameters: Mapping[str, Array]) -> Facts | No
 
 
 def _same(model: NeuronModel, parameters: Mapping[str, Array], candidate: _Candidate, neurons: int) -> bool:
-    """Return whether a model and a library neuron have the same responses for all patterns of spikes."""
     facts = candidate.facts
     for pattern in _PATTERNS:
         oracle = Oracle(pattern)
@@ -228,7 +219,6 @@ def _alpha(impulse: Array, threshold: Array, strict: bool) -> Iterator[_Candidat
 
 
 def _integrators(forms: Array) -> Iterator[_Candidate]:
-    """Yield library integrators with this response."""
     decays = _impulse_decays(forms[:, 1])
     if decays is None:
         return

@@ -62,12 +62,9 @@ class Oracle:
 class Response:
     """Results of a run, with one entry per step."""
 
-    membranes: list[Form]
-    """Arguments of the output's spike function (membrane potential minus threshold); empty for integrators."""
-    kinds: list[str]
-    """Spike function of each entry of `membranes`: ``spike`` or ``spike_ge``."""
-    values: dict[str, list[Form]]
-    """Outputs that are not spikes, by name."""
+    membranes: list[Form]  # arguments of the output's spike function (membrane potential minus threshold); empty for integrators
+    kinds: list[str]  # spike function of each entry of `membranes`: ``spike`` or ``spike_ge``
+    values: dict[str, list[Form]]  # outputs that are not spikes, by name
 
 
 def close(a: Form, b: Form) -> bool:

@@ -383,7 +383,6 @@ class Network:
         return graph_text(self._graph, "Network")
 
     def _repr_html_(self) -> str:
-        """Return the representation for a notebook."""
         return graph_html(self._graph, "Network")
 
     def _check_member(self, node: NetworkNode) -> None:

@@ -99,7 +99,6 @@ def _parameter_arrays(module: Any, *, trained: bool) -> dict[str, Array]:
 
 
 def _layers(module: Any) -> set[str]:
-    """Return the names of layers that contain tensors."""
     return {name.rpartition(".")[0] for name in arrays(module)}
 
 

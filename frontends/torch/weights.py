@@ -157,7 +157,6 @@ def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Map
 
 
 def _biases_of_weight(fitting: list[Form], node: str, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> list[Form]:
-    """Return the forms that are biases of the gate to which the weight of `node` belongs."""
     weight = originals.get(f"{node}.weight")
     if weight is None or len(fitting) < 2:
         return fitting

@@ -32,10 +32,7 @@ def _layer_activity(plan: Plan | None, recording: Recording, train: Train) -> di
     edges = np.linspace(0, recording.steps, min(recording.steps, MAX_COLUMNS) + 1).astype(int)
     curve = np.add.reduceat(counts.mean(axis=1), edges[:-1]) / np.diff(edges) / train.width
     return {
-        "buffer": train.buffer,
-        "owner": train.owner,
-        "label": train.label,
-        "width": train.width,
+        **{name: getattr(train, name) for name in ("buffer", "owner", "label", "width")},
         "measured": measured,
         "assumed": assumed,
         "peak": peak,
@@ -51,12 +48,7 @@ def recording_data(plan: Plan | None, recording: Recording | None) -> dict[str, 
     """Return a recording and its activity as JSON types; None without a recording."""
     if recording is None:
         return None
-    return {
-        "source": recording.source,
-        "steps": recording.steps,
-        "samples": recording.samples,
-        "activity": activity(plan, recording),
-    }
+    return {"source": recording.source, "steps": recording.steps, "samples": recording.samples, "activity": activity(plan, recording)}
 
 
 def _warning(measured: float, assumed: float | None, peak: int, bus: BusPlan | None) -> str:

@@ -49,9 +49,9 @@ class Connection(ABC):
         shown = [f.name for f in fields(connection)] if is_dataclass(connection) else []
         return f"{self.public_name}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
-    @abstractmethod
     def shape_after(self, source: Shape, where: str) -> Shape | None:
-        """Return the shape of the result, or None if it depends on the target."""
+        """Return the shape of the result, by default `source`, or None if it depends on the target."""
+        return source
 
     @abstractmethod
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:

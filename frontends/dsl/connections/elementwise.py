@@ -33,10 +33,6 @@ class OneToOneConnection(Connection):
     learnable: bool = False
     seed: int | None = None
 
-    def shape_after(self, source: Shape, where: str) -> Shape:
-        """Return `source`."""
-        return source
-
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
         """Return a OneToOne."""
         if target not in (None, source):
@@ -89,10 +85,6 @@ class BatchNormConnection(Connection):
     momentum: float = 0.1
     eps: float = 1e-5
     each_step: bool = False
-
-    def shape_after(self, source: Shape, where: str) -> Shape:
-        """Return `source`."""
-        return source
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
         """Return a population that stores the statistics, and a Scale."""

@@ -82,7 +82,6 @@ def _pairs(
 
 
 def _windowed_shape(operation: ir.Conv | ir.Pool, source: Shape, what: str, where: str) -> Shape:
-    """Return the result shape of `operation` for `source`."""
     try:
         return output_shape(what, operation, source)
     except (WindowError, ChannelError) as error:

@@ -94,7 +94,6 @@ class _Interpreter:
         return x.reshape(*x.shape[:2], *shape)
 
     def _begin(self, batch: int) -> None:
-        """Set all states to their values before the first step."""
         self.values: dict[str, Array] = {}
         self.previous_values: dict[str, Array] = {}
         self.batch = batch
@@ -129,7 +128,6 @@ class _Interpreter:
         self.previous_values = self.values
 
     def _summed_inputs(self, name: str) -> Array:
-        """Return the sum of the values on a node's incoming edges."""
         shape = (self.batch, *self.shapes[name])
         total = np.zeros(shape)
         for source in self.sources[name]:
@@ -150,7 +148,6 @@ class _Interpreter:
         return output
 
     def _record(self, result: InterpretedRun, t: int, steps: int) -> None:
-        """Store the results of step `t`."""
 
         def store(into: dict[str, Array], name: str, value: Array) -> None:
             if t == 0:

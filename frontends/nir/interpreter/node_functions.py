@@ -146,7 +146,6 @@ class NirNeuron:
         return np.asarray(syn + rate * (-syn + self.fields["w_in"] * current))
 
     def _change(self, v: Array, current: Array) -> Array:
-        """Return the change of the membrane potential in one step."""
         driven = self.fields["r"] * current
         tau = self.fields.get("tau", self.fields.get("tau_mem"))
         if tau is None:

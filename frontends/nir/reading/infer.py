@@ -107,7 +107,6 @@ def _convolution_input(node: NirNode) -> Shape | None:
 
 
 def _channels(node: NirNode) -> int:
-    """Return the number of input channels of a convolution."""
     return int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0])
 
 

@@ -80,26 +80,18 @@ def _standard(kind: str, values: Mapping[str, Array], dt: float) -> Fields:
     fields = {k: v * scale if k.startswith("tau") else v for k, v in fields.items()}
     if kind in ("I", "IF"):
         fields["r"] = fields["r"] / scale
-    return {**fields, **_thresholds(values)}
+    return fields | _thresholds(values.get("threshold"), values.get("v_reset"))
 
 
 def _from_factors(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
     """Return the fields for equations with decay factors per step, gain 1 and v_leak 0."""
-    fields = _thresholds(values)
-    if kind in ("I", "IF"):
-        return {"r": np.asarray(1 / dt), **fields}
-    tau = _tau(values["beta"], dt, where)
-    fields |= {"r": tau / dt, "v_leak": np.zeros(())}
-    if kind in ("LI", "LIF"):
-        return {"tau": tau, **fields}
-    tau_syn = _tau(values["alpha"], dt, where)
-    return {"tau_mem": tau, "tau_syn": tau_syn, "w_in": tau_syn / dt, **fields}
+    one, zero = np.ones(()), np.zeros(())
+    decays = values.get("beta", one), values.get("alpha")
+    return _from_facts(kind, Facts(kind, *decays, one, zero, values.get("threshold"), v_reset=values.get("v_reset")), dt, where)
 
 
-def _thresholds(values: Mapping[str, Array]) -> Fields:
-    if "threshold" not in values:
-        return {}
-    return {"v_threshold": values["threshold"], "v_reset": values.get("v_reset", np.zeros(()))}
+def _thresholds(threshold: Array | None, v_reset: Array | None) -> Fields:
+    return {} if threshold is None else {"v_threshold": threshold, "v_reset": np.zeros(()) if v_reset is None else v_reset}
 
 
 def _tau(factor: Array, dt: float, where: str) -> Array:
@@ -163,9 +155,7 @@ def _equal(one: Population, other: Population) -> bool:
 
 
 def _from_facts(kind: str, facts: Facts, dt: float, where: str) -> Fields:
-    fields: Fields = {}
-    if facts.threshold is not None:
-        fields = {"v_threshold": facts.threshold, "v_reset": np.zeros(()) if facts.v_reset is None else facts.v_reset}
+    fields = _thresholds(facts.threshold, facts.v_reset)
     if kind in ("I", "IF"):
         if np.any(facts.drive):
             raise NotInNirError(

@@ -43,16 +43,14 @@ class Node:
     `attrs` are the settings of the operation, such as the axis and start of a slice, and `inputs` its operands.
     """
 
-    id: int
-    """Index in the pool; operands have lower ones."""
+    id: int  # index in the pool; operands have lower ones
     op: str
     attrs: tuple[Any, ...]
     inputs: tuple[Node, ...]
     shape: Shape
     value: Array | None
     """The value itself, if it is constant; else None."""
-    depth: int
-    """0 for a constant without operands; 1 for an input; else one more than the largest depth of an operand."""
+    depth: int  # 0 for a constant without operands; 1 for an input; else one more than the largest depth of an operand
 
     def __repr__(self) -> str:
         return f"<{self.id} {self.op}{self.attrs or ''} {self.shape}>"
@@ -163,10 +161,8 @@ class GatherMap:
     `batches` are the batch axes of the sources, and `batch` is that of the result.
     """
 
-    index: Array
-    """Index of each value in the concatenated values of all sources; -1 for a constant."""
-    fill: Array | None
-    """Array read where `index` is -1; None without constants."""
+    index: Array  # index of each value in the concatenated values of all sources; -1 for a constant
+    fill: Array | None  # array read where `index` is -1; None without constants
     batches: tuple[int | None, ...]
     batch: int | None
 

@@ -40,27 +40,14 @@ EXTREMES: Final[Mapping[str, str]] = {"Max": "max", "Min": "min"}
 WAVES: Final[dict[str, str]] = {"Sin": "sin", "Cos": "cos"}
 """Function by ONNX operator, for operators that snnc only reads in files that contain its description."""
 _VARIADIC: Final[Mapping[str, str]] = {"Sum": "add", **EXTREMES}
-_LOGICAL: Final[Mapping[str, str]] = {"And": "mul", "Or": "max"}
 
 
 def _direct(call: OperatorCall) -> list[Value]:
     return [call.elementwise((DIRECT | WAVES)[call.operation.op], *call.nodes())]
 
 
-def _logical(call: OperatorCall) -> list[Value]:
-    return [call.elementwise(_LOGICAL[call.operation.op], *(_as_float(call, n) for n in call.nodes()))]
-
-
 def _as_float(call: OperatorCall, n: Node) -> Node:
     return call.pool.const(n.value.astype(np.float32)) if n.value is not None and n.value.dtype.kind in "bi" else n
-
-
-def _variadic(call: OperatorCall) -> list[Value]:
-    return [reduce(partial(call.elementwise, _VARIADIC[call.operation.op]), call.nodes())]
-
-
-def _less(call: OperatorCall) -> list[Value]:
-    return [call.elementwise("gt" if call.operation.op == "Less" else "ge", call.node(1), call.node(0))]
 
 
 def _equal(call: OperatorCall) -> list[Value]:
@@ -87,10 +74,6 @@ def _clip(call: OperatorCall) -> list[Value]:
     if call.has(2):
         x = call.elementwise("min", x, call.node(2))
     return [x]
-
-
-def _identity(call: OperatorCall) -> list[Value]:
-    return [call.arguments[0]]
 
 
 def _marked_identity(call: OperatorCall) -> list[Value]:
@@ -156,17 +139,18 @@ def _dtype(call: OperatorCall, code: int) -> np.dtype[np.generic]:
 
 HANDLERS: Final[Mapping[str, Handler]] = {
     **dict.fromkeys(DIRECT, _direct),
-    **dict.fromkeys(_VARIADIC, _variadic),
-    **dict.fromkeys(_LOGICAL, _logical),
-    "Less": _less,
-    "LessOrEqual": _less,
+    **dict.fromkeys(_VARIADIC, lambda call: [reduce(partial(call.elementwise, _VARIADIC[call.operation.op]), call.nodes())]),
+    "And": lambda call: [call.elementwise("mul", *(_as_float(call, n) for n in call.nodes()))],
+    "Or": lambda call: [call.elementwise("max", *(_as_float(call, n) for n in call.nodes()))],
+    "Less": lambda call: [call.elementwise("gt", call.node(1), call.node(0))],
+    "LessOrEqual": lambda call: [call.elementwise("ge", call.node(1), call.node(0))],
     "Equal": _equal,
     "Not": lambda call: [call.elementwise("sub", 1.0, _as_float(call, call.node(0)))],
     "Mod": _mod,
     "Relu": lambda call: [call.elementwise("max", 0.0, call.node(0))],
     "Reciprocal": lambda call: [call.elementwise("div", 1.0, call.node(0))],
     "Clip": _clip,
-    "Identity": _identity,
+    "Identity": lambda call: [call.arguments[0]],
     "Dropout": _dropout,
     "Cast": _cast,
     "CastLike": _cast,

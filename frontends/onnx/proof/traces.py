@@ -29,8 +29,7 @@ class Trace:
     port: str
     fires: bool
     """Whether the values are spikes, 0 or 1."""
-    nodes: Mapping[int, Node]
-    """Node of the file by step, without steps that the file does not compute."""
+    nodes: Mapping[int, Node]  # node of the file by step, without steps that the file does not compute
     shape: Shape
     batch: int | None
     """Shape of the file's value at one step, and its batch axis."""

@@ -43,10 +43,8 @@ class CheckedOutput:
     name: str
     node: Node | None
     """The whole output; None for a single step."""
-    rows: tuple[Node, ...]
-    """The output's values at all steps, if the file computes them separately."""
-    time_axis: int | None
-    """Axis of `node` along which the steps are stacked."""
+    rows: tuple[Node, ...]  # the output's values at all steps, if the file computes them separately
+    time_axis: int | None  # axis of `node` along which the steps are stacked
 
     def nodes(self, steps: int | None) -> tuple[Node, ...]:
         """Return the node of the whole output, or the nodes of its values in the first `steps` steps (None: all steps)."""

@@ -29,10 +29,8 @@ _MAX_DEPTH: Final = 1024
 class _Leaf:
     """A part of a state."""
 
-    numbers: Array
-    """Index of each value among the values of all states."""
-    source: Array | None
-    """Indices of the values of the previous step that the part copies; None if it is computed."""
+    numbers: Array  # index of each value among the values of all states
+    source: Array | None  # indices of the values of the previous step that the part copies; None if it is computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +49,11 @@ _Tree: TypeAlias = _Leaf | _Inner
 class UnpackedStates:
     """The separated states of a single step."""
 
-    trees: Mapping[str, _Tree]
-    """Structure of each state, by name."""
-    names: Mapping[_Leaf, str | None]
-    """Name of each part's input; None for parts of shifting buffers, which start with zeros."""
-    shapes: Mapping[str, Shape]
-    """Shape of each input in `names`."""
-    buffers: tuple[str, ...]
-    """States that contain shifting buffers."""
-    depth: int
-    """Number of steps that a value takes to move through the longest buffer."""
+    trees: Mapping[str, _Tree]  # structure of each state, by name
+    names: Mapping[_Leaf, str | None]  # name of each part's input; None for parts of shifting buffers, which start with zeros
+    shapes: Mapping[str, Shape]  # shape of each input in `names`
+    buffers: tuple[str, ...]  # states that contain shifting buffers
+    depth: int  # number of steps that a value takes to move through the longest buffer
 
     @property
     def packed(self) -> bool:

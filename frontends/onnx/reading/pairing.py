@@ -30,10 +30,8 @@ _Costs: TypeAlias = npt.NDArray[Any]
 class Pairs:
     """States and their new values."""
 
-    outputs: dict[str, str]
-    """Output with the new value of a state, by the state's input."""
-    guessed: tuple[str, ...] = ()
-    """Inputs of states whose output was chosen by its place in the file alone."""
+    outputs: dict[str, str]  # output with the new value of a state, by the state's input
+    guessed: tuple[str, ...] = ()  # inputs of states whose output was chosen by its place in the file alone
 
 
 def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:

@@ -46,12 +46,9 @@ class FileFacts:
     title: str
     inputs: Mapping[str, Shape]
     """Shape of each input, with numbers for dynamic sizes."""
-    steps: int | None
-    """Number of time steps; None if open."""
-    names: set[str]
-    """Names of inputs and outputs, which no other node of the graph may have."""
-    detach: Detach | None
-    """Rule for where gradients stop; None if the file marks where they stop."""
+    steps: int | None  # number of time steps; None if open
+    names: set[str]  # names of inputs and outputs, which no other node of the graph may have
+    detach: Detach | None  # rule for where gradients stop; None if the file marks where they stop
 
 
 @dataclass(eq=False)
@@ -66,17 +63,14 @@ class GraphBuilder:
     start: Start
     visible: set[int]
     """Classes that are outputs of populations; see :func:`visible_classes`."""
-    places: dict[int, _SourcePort] = field(default_factory=dict)
-    """Port that provides the value of each class."""
-    named: dict[int, NamedEquations] = field(default_factory=dict)
-    """Equations by group."""
+    places: dict[int, _SourcePort] = field(default_factory=dict)  # port that provides the value of each class
+    named: dict[int, NamedEquations] = field(default_factory=dict)  # equations by group
     traces: list[Trace] = field(default_factory=list)
     pending: list[tuple[Operand, str, str, Shape | None]] = field(default_factory=list)
     """Requested edges: operand, target, target port, and the shape that the target reads (None: any)."""
     shaped: dict[tuple[_SourcePort, int, Shape], str] = field(default_factory=dict)
     """Node that reshapes the values of a port, by port, delay and shape."""
-    count: Counter[str] = field(default_factory=Counter)
-    """Number of the last name from :meth:`fresh`, by base."""
+    count: Counter[str] = field(default_factory=Counter)  # number of the last name from :meth:`fresh`, by base
 
     def __post_init__(self) -> None:
         self.graph = Graph(self.file.title, self.file.steps)

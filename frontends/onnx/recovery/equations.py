@@ -27,12 +27,9 @@ class EquationsDraft:
     lines: list[Assignment] = field(default_factory=list)
     ports: list[Operand] = field(default_factory=list)
     """Operand by number of the input port."""
-    constants: dict[str, Array] = field(default_factory=dict)
-    """Value by placeholder."""
-    alias: dict[int, int] = field(default_factory=dict)
-    """Equal class, by class."""
-    labels: dict[str, str] = field(default_factory=dict)
-    """Name in the exported module, by placeholder of a trainable constant."""
+    constants: dict[str, Array] = field(default_factory=dict)  # value by placeholder
+    alias: dict[int, int] = field(default_factory=dict)  # equal class, by class
+    labels: dict[str, str] = field(default_factory=dict)  # name in the exported module, by placeholder of a trainable constant
 
 
 class _Writer:

@@ -20,12 +20,9 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 class Grouping:
     """Groups of elementwise classes, and the roles of other classes."""
 
-    order: list[int]
-    """All classes, in evaluation order."""
-    group: dict[int, int] = field(default_factory=dict)
-    """Group by class; its number is that of one of its classes."""
-    cores: set[int] = field(default_factory=set)
-    """Groups with a recurrence."""
+    order: list[int]  # all classes, in evaluation order
+    group: dict[int, int] = field(default_factory=dict)  # group by class; its number is that of one of its classes
+    cores: set[int] = field(default_factory=set)  # groups with a recurrence
     bias: dict[int, int] = field(default_factory=dict)
     """By addition of a constant, the matrix product or convolution whose bias the constant is."""
 
@@ -61,7 +58,6 @@ def grouping(step: RecoveredStep) -> Grouping:
 
 
 def _uses(step: RecoveredStep, order: list[int]) -> dict[int, list[tuple[int, int]]]:
-    """Return the readers of each class, with their delays; the reader -1 is a result."""
     uses: dict[int, list[tuple[int, int]]] = {c: [] for c in order}
     reads = [(c, o) for c in order for o in step.operands(c)] + [(-1, step.through_layout(r.value)) for r in step.results]
     for reader, operand in reads:

@@ -92,7 +92,6 @@ class _StepSimulation:
         return compute(step_class.op, step_class.attrs, step_class.shape, arrays)
 
     def _read(self, reader: int, operand: Operand, t: int) -> Array:
-        """Return the value of an operand at step `t`, as read by `reader`."""
         match operand:
             case Const(value):
                 return np.asarray(value, np.float64)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sparse import row_pointer
 from snnc.compiler.ir.graph import Add, Concat, Conv, Flatten, Linear, Operation, Pad, Pool, Reduce, Reshape, Scale, Shape, Slice, Sparse
 from snnc.compiler.neurons.expression import Call, Symbol
 from snnc.frontends.onnx.errors import NotYetError
@@ -71,9 +72,8 @@ def _gather(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str
 
 def selection(gather: GatherMap, size: int) -> Sparse:
     """Return a gather from `size` values as a sparse matrix."""
-    rows = (gather.index >= 0).astype(np.int32)
-    indptr = np.concatenate([[0], np.cumsum(rows)]).astype(np.int32)
     chosen = gather.index[gather.index >= 0].astype(np.int32)
+    indptr = row_pointer(gather.index >= 0)
     return Sparse(np.ones(len(chosen), np.float32), chosen, indptr, (len(gather.index), size), gather.fill, learnable=False)
 
 

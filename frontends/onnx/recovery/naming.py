@@ -198,7 +198,6 @@ def _factors(e: Expression) -> Iterator[str]:
 
 
 def _is_compared(fire: Expression, call: Call) -> bool:
-    """Return whether `call` is the argument of the spike function in `fire`."""
     while isinstance(fire, Call) and fire.function in ("detach", "spike", "spike_ge"):
         fire = fire.args[0]
     return fire == call

@@ -25,10 +25,8 @@ _MAX_CHAIN: Final = 4
 class States:
     """States of one group."""
 
-    stored: dict[int, int]
-    """Number of previous values of each class that is a state."""
-    computed: frozenset[int]
-    """Classes whose previous value is computed from the states."""
+    stored: dict[int, int]  # number of previous values of each class that is a state
+    computed: frozenset[int]  # classes whose previous value is computed from the states
 
 
 def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[int]) -> States:

@@ -68,8 +68,7 @@ def delayed(operand: Operand, steps: int) -> Operand:
 class StepClass:
     """One value of the step; `op`, `attrs` and `shape` are those of its :class:`~snnc.frontends.onnx.flattening.node.Node` at each step."""
 
-    id: int
-    """Index in the list of classes."""
+    id: int  # index in the list of classes
     op: str
     attrs: tuple[Any, ...]
     shape: Shape
@@ -79,10 +78,8 @@ class StepClass:
     """By early step, nodes that must have the class's value, but compute it with other operations."""
     initial: dict[int, list[Node]] = field(default_factory=dict)
     """By step, which is negative: nodes that must have the class's value before step 0."""
-    static: bool = False
-    """Whether the value is the same at all steps."""
-    swapped: set[int] = field(default_factory=set)
-    """Early steps whose two operands are exchanged."""
+    static: bool = False  # whether the value is the same at all steps
+    swapped: set[int] = field(default_factory=set)  # early steps whose two operands are exchanged
     detached_operands: frozenset[int] = frozenset()
     """Indices of operands through which gradients do not flow; see :mod:`snnc.frontends.onnx.recovery.detaching`."""
 
@@ -343,7 +340,6 @@ def _holds_spike(node: Node) -> bool:
 
 
 def _same_with_operands(a: Node, b: Node) -> bool:
-    """Return whether two nodes have the same signature and a similar operand."""
     if a.signature != b.signature:
         return False
     computed = [n for n in a.inputs if n.value is None]

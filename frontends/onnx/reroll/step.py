@@ -31,10 +31,8 @@ class Result:
     readout: Readout
     time_axis: int | None
     """Axis along which the output stacks steps."""
-    shape: Shape
-    """Shape of one step, or of the reduction, in the file's layout: all axes except time."""
-    rows: tuple[Node, ...] = ()
-    """The file's values at all steps, if the output stacks them."""
+    shape: Shape  # shape of one step, or of the reduction, in the file's layout: all axes except time
+    rows: tuple[Node, ...] = ()  # the file's values at all steps, if the output stacks them
     start: int = 0
     stop: int | None = None
 

@@ -88,7 +88,7 @@ def steps_of_parts(outputs: Iterable[Node], axes: Mapping[str, int]) -> bool:
     """Return whether `outputs` depend on steps that are read from a part of an input, such as one channel of all steps."""
     for node in ancestors(outputs).values():
         source = sliced_input(node)
-        if source not in (None, *node.inputs) and axes.get(str(source.attrs[0])) == node.attrs[0]:
+        if source is not None and source not in node.inputs and axes.get(str(source.attrs[0])) == node.attrs[0]:
             return True
     return False
 
@@ -344,7 +344,6 @@ def _is_same_value(earlier: Node, node: Node) -> bool:
 
 
 def _constants_differ(earlier: Node, node: Node) -> bool:
-    """Return whether two nodes have the same operation but different constant operands."""
     return earlier.signature == node.signature and any(
         a.value is not None and b.value is not None and a is not b for a, b in zip(earlier.inputs, node.inputs, strict=True)
     )

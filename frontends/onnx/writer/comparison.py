@@ -21,17 +21,13 @@ class Comparison:
     output: str
     spikes: bool
     """Whether all values in both implementations are 0 or 1; then they must be equal."""
-    mismatches: int
-    """Number of values that differ (spikes: at all; others: by more than the tolerance)."""
-    values: int
-    """Number of compared values."""
-    largest: float | None
-    """Largest difference; None if the shapes differ or a difference is not finite."""
+    mismatches: int  # number of values that differ (spikes: at all; others: by more than the tolerance)
+    values: int  # number of compared values
+    largest: float | None  # largest difference; None if the shapes differ or a difference is not finite
     step: int | None
     sample: int | None
     """Step and sample of the earliest mismatch; None without a mismatch, or without a time or batch axis."""
-    shapes: tuple[tuple[int, ...], tuple[int, ...]]
-    """Shapes of the output in snnc and in the other implementation."""
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]  # shapes of the output in snnc and in the other implementation
 
     @property
     def agrees(self) -> bool:
@@ -80,22 +76,16 @@ class PortComparison:
     `values` and `mismatches` are counted as in :class:`Comparison`.
     """
 
-    port: str
-    """Name in the population's equations."""
-    fires: bool
-    """Whether the values are spikes, which must be equal."""
+    port: str  # name in the population's equations
+    fires: bool  # whether the values are spikes, which must be equal
     values: int
     mismatches: int
     by_step: tuple[float | None, ...]
     """For each step, the number of spikes that differ, or the largest difference (None if not finite); 0 for steps not in `compared`."""
-    compared: tuple[int, ...]
-    """Steps that both implementations compute."""
-    largest: float | None
-    """Largest difference of all steps; None if a difference is not finite. For spikes, 1 if any differs, else 0."""
-    first: int | None
-    """First step with a mismatch, or None."""
-    fired: int
-    """Number of nonzero values in the other implementation."""
+    compared: tuple[int, ...]  # steps that both implementations compute
+    largest: float | None  # largest difference of all steps; None if a difference is not finite. For spikes, 1 if any differs, else 0.
+    first: int | None  # first step with a mismatch, or None
+    fired: int  # number of nonzero values in the other implementation
 
     @property
     def agrees(self) -> bool:

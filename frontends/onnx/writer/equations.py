@@ -78,12 +78,9 @@ DOMAIN_VERSION: Final = 1
 class NeuronFunction:
     """A neuron model as an ONNX function, whose inputs are the model's input ports, states and parameters."""
 
-    name: str
-    """Operator type of its nodes."""
-    results: tuple[str, ...]
-    """Ports and states, in the order of the outputs."""
-    unbatched: frozenset[str]
-    """Results that only depend on parameters and constants, and therefore have no batch axis."""
+    name: str  # operator type of its nodes
+    results: tuple[str, ...]  # ports and states, in the order of the outputs
+    unbatched: frozenset[str]  # results that only depend on parameters and constants, and therefore have no batch axis
     proto: FunctionProto
 
 

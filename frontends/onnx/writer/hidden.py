@@ -33,10 +33,8 @@ class Observed:
     port: str
     fires: bool
     """Whether the values are spikes."""
-    by_step: Mapping[int, Array]
-    """Values [batch, *neurons] by step, without steps at which the other implementation does not compute them."""
-    sources: frozenset[str]
-    """Implementations that computed the values."""
+    by_step: Mapping[int, Array]  # values [batch, *neurons] by step, without steps at which the other implementation does not compute them
+    sources: frozenset[str]  # implementations that computed the values
 
 
 class HiddenOfFile:

@@ -24,12 +24,9 @@ from snnc.frontends.onnx.writer.operations import add_operation
 class _LoopVariable:
     """A value that the loop carries from step to step; `shape` is that of one sample."""
 
-    name: str
-    """Name, in the body, of the value from the previous step."""
-    start: str
-    """Name, in the main graph, of the value before the first step."""
-    result: str
-    """Name, in the body, of the new value."""
+    name: str  # name, in the body, of the value from the previous step
+    start: str  # name, in the main graph, of the value before the first step
+    result: str  # name, in the body, of the new value
     shape: Shape
 
 
@@ -48,19 +45,15 @@ class ScanBody:
     body: Builder
     batch: str
     """Name, in the main graph, of a vector that contains the batch size."""
-    starts: dict[tuple[str, str], str]
-    """Name of the input with the value before the first step [B, *shape], by node and its state or port."""
-    inputs: dict[str, StepTensor]
-    """Value of each input at this step."""
+    starts: dict[tuple[str, str], str]  # name of the input with the value before the first step [B, *shape], by node and its state or port
+    inputs: dict[str, StepTensor]  # value of each input at this step
     neurons: list[tuple[NeuronModel, NeuronFunction]]
     """Functions of models whose populations become one node each; the equations of other models are written as operators."""
-    values: dict[tuple[str, str], StepTensor] = field(default_factory=dict)
-    """Value at this step of each port, by (node, port)."""
+    values: dict[tuple[str, str], StepTensor] = field(default_factory=dict)  # value at this step of each port, by (node, port)
     carried: list[_LoopVariable] = field(default_factory=list)
     results: dict[str, StepTensor] = field(default_factory=dict)
     """Value that each Output records at this step."""
-    lines: dict[tuple[str, str], list[StepTensor]] = field(default_factory=dict)
-    """Values of a port 1, 2, … steps ago, by (node, port)."""
+    lines: dict[tuple[str, str], list[StepTensor]] = field(default_factory=dict)  # values of a port 1, 2, … steps ago, by (node, port)
 
     def write(self) -> None:
         """Add all nodes of the step; set `values`, `carried`, `results` and `lines`."""
@@ -156,6 +149,5 @@ class ScanBody:
         return {r: StepTensor(value, population.shape, r not in neuron.unbatched) for r, value in results.items()}
 
     def _spread(self, value: StepTensor, shape: Shape) -> StepTensor:
-        """Repeat a value without batch axis for every sample."""
         spread = self.body.node("Expand", value.name, full_shape(self.main, self.batch, shape), hint=f"{value.name}_spread")
         return replace(value, name=spread, shape=shape, batched=True, truth=None)
