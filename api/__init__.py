@@ -5,9 +5,7 @@ Exports the public names and ``__version__``. Each name is imported on first use
 
 from __future__ import annotations
 
-import ast
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -86,16 +84,51 @@ if TYPE_CHECKING:
     from snnc.initialising import initialise as initialise
     from snnc.session import Session as Session
 
-
-def imports_for_type_checkers(file: str) -> dict[str, tuple[str, str]]:
-    """Return the names that the module in `file` imports if ``TYPE_CHECKING``, each with the defining module and its name there."""
-    blocks = [node for node in ast.parse(Path(file).read_text(encoding="utf-8")).body if isinstance(node, ast.If)]
-    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
-    return {name.asname or name.name: (str(node.module), name.name) for node in imports for name in node.names}
-
-
-_SOURCES: Final = imports_for_type_checkers(__file__)
-__all__ = sorted(name for name, (module, _) in _SOURCES.items() if module != "snnc")  # noqa: PLE0605
+_NAMES: Final = {
+    "backends.runtime.events": ("Events",),
+    "backends.training.saving.checkpoint": ("Checkpoints",),
+    "checks.verifying": ("verify",),
+    "compiler.errors": ("SnncError",),
+    "compiler.ir.graph": ("Graph",),
+    "compiler.ir.plan": ("Plan",),
+    "compiler.losses.loss_scale": ("LossScale",),
+    "compiler.losses.optimizers": ("SGD", "Adam", "AdamW", "Group", "RMSprop"),
+    "compiler.lowering.capacities": ("Share",),
+    "compiler.lowering.half_numbers": ("HalfNumbers",),
+    "compiler.neurons.library": ("ALIF", "IF", "LI", "LIF", "LSTM", "SLSTM", "Alpha", "CubaLIF", "Dropout", "I", "Lapicque"),
+    "compiler.neurons.neuron": ("NeuronModel",),
+    "driver.compiling": ("compile", "open"),
+    "driver.converting": ("ann2snn",),
+    "driver.estimating": ("Estimate", "estimate"),
+    "exploring": ("explore",),
+    "frontends.dsl.connections": (
+        "AvgPool", "BatchNorm", "Conv", "Dense", "Flatten", "MaxPool", "OneToOne", "Sparse", "SumPool", "UniformDelay",
+    ),
+    "frontends.dsl.initialisers": (
+        "Constant", "FanIn", "KaimingNormal", "KaimingUniform", "LogNormal", "Normal", "Orthogonal", "TruncatedNormal", "Uniform",
+        "XavierNormal", "XavierUniform",
+    ),
+    "frontends.dsl.network": ("Network",),
+    "frontends.dsl.sequential": ("Recurrent",),
+    "frontends.onnx.writer.write": ("write_onnx",),
+    "frontends.torch": ("from_torch", "to_torch"),
+    "initialising": ("LSUV", "FluctuationDriven", "initialise"),
+    "session": ("Session",),
+}  # fmt: skip
+"""Modules below ``snnc``, and the public names that each of them defines."""
+_RENAMED: Final = {
+    "CrossEntropy": "driver.losses:cross_entropy",
+    "Linear": "backends.training.schedules:LinearSchedule",
+    "MeanSquared": "compiler.losses:MeanSquaredCount",
+    "Neuron": "compiler.neurons.neuron:neuron",
+    "Sequential": "frontends.dsl.sequential:sequential",
+    "Surrogate": "compiler.neurons.surrogates.library:parse_surrogate",
+    "load": "driver.loading:load_model",
+}
+"""Public names that differ from the name in the defining module, as public name -> ``module:name``."""
+_HOMES: Final = {name: f"{module}:{name}" for module, names in _NAMES.items() for name in names} | _RENAMED
+_MODULES: Final = ("data", "losses", "recipe", "schedules")
+__all__ = sorted(_HOMES)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
@@ -103,11 +136,13 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("snnc")
-    if name not in _SOURCES:
+    if name in _MODULES:
+        return import_module(f"snnc.{name}")
+    if name not in _HOMES:
         raise AttributeError(f"module 'snnc' has no attribute {name!r}")
-    module, attribute = _SOURCES[name]
-    return import_module(f"snnc.{name}") if module == "snnc" else getattr(import_module(module), attribute)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(f"snnc.{module}"), attribute)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SOURCES, "__version__"})
+    return sorted({*globals(), *_HOMES, *_MODULES, "__version__"})

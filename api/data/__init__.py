@@ -8,8 +8,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from snnc import imports_for_type_checkers
-
 if TYPE_CHECKING:
     from snnc.data.adapter import adapt
     from snnc.data.augmentation import DropEvents, DropTime, Jitter, Shift
@@ -30,11 +28,26 @@ __all__ = [
     "Spikes", "Threshold", "Transform", "adapt", "dvs_gesture", "in_memory", "mnist", "nmnist", "npy", "npz", "shd", "ssc",
     "verify_archive",
 ]  # fmt: skip
-_SOURCES: Final = imports_for_type_checkers(__file__)
+
+_NAMES: Final = {
+    "adapter": ("adapt",),
+    "augmentation": ("DropEvents", "DropTime", "Jitter", "Shift"),
+    "binning": ("Bin",),
+    "checksums": ("verify_archive",),
+    "data_set": ("DataSet", "Transform"),
+    "encoders": ("Delta", "Latency", "Population", "Rate", "Repeat", "Threshold"),
+    "readers.gesture": ("dvs_gesture",),
+    "readers.heidelberg": ("shd", "ssc"),
+    "readers.mnist": ("mnist",),
+    "readers.nmnist": ("nmnist",),
+    "readers.plain": ("in_memory", "npy", "npz"),
+    "sample": ("Aer", "Spikes"),
+}
+"""Public names by the module that defines them; the class of ``Source`` is ``SampleSource``."""
+_HOMES: Final = {name: module for module, names in _NAMES.items() for name in names} | {"Source": "data_set"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _SOURCES:
+    if name not in _HOMES:
         raise AttributeError(f"module 'snnc.data' has no attribute {name!r}")
-    module, attribute = _SOURCES[name]
-    return getattr(import_module(module), attribute)
+    return getattr(import_module(f"snnc.data.{_HOMES[name]}"), "SampleSource" if name == "Source" else name)
