@@ -147,8 +147,8 @@ def make_plan(
     check_pairs(network, batch)
     check_names(network, activity, capacity, support, gradient_capacity, counts, support_counts)
     schedule = make_schedule(network)
-    measured = {"rates": rates or {}, "counts": counts or {}, "support_counts": support_counts or {}, "patterns": patterns or {}}
-    expected = Activity(activity or {}, source=activity_source, support=support or {}, **measured)
+    counted: dict[str, Any] = {"counts": counts or {}, "support_counts": support_counts or {}, "patterns": patterns or {}}
+    expected = Activity(activity or {}, source=activity_source, support=support or {}, rates=rates or {}, **counted)
     sizes = (network, schedule, target, steps, batch, mode, expected, capacity, chips, gradient_capacity, gradients)
     request = MappingRequest(*sizes, recompute, streaming, fused=fused, packed=packed)
     effort = 0 if quick else EFFORT if effort is None else effort
