@@ -327,7 +327,6 @@ class MappingProblem:
 
 
 def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, tuple[Value, ...]]:
-    """Return the values of each key, in order."""
     groups: dict[Key, tuple[Value, ...]] = {}
     for key, value in pairs:
         groups[key] = (*groups.get(key, ()), value)

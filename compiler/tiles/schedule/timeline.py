@@ -251,5 +251,4 @@ def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _random(source: BusSource, what: str) -> np.random.Generator:
-    """Return a random generator whose seed depends only on `source` and `what`."""
     return np.random.default_rng(zlib.crc32(f"{source.buffer} {what}".encode()))
