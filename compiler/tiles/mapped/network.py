@@ -11,11 +11,15 @@ from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.step_operations import (
+    AddPadded,
+    AddReduced,
+    AddSlice,
     ConvolveBiasGradient,
     DenseInputGradient,
     Fill,
     InputGradient,
     NeuronStep,
+    Pooling,
     RecordAdjoint,
     RescaleBiasGradient,
     WeightGradient,
@@ -24,9 +28,9 @@ from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo, StepPr
 from snnc.compiler.losses.update_rules import rule_of
 from snnc.compiler.losses.weight_rounding import Rounding
 from snnc.compiler.lowering.gradient_support import support_bounds
-from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.lowering.statistics import passes_of, statistics_inputs, statistics_on_device, stored_adjoints
 from snnc.compiler.neurons.kernel import Kernel
+from snnc.compiler.neurons.library import Quotient, Relay
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, MapCuts
 from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
 from snnc.compiler.tiles.mapped.operations import SGD_CYCLES, square_cycles, update_cycles
@@ -386,6 +390,28 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, t
         sparse_values=reads_sparse_values(program, connection),
         half_deltas=any(isinstance(op, DenseInputGradient) and op.half for op in backward_of_link),
         half=connection.weight is not None and program.parameters[connection.weight].half,
+    )
+
+
+def reads_sparse_values(program: StepProgram, connection: ConnectionInfo) -> bool:
+    """Return whether `connection` is dense and reads only sums, averages, slices or padded copies of spikes, without biases and maxima.
+
+    Most of these values are 0; tile programs skip zeros.
+    """
+    if connection.kind != "dense":
+        return False
+    source = next((p for p in program.populations if p.id == connection.source), None)
+    if source is None or source.model not in (Relay(), Quotient()) or program.buffers[connection.source_buffer].kind != "values":
+        return False
+    incoming = [op for op in program.forward if getattr(op, "target", None) in source.ports]
+    sums = [op for op in incoming if not isinstance(op, Fill)]
+    if not sums or any(isinstance(op, Fill) and op.biases for op in incoming):
+        return False
+    return all(
+        isinstance(op, Pooling | AddReduced | AddSlice | AddPadded)
+        and getattr(op, "kind", "") != "max"
+        and program.buffers[op.source.buffer].kind == "spikes"
+        for op in sums
     )
 
 
