@@ -29,7 +29,7 @@ from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines import load_target
-from snnc.compiler.tiles.planning.activity import Activity
+from snnc.compiler.tiles.activity import Activity
 from snnc.compiler.tiles.planning.placing import map_graph
 from snnc.driver.activity import measure_activity
 from snnc.driver.estimating import Estimate

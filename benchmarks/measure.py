@@ -27,9 +27,9 @@ from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.activity import Activity
 from snnc.compiler.tiles.baselines.baselines import SNNC
 from snnc.compiler.tiles.errors import BaselineTooBigError, PublishedOptionError, TooBigError
-from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.planning.placing import map_graph
 from snnc.compiler.tiles.replan import as_planned
 from snnc.driver.estimating import Estimate

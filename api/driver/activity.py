@@ -12,7 +12,7 @@ from snnc.backends.reference.memory import SequenceArrays
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.tiles.planning.activity import Activity
+from snnc.compiler.tiles.activity import Activity
 from snnc.errors import OptionValueError
 
 

@@ -19,7 +19,7 @@ from snnc.data.arrays import read_arrays
 from snnc.options.compile_options import CompileOptions
 
 if TYPE_CHECKING:
-    from snnc.compiler.tiles.planning.activity import Activity
+    from snnc.compiler.tiles.activity import Activity
 
 Data: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
 """Inputs in the layout of a model: by name, or a single array for a single input."""

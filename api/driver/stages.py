@@ -20,7 +20,7 @@ from snnc.options.compile_options import CompileOptions
 from snnc.project.compiled import Compiled
 
 if TYPE_CHECKING:
-    from snnc.compiler.tiles.planning.activity import Activity
+    from snnc.compiler.tiles.activity import Activity
     from snnc.compiler.tiles.planning.ordering import Common
 
 

@@ -8,24 +8,21 @@ from typing import Any
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.window_values import is_run_value
-from snnc.compiler.tiles.mapped.learned import learned_rows
+from snnc.compiler.tiles.exchange.layer_traffic import program_traffic
 from snnc.compiler.tiles.mapped.network import describe
 
 
 def summarise(program: StepProgram) -> dict[str, Any]:
     """Return inputs, populations, connections and outputs with their sizes and the author's names, as JSON types."""
-    network = describe(program)
-    links = {link.id: link for layer in network.layers for link in layer.incoming}
-    layers = {layer.id: layer for layer in network.layers}
+    traffic = program_traffic(describe(program))
+    of_connections, of_populations = ({each["id"]: each for each in traffic[kind]} for kind in ("connections", "populations"))
     sizes = {name: math.prod(parameter.value.shape) for name, parameter in program.parameters.items() if not is_run_value(name)}
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
     connections: list[dict[str, Any]] = [
         {
             **{name: getattr(c, name) for name in ("id", "label", "source", "target", "kind", "delay", "port")},
             "parameters": sum(sizes.get(name, 0) for name in (c.weight, c.bias) if name),
-            "weight_gradient": links[c.id].weight_gradient,
-            "input_gradient": links[c.id].input_gradient,
-            "copied": links[c.id].outputs if links[c.id].dense else int(links[c.id].weight_elements > 1),
+            **of_connections[c.id],
         }
         for c in program.connections
     ]
@@ -42,7 +39,7 @@ def summarise(program: StepProgram) -> dict[str, Any]:
                 "surrogate": str(p.surrogate),
                 "parameters": sum(sizes.get(name, 0) for name in steps[p.id].parameters),
                 "outputs": list(p.output_buffers.values()),
-                "learned": sum(learned_rows(layers[p.id])) * layers[p.id].neurons + layers[p.id].learnable_scalars,
+                **of_populations[p.id],
             }
             for p in program.populations
         ],
@@ -50,7 +47,7 @@ def summarise(program: StepProgram) -> dict[str, Any]:
         "outputs": [{"id": o.id, "label": o.label, "source": o.source.buffer, "readout": o.readout} for o in program.outputs],
         "parameters": sum(sizes.values()),
         "loss": program.loss.name if program.loss else None,
-        "loss_layer": network.loss_layer,
+        "loss_layer": traffic["loss_layer"],
         "optimizer": program.optimizer.name if program.optimizer else None,
         "assumptions": list(program.assumptions),
     }

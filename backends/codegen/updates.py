@@ -30,7 +30,7 @@ def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradie
         "settings": rule.settings,
         "prepared": c_assignments(needed_rates(rule), "double"),  # computes the rates from ``lr``, the settings and the shares
         "clipped": c_assignments(rule.clipped),
-        "measured": rule.measured,
+        "norm_gradient": rule.norm_gradient,
         # Whether the squares of all gradients are summed before an update, to clip the norm or to find gradients that are not finite.
         "measured_first": rule.clip_norm is not None or rule.loss_scale is not None,
         "step": c_assignments(rule.step, names=places, stores=rule.changed_arrays),

@@ -13,7 +13,7 @@ from snnc.backends.native.tables import Table, windows_expression, wires_of
 from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.spike_limits import limited_sources
-from snnc.compiler.lowering.statistics import watched
+from snnc.compiler.lowering.statistics import stored_adjoints
 from snnc.compiler.neurons.expression import Number, Symbol
 
 Wired: TypeAlias = ops.SparseProduct | ops.AddOneToOne | ops.Pooling | ops.Rescale | ops.AddReduced | ops.AddSlice | ops.AddPadded
@@ -248,7 +248,7 @@ class Statements:
         # At the zeros of the padding an adjoint may be nonzero or not finite, but sums over outputs read whole lines.
         self.backward += [f"d_{i}.clear_padding(w, t);" for i in op.currents if self.storage.size(i) % LINE]
         self.backward += [f"d_{o}.clear(w, t);" for o in op.outputs]
-        if self._info(op).label in watched(self.storage.program):
+        if op.population in stored_adjoints(self.storage.program):
             # The adjoint of the current is stored at all steps, and is a tensor of the ABI.
             name, current = f"d_{op.population}", op.currents[0]
             self.members.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")

@@ -31,7 +31,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import moments
 from snnc.compiler.losses.weight_rounding import parameter_key
-from snnc.compiler.lowering.statistics import watched
+from snnc.compiler.lowering.statistics import stored_adjoints
 
 
 class SequenceBuffer(NamedTuple):
@@ -283,8 +283,7 @@ class Buffers:
             buffers.append(SequenceBuffer(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
         if adjoint is not None:
             for n in op.currents:
-                is_watched = info.label in watched(self.program)
-                slots = f"training ? {'steps' if is_watched else f'kept + {self.ahead(n)}'} : 1"
+                slots = f"training ? {'steps' if info.id in stored_adjoints(self.program) else f'kept + {self.ahead(n)}'} : 1"
                 short = SequenceBuffer(f"d_{n}", self.storage.size(n), 0, "halves", slots, "BFloat16")
                 buffers.append(short if self.steps.rounds_delta(n) else self._numbers(f"d_{n}", slots))
             buffers += [self._numbers(f"d_{n}", "1") for n in op.states]
@@ -304,7 +303,7 @@ class Buffers:
 
     def watched_currents(self) -> dict[str, str]:
         """Return the current of each population for which the adjoint is stored at every step, for the caller, by population."""
-        ids = {p.id for p in self.program.populations if p.label in watched(self.program)}
+        ids = stored_adjoints(self.program)
         return {op.population: op.currents[0] for op in self.differentiated_steps() if op.population in ids}
 
     def differentiated_steps(self) -> list[NeuronStep]:

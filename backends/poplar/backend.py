@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.half_numbers import HalfOption
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
-    from snnc.compiler.tiles.planning.activity import Activity
+    from snnc.compiler.tiles.activity import Activity
     from snnc.compiler.tiles.planning.options import PlanOptions
     from snnc.compiler.tiles.planning.ordering import Common
 

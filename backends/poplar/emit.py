@@ -263,7 +263,7 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
         names |= {**({SAVE: "FS save"} if net.plan.segments.reruns else {}), RESTORE: "FR restore"}
     if net.plan.segments.rows:
         names |= ROW_TITLES
-    if net.described.measured:
+    if net.described.computes_statistics:
         names |= {MOMENTS: MOMENTS_TITLE}
     if net.training:
         if not net.described.external:

@@ -20,7 +20,7 @@ from snnc.compiler.ir.step_operations import (
     NeuronStep,
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, OutputInfo, StepProgram
-from snnc.compiler.lowering.statistics import measured_outputs
+from snnc.compiler.lowering.statistics import statistics_on_device
 from snnc.compiler.tiles.blocks.grouping import mask_unit
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection, indexed_connections
 from snnc.compiler.tiles.mapped.network import Layer, Link, MappedNetwork, describe
@@ -236,7 +236,7 @@ class PoplarNetwork:
 
     def moment_outputs(self, population: str) -> tuple[OutputInfo, ...]:
         """Return the outputs that a population records only for their mean and variance."""
-        return (measured_outputs(self.program)[population],) if self.layers[population].measured else ()
+        return (statistics_on_device(self.program)[population],) if self.layers[population].computes_statistics else ()
 
     @cached_property
     def further(self) -> FurtherWindows:

@@ -66,7 +66,7 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
         "late_targets": kind in ("training", "passes") and net.described.loss.columns > 0,
         "sums": _sums(net, kind) if net.training else [],
         "changes": [f"Execute({name})" for name in (RATES, *norm_sets(net), "update_parameters")] if kind == "passes" else [],
-        "measures": [f"Execute({MOMENTS})"] if net.described.measured else [],
+        "measures": [f"Execute({MOMENTS})"] if net.described.computes_statistics else [],
         "accumulates": net.described.accumulates,
     }
 

@@ -20,7 +20,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.optimizers import settings_of
 from snnc.compiler.losses.update_rules import moments
 from snnc.compiler.losses.weight_rounding import REMAINDER, nearest
-from snnc.compiler.lowering.statistics import watched
+from snnc.compiler.lowering.statistics import stored_adjoints
 
 
 class ReferenceEngine:
@@ -44,9 +44,9 @@ class ReferenceEngine:
         self._dropped = 0
         self._step_memory: StepMemory | None = None
         self._masks = masks_of(program)
-        self._watched = {p.id for p in program.populations if p.label in watched(program)}
+        self._stored_adjoints = stored_adjoints(program)
         self._adjoints: dict[str, Array] = {}
-        """``d_<id>`` -> adjoints of the current at all steps of the last backward pass, for populations of :func:`watched`."""
+        """``d_<id>`` -> adjoints of the current at all steps of the last backward pass, for populations of :func:`stored_adjoints`."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         memory = self.run_sequence(inputs, initial)
@@ -66,11 +66,11 @@ class ReferenceEngine:
         record = next(o.record for o in program.outputs if o.id == program.loss_output)
         loss, memory[f"d_{record}"][:] = program.loss.value_and_gradient(memory[record], target)
         memory[f"d_{record}"][:] *= self.dtype.type(scale)
-        adjoints: dict[str, list[Array]] = {f"d_{id_}": [] for id_ in self._watched}
+        adjoints: dict[str, list[Array]] = {f"d_{id_}": [] for id_ in self._stored_adjoints}
         for t in reversed(range(memory.steps)):
             for op in program.backward:
                 run_backward(op, memory, t)
-                if isinstance(op, NeuronAdjoint) and op.population in self._watched:
+                if isinstance(op, NeuronAdjoint) and op.population in self._stored_adjoints:
                     adjoints[f"d_{op.population}"].append(memory[f"d_{op.currents[0]}"].copy())
             if program.truncate and t % program.truncate == 0:
                 forget_before(memory, t)

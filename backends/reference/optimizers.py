@@ -55,7 +55,7 @@ class OptimizerState:
         limit = self.rule.clip_norm
         if limit is None:
             return 1.0
-        terms = [evaluate(self.rule.clipped, {"gradient": g}).get(self.rule.measured, g) for g in gradients.values()]
+        terms = [evaluate(self.rule.clipped, {"gradient": g}).get(self.rule.norm_gradient, g) for g in gradients.values()]
         norm = math.sqrt(sum(float(np.sum(np.square(g, dtype=np.float64))) for g in terms))
         factor = limit / (norm + NORM_EPSILON)
         return 1.0 if factor >= 1 else factor

@@ -31,7 +31,6 @@ def _without_links(path: str, flags: int) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Wait until the entries of a folder are on disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

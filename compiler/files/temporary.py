@@ -100,7 +100,6 @@ def abandoned(above: Path | None = None, prefix: str = PREFIX) -> list[Path]:
 
 
 def _system_folder() -> Path:
-    """Return the system's folder for temporary files."""
     try:
         return Path(tempfile.gettempdir())
     except FileNotFoundError:  # as in a container whose file system is read-only

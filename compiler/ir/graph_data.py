@@ -164,7 +164,6 @@ def _models(rows: list[Any]) -> list[NeuronModel]:
 
 
 def _operation(data: Any, name: str, models: list[NeuronModel], find: FindArray) -> Operation:
-    """Return the operation of node `name`."""
     kinds: dict[str, Any] = {kind.__name__: kind for kind in get_args(Operation)}
     is_ = data.get("is")
     if not isinstance(is_, str) or is_ not in kinds:

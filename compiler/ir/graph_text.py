@@ -73,7 +73,6 @@ def plain(text: str, longest: int = MAX_NAME) -> str:
 
 
 def _rows(graph: Graph) -> tuple[list[OperationRow], int]:
-    """Return the rows of the layers shown, and the number of omitted ones."""
     try:
         order = dataflow_order(graph)
     except nx.NetworkXUnfeasible:  # an invalid graph, with a cycle without delay: keep the order of insertion

@@ -76,5 +76,4 @@ def _windows(
 
 
 def _numbers(values: tuple[int, ...]) -> str:
-    """Return one number if all are equal, else all of them."""
     return str(values[0]) if len(set(values)) == 1 else "x".join(map(str, values))

@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Any, Final, get_args, get_origin
 
 from snnc.compiler.errors import PlanFileError
-from snnc.compiler.ir.plan import Block, GradientPlan, PartialSum, Plan, Relay
+from snnc.compiler.ir.plan import Block, PartialSum, Plan, Relay
 from snnc.compiler.neurons.plain_data import field_types
 
 FORMAT: Final = "snnc plan 3"
@@ -52,7 +52,6 @@ def _table(rows: Sequence[Any], kind: Any) -> dict[str, list[int]]:
 
 
 def _rows(table: dict[str, list[int]], kind: Any) -> tuple[Any, ...]:
-    """Return the objects from the result of :func:`_table`."""
     return tuple(kind(*row) for row in zip(*(from_difference_runs(table[field.name]) for field in fields(kind)), strict=True))
 
 
@@ -68,7 +67,7 @@ def plan_to_json(plan: Plan) -> str:
             {
                 **{k: getattr(b, k) for k in ("id", "source", "buffer", "width", "kind", "lag", "capacity", "mode", "form")},
                 "relays": _table(b.relays, Relay),
-                "gradient": _gradient(b.gradient),
+                "gradient": (g := b.gradient) and {"capacity": g.capacity, "parts": g.parts, "sums": _table(g.sums, PartialSum)},
             }
             for b in plan.buses
         ],
@@ -81,10 +80,6 @@ def plan_to_json(plan: Plan) -> str:
         "traffic": None if plan.traffic is None else {**asdict(plan.traffic), "flows": [astuple(flow) for flow in plan.traffic.flows]},
     }
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
-
-
-def _gradient(plan: GradientPlan | None) -> dict[str, Any] | None:
-    return None if plan is None else {"capacity": plan.capacity, "parts": plan.parts, "sums": _table(plan.sums, PartialSum)}
 
 
 def from_plain(hint: Any, value: Any) -> Any:

@@ -141,7 +141,6 @@ def _check(program: StepProgram) -> None:
 
 
 def _names_in(op: Any) -> list[str]:
-    """Return the names of buffers and ids in an operation."""
     names: list[str] = []
     for name, value in ((f.name, getattr(op, f.name)) for f in fields(op)):
         if isinstance(value, BufferValue):

@@ -50,7 +50,6 @@ def verify(graph: Graph, *, steps: int | None = None) -> PortMap:
 
 
 def _check_has_ends(graph: Graph) -> None:
-    """Check that the graph has an input and an output."""
     for kind, word in ((ir.Input, "input"), (ir.Output, "output")):
         if next(graph.of_type(kind), None) is None:
             raise UnconnectedError(f"the network {graph.name!r} has no {word}; add one.")
@@ -83,7 +82,6 @@ def _check_ports(graph: Graph) -> None:
 
 
 def _target_ports(graph: Graph, name: str) -> tuple[str, ...]:
-    """Return the input ports of a node."""
     match graph.operation(name):
         case Population(model=model):
             return model.inputs
@@ -204,7 +202,6 @@ def _arrays(graph: Graph) -> Iterator[tuple[str, str, Array]]:
 
 
 def _check_cycles(graph: Graph) -> None:
-    """Check that every cycle contains a delay."""
     immediate: nx.DiGraph[str] = nx.DiGraph()
     immediate.add_edges_from((e.source, e.target) for e in graph.edges if e.delay == 0)
     if nx.is_directed_acyclic_graph(immediate):

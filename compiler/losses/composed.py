@@ -143,7 +143,6 @@ class _BatchTargets:
 
 
 def _valid(output: Reals, lengths: Lengths) -> npt.NDArray[np.bool_]:
-    """Return whether each step of each sample is within its length, [T, B]."""
     return np.arange(len(output))[:, None] < lengths
 
 

@@ -122,7 +122,6 @@ def _term_of(text: str, key: str, equation: str | None, options: dict[str, Any])
 
 
 def _options(text: str, options: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of the term, and those of the whole loss."""
     of_term: dict[str, Any] = {}
     of_loss: dict[str, Any] = {}
     for option in filter(None, map(str.strip, options.split(","))):

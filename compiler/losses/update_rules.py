@@ -44,7 +44,7 @@ class UpdateRule:
         return ("value", *self.moments)
 
     @property
-    def measured(self) -> str:
+    def norm_gradient(self) -> str:
         """Name of the gradient whose norm `clip_norm` limits."""
         return "clipped" if self.clipped else "gradient"
 
@@ -66,7 +66,8 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
     if optimizer.clip_norm is not None:
         lines.append(f"scaled = {gradient} * scale")
         gradient = "scaled"
-    decays, shrinks, bounds = (_has(optimizer, name) for name in ("weight_decay", "l1", "bound"))
+    groups = (optimizer, *optimizer.groups)
+    decays, shrinks, bounds = (any(getattr(settings, name) for settings in groups) for name in ("weight_decay", "l1", "bound"))
     if shrinks:
         lines.append(f"shrunken = where(gt(value, 0), {gradient} + shrink, where(gt(0, value), {gradient} - shrink, {gradient}))")
         gradient = "shrunken"
@@ -87,11 +88,6 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
     settings = ("weight_decay", *(["l1"] if shrinks else []), *(["bound"] if bounds else []))
     rate_equations = parse_assignments("\n".join(rates))
     return UpdateRule(tuple(sorted(changed)), shares, rate_equations, clipped, step, optimizer.clip_norm, optimizer.loss_scale, settings)
-
-
-def _has(optimizer: Optimizer, name: str) -> bool:
-    """Return whether some parameters have the setting `name` (weight decay, L1 or bound)."""
-    return any(getattr(settings, name) for settings in (optimizer, *optimizer.groups))
 
 
 def _equations(optimizer: Optimizer, g: str, decays: bool) -> tuple[dict[str, float], list[str], list[str]]:

@@ -85,5 +85,4 @@ def at_random(values: npt.ArrayLike, random: Words) -> Floats:
     small = np.where(np.abs(x) < np.float32(NORMAL), np.abs(x), np.float32(0)) * np.float32(2.0**24)
     fraction = (random >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
     subnormal = (small + fraction).astype(np.int32).astype(np.float32) * np.float32(2.0**-24)
-    rounded: Floats = np.where(np.abs(x) < np.float32(NORMAL), np.copysign(subnormal, x), normal)
-    return rounded
+    return np.where(np.abs(x) < np.float32(NORMAL), np.copysign(subnormal, x), normal)

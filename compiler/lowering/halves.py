@@ -118,12 +118,16 @@ def rounding_of(half: HalfOption | None, seed: int) -> WeightRounding | None:
 def check_layers(half: Halves, program: StepProgram) -> None:
     """Check that every layer named in `half` exists (HalfLayersError), and has numbers of its kinds (NothingRoundedError)."""
     populations, connections = {p.id: p.label for p in program.populations}, [c.label for c in program.connections]
-    labels_of_weights = _weights_by_layer(program.connections, populations)
+    labels_of_weights: dict[str, set[str]] = {}
+    for c in program.connections:
+        if c.weight is not None:
+            labels_of_weights.setdefault(c.weight, set()).update((c.label, populations[c.target]))
+    half_deltas = {op.target for op in program.backward if isinstance(op, DenseInputGradient) and op.half}
     rounded = {
         "weights": {label for weight in rounded_weights(program.parameters, program.connections) for label in labels_of_weights[weight]},
         "states": {p.label for p in program.populations if p.kernel.states},
         "history": {p.label for p in program.populations if p.kernel.rounded},
-        "deltas": {populations[_owner(program, op.target)] for op in program.backward if isinstance(op, DenseInputGradient) and op.half},
+        "deltas": {p.label for p in program.populations if half_deltas & {*p.ports}},
     }
     for name, kinds in half.named.items():
         if name not in populations.values() and name not in connections:
@@ -134,20 +138,6 @@ def check_layers(half: Halves, program: StepProgram) -> None:
         for kind in get_args(Half):
             if kind in kinds and name not in rounded[kind]:
                 raise NothingRoundedError(f"{name!r} has no {kind} that can be float16; leave {kind} out of its part of half.")
-
-
-def _weights_by_layer(connections: Iterable[ConnectionInfo], populations: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return, for each weight, the names of the connections that read it and of their targets."""
-    layers: dict[str, set[str]] = {}
-    for c in connections:
-        if c.weight is not None:
-            layers.setdefault(c.weight, set()).update((c.label, populations[c.target]))
-    return layers
-
-
-def _owner(program: StepProgram, current: str) -> str:
-    """Return the id of the population that has the input current `current`."""
-    return next(p.id for p in program.populations if current in p.ports)
 
 
 def check_halves(chosen: Halves, program: StepProgram) -> None:

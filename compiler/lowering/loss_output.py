@@ -46,7 +46,6 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
 
 
 def _named_output(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
-    """Return the graph and the output that the user requested by name."""
     name, _, port = wanted.rpartition(".")
     if wanted in graph.nx and isinstance(graph.operation(wanted), Output):
         return graph, wanted

@@ -158,7 +158,6 @@ def _program(draft: Draft, read: str | None) -> StepProgram:
 
 
 def _add_inputs(draft: Draft) -> None:
-    """Add the inputs and their buffers."""
     for name, operation in draft.graph.of_type(Input):
         id_ = draft.ids[name] = f"x{len(draft.inputs)}"
         draft.inputs.append(InputInfo(id_, name, operation.shape, operation.kind, operation.layout))
@@ -166,7 +165,6 @@ def _add_inputs(draft: Draft) -> None:
 
 
 def _add_populations(draft: Draft) -> None:
-    """Add all populations, in the order of execution."""
     order = execution_order(draft.graph, draft.links)
     draft.ids.update({name: f"p{number}" for number, name in enumerate(order)})
     read = {(link.source, link.source_port) for link in draft.links}
@@ -235,7 +233,6 @@ def _kernel(
 
 
 def _stored_as(kernel: Kernel, half: Collection[Half]) -> Kernel:
-    """Return `kernel` with the names of the values that are stored as float16."""
     if "states" in half:
         kernel = replace(kernel, halves=frozenset(kernel.states))
         kernel = replace(kernel, rounded=float16_values(kernel))
@@ -322,7 +319,6 @@ def _outputs(draft: Draft) -> tuple[list[OutputInfo], list[Record]]:
 
 
 def _state_inputs(draft: Draft) -> Mapping[str, StateRef]:
-    """Return the states that a caller may set, with canonical names."""
     kernels = {info.label: info.kernel for info in draft.populations}
     states = {}
     for label, ref in draft.graph.state_inputs.items():

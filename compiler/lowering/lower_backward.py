@@ -128,7 +128,6 @@ def _learns(link: PopulationLink, optimizer: Optimizer | None) -> bool:
 
 
 def _closure(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
-    """Return all nodes reachable from `start`, including `start`."""
     flow: nx.DiGraph[str] = nx.DiGraph(edges)
     flow.add_nodes_from(start)
     return start.union(*(nx.descendants(flow, name) for name in start))

@@ -63,7 +63,7 @@ def statistics_outputs(program: StepProgram) -> dict[str, OutputInfo]:
     return {owners[o.source.buffer]: o for o in program.outputs if o.source.buffer in owners and _RECORD in o.label}
 
 
-def measured_outputs(program: StepProgram) -> dict[str, OutputInfo]:
+def statistics_on_device(program: StepProgram) -> dict[str, OutputInfo]:
     """Return the outputs of :func:`statistics_outputs` whose statistics a program can compute without sending every value to the host.
 
     The values of the others, those in :func:`summed_adjoints`, are needed on the host.
@@ -116,11 +116,10 @@ def passes_of(program: StepProgram) -> int:
     return len(set(levels_of(program).values())) if program.optimizer is not None else 0
 
 
-def watched(program: StepProgram) -> frozenset[str]:
-    """Return the labels of populations for which the adjoints of currents are stored at every step, as ``d_<id>``."""
+def stored_adjoints(program: StepProgram) -> frozenset[str]:
+    """Return the ids of populations for which the adjoints of currents are stored at every step, as ``d_<id>``."""
     relays = program.loss.relays if isinstance(program.loss, ExternalLoss) else ()
-    summed = summed_adjoints(program)
-    return frozenset(relays) | {p.label for p in program.populations if p.id in summed}
+    return summed_adjoints(program) | {p.id for p in program.populations if p.label in relays}
 
 
 def visible(program: StepProgram) -> StepProgram:

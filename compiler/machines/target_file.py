@@ -86,7 +86,6 @@ def target_from(values: Mapping[str, Any], where: str) -> Target:
 
 
 def _table(name: str, kind: type, values: Any, where: str) -> Any:
-    """Read a table of the file as an object of the class `kind`."""
     if not isinstance(values, dict):
         raise TargetValueError(f"{name} = {values!r} of the target file {where!r} is not a table; write [{name}] and its keys below.")
     known = fields(kind)
@@ -121,7 +120,7 @@ def _value(key: str, kind: str, value: Any, where: str) -> Any:
         return value
     if kind.startswith("tuple"):
         return _wires(setting, value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
         raise TargetValueError(f"{setting} is not a finite number.")
     if kind == "int" and not isinstance(value, int):
         raise TargetValueError(f"{setting} is not a whole number.")
@@ -132,10 +131,6 @@ def _value(key: str, kind: str, value: Any, where: str) -> Any:
     if value > _LARGEST.get(key, MOST):
         raise TargetValueError(f"{setting} is more than the {_LARGEST[key]:,} that snnc supports. Is its unit right?")
     return value if kind == "int" else float(value)
-
-
-def _finite(value: float) -> bool:
-    return isinstance(value, int) or math.isfinite(value)
 
 
 def _wires(setting: str, value: Any) -> tuple[Wire, ...]:
@@ -150,7 +145,6 @@ def _wires(setting: str, value: Any) -> tuple[Wire, ...]:
 
 
 def _check_sizes(target: Target, where: str) -> None:
-    """Check the numbers of chips and tiles, and that control code and stack leave space on a tile."""
     if target.chips > MAX_CHIPS or target.tiles > MAX_TILES:
         raise MachineSizeError(
             f"the target file {where!r} describes {target.chips:,} chips with {target.tiles:,} tiles; snnc maps onto at most "
@@ -164,7 +158,6 @@ def _check_sizes(target: Target, where: str) -> None:
 
 
 def _check_links(target: Target, where: str) -> None:
-    """Check that wires connect existing chips, and that all chips can be reached."""
     links = target.links
     if links is None:
         if target.chips > 1:
@@ -190,7 +183,6 @@ def _check_links(target: Target, where: str) -> None:
 
 
 def _unreached(chips: int, links: Links) -> list[int]:
-    """Return the chips that cannot be reached from chip 0."""
     wires: nx.Graph[int] = nx.Graph((a, b) for a, b, _ in links.wires(chips))
     wires.add_node(0)
     reached = nx.node_connected_component(wires, 0)

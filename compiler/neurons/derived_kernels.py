@@ -67,7 +67,6 @@ def _code_hash() -> str:
 
 
 def _read(path: Path) -> Kernel | None:
-    """Return the kernel stored in a file; None without a file that contains one."""
     try:
         data = read_checked(path, LARGEST)
         return None if data is None else decoded_fields(Kernel, json.loads(data), "the kernel")

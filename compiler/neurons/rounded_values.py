@@ -57,7 +57,6 @@ def _centres(expression: Expression, names: Collection[str], parameters: Collect
 
 
 def _constant(expression: Expression, parameters: Collection[str]) -> bool:
-    """Return whether `expression` is constant over the steps."""
     return set(symbols(expression)) <= set(parameters)
 
 
@@ -80,7 +79,6 @@ class _Rounding:
         return False
 
     def _effect(self, expression: Expression) -> int:
-        """Return the effect of the rounding on an expression."""
         match expression:
             case Symbol(name):
                 return self._effects.get(name, _EXACT)

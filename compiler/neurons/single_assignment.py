@@ -150,7 +150,6 @@ class _AssignmentBuilder:
         return self._named(expression) if isinstance(expression, Call) else expression
 
     def _named(self, expression: Expression, target: str = "") -> Expression:
-        """Return the name of an expression, which is assigned if it is new."""
         if expression in self._known:
             return Symbol(self._known[expression])
         name = target or self.fresh()

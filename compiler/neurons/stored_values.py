@@ -66,7 +66,7 @@ class _Search:
         if stored in self._seen or len(self._seen) > MAX_CUTS:
             return
         self._seen.add(stored)
-        lower = self._count(stored)
+        lower = len(stored), sum(n not in self.equations.states for n in stored)
         if self._cost is not None and lower > self._cost[:2]:
             return
         path = self._open_path(stored)
@@ -89,9 +89,6 @@ class _Search:
                 names.add(name)
                 todo.extend(self._operands[name])
         return frozenset(names)
-
-    def _count(self, stored: frozenset[str]) -> tuple[int, int]:
-        return len(stored), sum(n not in self.equations.states for n in stored)
 
     def _is_stored(self, name: str, stored: Collection[str]) -> bool:
         return self._array.get(name, name) in stored

@@ -168,7 +168,6 @@ def _constant(expression: Sympy) -> Number:
 
 
 def _negated(expression: Expression) -> Expression:
-    """Return the negated expression, with the sign in a constant if there is one."""
     match expression:
         case Number(value):
             return Number(-value)

@@ -61,7 +61,6 @@ def _can_be_connection(graph: Graph, name: str) -> bool:
 
 
 def _rename_ports(graph: Graph, name: str) -> None:
-    """Rename the ports of the edges at `name` for its new operation, a relay."""
     model = Relay()
     for _, _, data in graph.nx.out_edges(name, data=True):
         data["edge"] = replace(data["edge"], source_port=model.outputs[0])

@@ -11,6 +11,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Mode, Plan, Recompute, Streaming
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles.activity import Activity
 from snnc.compiler.tiles.baselines import SNNC, check_strategy
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.mapped.network import BusSource, describe
@@ -39,8 +40,9 @@ most this factor, otherwise only the faster one."""
 RIVAL_MARGIN: Final = 1.01
 """A rival is an earlier plan of the same populations with another order of neurons. Local search is skipped if the request, with the
 placement of the rival, is slower than the rival by more than this factor."""
-PROGRAM_FIELDS: Final = ("network", "schedule", "estimated")
-"""Fields of a request that are not compared with other requests: the program determines them, or they contain results."""
+PROGRAM_FIELDS: Final = ("network", "schedule", "activity", "estimated")
+"""Fields of a request that are not compared with other requests: the program determines them, or they contain results. Fields of the
+activity are compared one by one."""
 
 
 def make_plan(
@@ -92,7 +94,7 @@ def make_plan(
         Measured numbers of spikes, and of neurons that receive a gradient, by buffer, [steps, samples]. Values without measurements are
         assumed to fire independently.
     patterns
-        The values that spiked, by buffer, as in :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns`, for the costs of indexed
+        The values that spiked, by buffer, as in :attr:`snnc.compiler.tiles.activity.Activity.patterns`, for the costs of indexed
         connections.
     capacity, gradient_capacity
         Maximum numbers of events per sample in a window, and of entries in a window of the backward pass: for all buses, or by buffer.
@@ -145,14 +147,15 @@ def make_plan(
     check_pairs(network, batch)
     check_names(network, activity, capacity, support, gradient_capacity, counts, support_counts)
     schedule = make_schedule(network)
-    measured = (rates or {}, counts or {}, support_counts or {}, patterns or {})
-    sizes = (network, schedule, target, steps, batch, mode, activity, capacity, chips, support, gradient_capacity, gradients)
-    request = MappingRequest(*sizes, *measured, recompute, streaming, fused=fused, packed=packed)
+    counted: dict[str, Any] = {"counts": counts or {}, "support_counts": support_counts or {}, "patterns": patterns or {}}
+    expected = Activity(activity or {}, source=activity_source, support=support or {}, rates=rates or {}, **counted)
+    sizes = (network, schedule, target, steps, batch, mode, expected, capacity, chips, gradient_capacity, gradients)
+    request = MappingRequest(*sizes, recompute, streaming, fused=fused, packed=packed)
     effort = 0 if quick else EFFORT if effort is None else effort
     asked = {f.name: getattr(request, f.name) for f in fields(request) if f.name not in PROGRAM_FIELDS}
-    arguments = {"program": program, "operation": operation, "request": asked}
+    arguments = {"program": program, "operation": operation, "request": asked, "activity": vars(expected)}
     clocks = estimates.clocks if estimates is not None and placer is None else None
-    known_arguments = clocks and {**arguments, "how": (strategy, effort, quick, activity_source), "bits": bit_sources(request)}
+    known_arguments = clocks and {**arguments, "how": (strategy, effort, quick), "bits": bit_sources(request)}
     known_plan = clocks.plan(known_arguments, target) if clocks and known_arguments else None
     if known_plan is not None:
         return known_plan
@@ -161,7 +164,7 @@ def make_plan(
         raise _misfit(searches, request, strategy, effort, advises=placer is None and not quick)
     brief = quick and estimates is not None
     write = write_estimate if brief else partial(write_plan, usable=chips or target.chips, strategy=strategy)
-    plan = write(program.name, fastest.best, activity_source)
+    plan = write(program.name, fastest.best)
     if clocks and known_arguments:
         clocks.add(known_arguments, plan)
     return plan

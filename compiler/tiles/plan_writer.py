@@ -22,13 +22,13 @@ from snnc.compiler.tiles.search.search import Priced
 from snnc.compiler.tiles.supersteps.streaming import streaming_bytes
 
 
-def write_plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
+def write_plan(name: str, best: Priced, usable: int, strategy: str) -> Plan:
     """Return a layout as a plan; `usable` is the number of chips that it was allowed to use."""
     layout, problem = best.layout, best.layout.problem
     steps, tiles = supersteps(layout), usable * problem.target.tiles_per_chip
     phases = tuple(phase(layout, step) for step in steps)
     plan = replace(
-        write_estimate(name, best, activity_source),
+        write_estimate(name, best),
         populations=tuple(_population(problem, layer, layout.ranges[layer.id]) for layer in problem.network.layers),
         buses=tuple(_bus(layout, bus) for bus in problem.buses),
         connections=tuple(_connection(layout, link) for link in problem.network.links),
@@ -48,7 +48,7 @@ def write_plan(name: str, best: Priced, activity_source: str, usable: int, strat
     return replace(plan, traffic=traffic_of(plan, problem.network))
 
 
-def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
+def write_estimate(name: str, best: Priced) -> Plan:
     """Return the short plan of a quick estimate: only the cycles of the supersteps."""
     problem = best.layout.problem
     return Plan(
@@ -62,8 +62,8 @@ def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
         populations=(),
         buses=(),
         connections=(),
-        activity=dict(problem.activity),
-        activity_source=activity_source,
+        activity=dict(problem.activity.mean),
+        activity_source=problem.activity.source,
         memory={},
         phases=best.phases,
         segment=problem.segment,

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Mode
 from snnc.compiler.ir.segments import Segments, Streamed
 from snnc.compiler.machines.chip_links import Routes, find_routes
 from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles.activity import Activity
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, sample_groups
 from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link, MappedNetwork
 from snnc.compiler.tiles.memo import Memo
@@ -42,25 +42,15 @@ class MappingProblem:
     """Bus id of each connection, by connection id."""
     costs: Mapping[str, CodeletCost]
     """Costs of the codelets, by name (:func:`snnc.compiler.tiles.vertices.codelet_costs.codelet_costs`)."""
-    activity: Mapping[str, float]
-    """Expected number of spikes per value and step, by buffer."""
+    activity: Activity
+    """Expected activity of all sources of spikes, with the measurements."""
     target: Target
     steps: int
     batch: int
     mode: Mode
     """Treatment of events beyond the capacity of a window; see :func:`snnc.compile`."""
-    support: Mapping[str, float] = field(default_factory=dict)
-    """Fraction of neurons that receive a gradient per step, by buffer."""
     windowed: frozenset[BusSource] = frozenset()
     """Sources whose gradient returns only for neurons that spiked or are near the threshold."""
-    rates: Mapping[str, Array] = field(default_factory=dict)
-    """Mean number of spikes per step of each value of a buffer, if measured."""
-    counts: Mapping[str, Array] = field(default_factory=dict)
-    """Number of spikes of a buffer, [steps, samples], if measured."""
-    support_counts: Mapping[str, Array] = field(default_factory=dict)
-    """Number of neurons of a buffer that receive a gradient, [steps, samples], if measured."""
-    patterns: Mapping[str, Array] = field(default_factory=dict)
-    """The spiking values of a buffer, if measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
     segment: int = 0
     """Iterations of a segment; 0 without segments. See :class:`snnc.compiler.ir.plan.Plan`."""
     bits: frozenset[BusSource] = frozenset()
@@ -103,7 +93,7 @@ class MappingProblem:
 
     def relative_rate(self, buffer: str) -> Floats | None:
         """Return the rate of each value of a buffer, divided by the mean rate; None if rates were not measured or all are 0."""
-        rate = self.rates.get(buffer)
+        rate = self.activity.rates.get(buffer)
         mean = 0.0 if rate is None else float(rate.mean())
         return None if rate is None or mean == 0 else rate.astype(np.float64) / mean
 
@@ -285,7 +275,7 @@ class MappingProblem:
 
     def events(self, source: BusSource) -> float:
         """Return the expected number of events per sample and step."""
-        return source.width * self.activity.get(source.buffer, 0.0)
+        return source.width * self.activity.mean.get(source.buffer, 0.0)
 
     @cached_property
     def support_events(self) -> Mapping[str, float]:
@@ -337,7 +327,6 @@ class MappingProblem:
 
 
 def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, tuple[Value, ...]]:
-    """Return the values of each key, in order."""
     groups: dict[Key, tuple[Value, ...]] = {}
     for key, value in pairs:
         groups[key] = (*groups.get(key, ()), value)

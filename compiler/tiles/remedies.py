@@ -230,5 +230,5 @@ def _usual_capacity(request: MappingRequest) -> int | None:
     """Return a capacity for all windows that the spikes of a step rarely exceed; None if it would make no window smaller."""
     problem = next(request.problems())
     buses = [bus for bus in problem.buses if bus.events]
-    size = max((window_capacity(bus.source, problem.activity[bus.source.buffer], None) for bus in buses), default=0)
+    size = max((window_capacity(bus.source, problem.activity.mean[bus.source.buffer], None) for bus in buses), default=0)
     return size if any(bus.capacity > size for bus in buses) else None

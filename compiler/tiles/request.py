@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Mode, Recompute, Streaming
 from snnc.compiler.ir.segments import Streamed
 from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles.activity import Activity
 from snnc.compiler.tiles.errors import MappingOptionError, OutputsTooBigError
 from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.problem import MappingProblem
@@ -36,16 +36,11 @@ class MappingRequest:
     steps: int
     batch: int
     mode: Mode
-    activity: Mapping[str, float] | None
+    activity: Activity
     capacity: Mapping[str, int] | int | None
     chips: int | None
-    support: Mapping[str, float] | None = None
     gradient_capacity: Mapping[str, int] | int | None = None
     gradients: Gradients = "auto"
-    rates: Mapping[str, Array] = field(default_factory=dict)
-    counts: Mapping[str, Array] = field(default_factory=dict)
-    support_counts: Mapping[str, Array] = field(default_factory=dict)
-    patterns: Mapping[str, Array] = field(default_factory=dict)
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     segment: int = 0
@@ -64,14 +59,14 @@ class MappingRequest:
         Small windows, sized by the measured activity, save bytes but need a test for further windows in every iteration, so full windows
         are tried as well. Capacities set by the user stay unchanged.
         """
-        costs, expected = network_costs(self.network), expected_activity(self.network, self.activity)
-        likely = expected_support(self.network, self.support, expected)
-        sizes, measured = (self.target, self.steps, self.batch, self.mode), (self.rates, self.counts, self.support_counts, self.patterns)
+        costs, mean = network_costs(self.network), expected_activity(self.network, self.activity.mean)
+        expected = replace(self.activity, mean=mean, support=expected_support(self.network, self.activity.support, mean))
+        sizes = self.target, self.steps, self.batch, self.mode
         for windowed in self._windowed():
             for spikes, support in self._sizes(bool(windowed)):
                 buses, bus_of = make_buses(self.network, self.schedule, spikes, self.capacity, support, self.gradient_capacity)
-                leading = (self.network, self.schedule, buses, bus_of, costs, expected, *sizes, likely, windowed, *measured)
-                yield MappingProblem(*leading, self._segment(), streamed=self._streamed(), packed=bool(self.packed))
+                leading = (self.network, self.schedule, buses, bus_of, costs, expected, *sizes, windowed, self._segment())
+                yield MappingProblem(*leading, streamed=self._streamed(), packed=bool(self.packed))
 
     def _segment(self) -> int:
         """Return the number of iterations of a segment; 0 without a backward pass, or if one segment would contain all iterations."""
@@ -112,12 +107,13 @@ class MappingRequest:
 
     def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
         """Yield pairs of activities (spikes, and neurons that receive a gradient) that determine window sizes; None: full windows."""
-        support = expected_support(self.network, self.support, self.activity or {}) or None if windowed else None
-        if not self.activity or self.mode != "exact":
-            yield self.activity, support
+        mean = self.activity.mean
+        support = expected_support(self.network, self.activity.support, mean) or None if windowed else None
+        if not mean or self.mode != "exact":
+            yield mean, support
             return
         for entries in (support, None) if support and self.gradient_capacity is None else (support,):
-            for spikes in (self.activity, None) if self.capacity is None else (self.activity,):
+            for spikes in (mean, None) if self.capacity is None else (mean,):
                 yield spikes, entries
 
 

@@ -20,7 +20,7 @@ from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import PopulationInfo
-from snnc.compiler.lowering.statistics import watched
+from snnc.compiler.lowering.statistics import stored_adjoints
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ class Steps:
     def rounds_delta(self, current: str) -> bool:
         """Return whether the deltas of a current are stored as bfloat16; deltas that a caller reads are float32."""
         owner = next(op.population for op in self.program.forward if isinstance(op, ops.NeuronStep) and current in op.currents)
-        return self.half is not None and self.program.population(owner).label not in watched(self.program)
+        return self.half is not None and owner not in stored_adjoints(self.program)
 
     def spikes(self, buffer: str) -> bool:
         """Return whether a buffer is stored as bits."""

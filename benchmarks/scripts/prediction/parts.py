@@ -16,9 +16,9 @@ from dataclasses import replace
 from snnc.benchmarks.benchmark import by_buffer
 from snnc.benchmarks.nets import benchmark
 from snnc.compiler.machines import load_target
+from snnc.compiler.tiles.activity import Activity
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.partition.partitioners import partitioner, partitioners
-from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.planning.parting import IMBALANCE, NetworkPartitioner, activity_of
 from snnc.compiler.tiles.planning.placing import map_program, parter_of
 from snnc.driver.lowering import lower_graph

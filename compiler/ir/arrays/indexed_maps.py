@@ -114,35 +114,23 @@ def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
         buffers[bias].shape if bias else None,
         after,
     )
-    return _cached_map(_unnamed(op), sizes, before)
+    named = (f.name for f in fields(op) if f.name in _NAMES and getattr(op, f.name) is not None)
+    return _cached_map(replace(op, **{name: _NAMES[name] for name in named}), sizes, before)
 
 
 _NAMES: Final[Mapping[str, Any]] = {"connection": "", "source": BufferValue(""), "target": "", "weight": "weight", "bias": "bias"}
-"""Fields of an operation that name its connection and buffers, and the placeholders that replace them (None is not replaced)."""
-
-
-def _unnamed(op: IndexedOp) -> IndexedOp:
-    """Return `op` with placeholders for the names of its connection and buffers, because its map does not depend on them."""
-    named = (f.name for f in fields(op) if f.name in _NAMES and getattr(op, f.name) is not None)
-    return replace(op, **{name: _NAMES[name] for name in named})
+"""Fields of an operation that its map does not depend on, and the placeholders that replace them (None is not replaced)."""
 
 
 @functools.lru_cache(maxsize=32)
 def _cached_map(op: IndexedOp, sizes: _Sizes, before: ChannelOrder | None) -> IndexedMap:
     """Return the map of `op`; cached, because a network is planned several times, in several orders and variants."""
-    return _sorted(_reordered(_map(op, sizes), before, sizes.order))
-
-
-def _reordered(entries: IndexedMap, before: ChannelOrder | None, after: ChannelOrder | None) -> IndexedMap:
-    """Renumber values by their positions in the orders; the source of biases remains the last."""
-    if before is not None:
-        entries = replace(entries, source=np.append(before.places(), entries.inputs)[entries.source])
-    return entries if after is None else replace(entries, target=after.places()[entries.target])
-
-
-def _sorted(entries: IndexedMap) -> IndexedMap:
-    order = np.lexsort((entries.target, entries.source))
-    return replace(entries, source=entries.source[order], target=entries.target[order], weight=entries.weight[order])
+    entries = _map(op, sizes)
+    # In another order of values, the source of biases remains the last.
+    source = entries.source if before is None else np.append(before.places(), entries.inputs)[entries.source]
+    target = entries.target if sizes.order is None else sizes.order.places()[entries.target]
+    order = np.lexsort((target, source))
+    return replace(entries, source=source[order], target=target[order], weight=entries.weight[order])
 
 
 def _with_bias(entries: IndexedMap, size: int, bias: Ints) -> IndexedMap:
@@ -239,8 +227,7 @@ def _size(shape: Shape | None) -> int:
 
 def _elements(small: Shape | None, shape: Shape) -> Ints:
     """Return, for each value of an array of `shape`, the index of the element that it gets if an array of shape `small` is broadcast."""
-    elements: Ints = np.broadcast_to(np.arange(_size(small), dtype=np.int64).reshape(small or ()), shape).reshape(-1)
-    return elements
+    return np.broadcast_to(np.arange(_size(small), dtype=np.int64).reshape(small or ()), shape).reshape(-1)
 
 
 @_map.register
@@ -249,15 +236,10 @@ def _reduction(op: AddReduced, sizes: _Sizes) -> IndexedMap:
     results = np.arange(sizes.outputs, dtype=np.int64).reshape(tuple(1 if a in op.axes else n for a, n in enumerate(op.shape)))
     target, source = np.broadcast_to(results, op.shape).reshape(-1), np.arange(sizes.inputs, dtype=np.int64)
     if op.kind == "max":
-        return _maximum(sizes, source, target, _position_in_reduction(op))
+        # The position of each value among the values reduced to the same result.
+        indices = np.unravel_index(np.arange(math.prod(op.shape)), op.shape)
+        return _maximum(sizes, source, target, np.ravel_multi_index([indices[a] for a in op.axes], [op.shape[a] for a in op.axes]))
     return _constant(sizes, source, target, np.full(sizes.outputs, sizes.outputs / sizes.inputs if op.kind == "mean" else 1.0))
-
-
-def _position_in_reduction(op: AddReduced) -> Ints:
-    """Return the position of each value among the values reduced to the same result."""
-    indices = np.unravel_index(np.arange(math.prod(op.shape)), op.shape)
-    positions: Ints = np.ravel_multi_index([indices[a] for a in op.axes], [op.shape[a] for a in op.axes])
-    return positions
 
 
 @_map.register

@@ -56,8 +56,7 @@ class Stream(np.random.Generator):
     def distinct(self, population: int, count: int) -> Array:
         """Return `count` distinct numbers below `population`, in ascending order."""
         if 4 * count > population:
-            chosen: Array = np.sort(self._frozen.permutation(population)[:count])
-            return chosen
+            return np.sort(self._frozen.permutation(population)[:count])
         # Below a quarter of the population, few of the drawn numbers are equal, and memory depends on `count` only.
         drawn = np.empty(0, dtype=np.int64)
         while len(drawn) < count:

@@ -51,8 +51,7 @@ def to_linear(operation: Sparse) -> Linear:
 
 def nonzeros_of(dense: Array, operation: Sparse) -> Array:
     """Return the elements of a weight [outputs, inputs] at the positions of the entries of `operation`."""
-    entries: Array = dense[pattern_of(operation).rows, operation.indices]
-    return entries
+    return dense[pattern_of(operation).rows, operation.indices]
 
 
 def check_pattern(name: str, operation: Sparse) -> None:

@@ -214,7 +214,7 @@ def _nonzero_rows(problem: MappingProblem, link: Link) -> float:
         all_zero = np.zeros(link.inputs + link.inputs % 2)
         for feeding in problem.by_id[link.source.owner].incoming:
             assert feeding.indexed is not None
-            entries, mean = feeding.indexed.map, problem.activity.get(feeding.source.buffer, 0.0)
+            entries, mean = feeding.indexed.map, problem.activity.mean.get(feeding.source.buffer, 0.0)
             rate, relative = np.full(feeding.inputs, mean), problem.relative_rate(feeding.source.buffer)
             rate = rate if relative is None else rate * relative
             np.add.at(all_zero, entries.target, np.log(np.maximum(1 - rate[entries.source], MIN_SILENCE)))

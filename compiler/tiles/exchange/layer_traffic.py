@@ -99,6 +99,11 @@ class StepTraffic:
 
 def traffic_of(plan: Plan, network: MappedNetwork) -> PlanTraffic:
     """Return the traffic of a plan of `network`."""
+    return measure_traffic(plan, locate(plan), program_traffic(network)).to_plan()
+
+
+def program_traffic(network: MappedNetwork) -> dict[str, Any]:
+    """Return the parts of a summary (:func:`snnc.report.summarise`) that determine the traffic, as JSON types."""
     connections = [
         {
             "id": link.id,
@@ -112,8 +117,7 @@ def traffic_of(plan: Plan, network: MappedNetwork) -> PlanTraffic:
         for link in network.links
     ]
     learned = [{"id": layer.id, "learned": sum(learned_rows(layer)) * layer.neurons + layer.learnable_scalars} for layer in network.layers]
-    known = {"connections": connections, "populations": learned, "loss_layer": network.loss_layer}
-    return measure_traffic(plan, locate(plan), known).to_plan()
+    return {"connections": connections, "populations": learned, "loss_layer": network.loss_layer}
 
 
 def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] | None = None) -> StepTraffic:

@@ -111,7 +111,9 @@ def add_last_sums(layout: Layout, load: Load) -> None:
     for bus_id, reduction in layout.reductions.items():
         bus, relays = problem.bus[bus_id], layout.relays[layout.problem.bus[bus_id].source]
         samples = tuple((relay.sample, relay.samples) for relay in relays)
-        make = partial(last_sums, problem, _entry_pairs(problem, bus), samples, reduction.parts)
+        # The window of iteration k + 1, which precedes k in the backward pass.
+        entry_pairs = problem.timeline.placed((problem.timeline.entries(bus) + 1) // 2, problem.timeline.first(bus) - 1).T
+        make = partial(last_sums, problem, entry_pairs, samples, reduction.parts)
         cycles = problem.memo.get((bus_id, "last sums", samples, reduction.parts), make)
         load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles, shared=True)
 
@@ -148,10 +150,3 @@ def last_sums(problem: MappingProblem, entry_pairs: Ints, relays: tuple[tuple[in
         return problem.target.vertex_start_cycles + vertex.cost.start + of_workers.max(axis=1)
 
     return by_samples(relays, entry_pairs.shape[1], cycles)
-
-
-def _entry_pairs(problem: MappingProblem, bus: Bus) -> Ints:
-    """Return the pairs of entries in the window of iteration k + 1, which precedes k in the backward pass: [samples, iterations]."""
-    timeline = problem.timeline
-    pairs: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
-    return pairs

@@ -113,7 +113,6 @@ def _loaded(layout: Layout, add: Callable[[Layout, Sequence[Layer], Load], None]
 
 
 def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the vertices with which owners sum the gradients of their weights over column groups."""
     problem = layout.problem
     for work in owned_work(layout, layers):
         workers = problem.target.workers

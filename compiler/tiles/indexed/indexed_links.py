@@ -51,7 +51,6 @@ class MapCuts:
 
 
 def _groups(where: TileRange) -> tuple[Ints, Ints]:
-    """Return the first neuron and the number of neurons of each column group of a replica."""
     ranges, begin = [], 0
     for neurons, groups in zip(where.neurons.tolist(), column_groups(where.neurons, where.columns).tolist(), strict=True):
         ranges += [(begin + first, count) for first, count in split(neurons, groups)]

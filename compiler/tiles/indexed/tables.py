@@ -295,7 +295,6 @@ def _nothing(groups: int) -> Pieces:
 
 
 def _sums(values: Ints, start: Ints) -> Ints:
-    """Return the sums of the parts of `values` that begin at `start`."""
     total = np.concatenate([[0], np.cumsum(values)])
     sums: Ints = total[start[1:]] - total[start[:-1]]
     return sums

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,23 +11,26 @@ from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.step_operations import (
+    AddPadded,
+    AddReduced,
+    AddSlice,
     ConvolveBiasGradient,
     DenseInputGradient,
     Fill,
     InputGradient,
     NeuronStep,
+    Pooling,
     RecordAdjoint,
     RescaleBiasGradient,
     WeightGradient,
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo, StepProgram
-from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import rule_of
 from snnc.compiler.losses.weight_rounding import Rounding
 from snnc.compiler.lowering.gradient_support import support_bounds
-from snnc.compiler.lowering.sparse_values import reads_sparse_values
-from snnc.compiler.lowering.statistics import measured_outputs, passes_of, statistics_inputs, watched
+from snnc.compiler.lowering.statistics import passes_of, statistics_inputs, statistics_on_device, stored_adjoints
 from snnc.compiler.neurons.kernel import Kernel
+from snnc.compiler.neurons.library import Quotient, Relay
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, MapCuts
 from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
 from snnc.compiler.tiles.mapped.operations import SGD_CYCLES, square_cycles, update_cycles
@@ -162,7 +165,7 @@ class Layer:
     """Whether the backward step includes the population."""
     shown: bool = False
     """Whether the adjoint of the input current is stored for all steps, for a caller that reads it."""
-    measured: bool = False
+    computes_statistics: bool = False
     """Whether one of the outputs is recorded only for its mean and variance, which the tiles compute for each block."""
 
     @property
@@ -260,9 +263,9 @@ class MappedNetwork:
     """Whether forward and backward pass are two operations in the graph of another framework, the second of which runs forward again."""
 
     @property
-    def measured(self) -> bool:
+    def computes_statistics(self) -> bool:
         """Whether tiles compute statistics of a batch."""
-        return any(layer.measured for layer in self.layers)
+        return any(layer.computes_statistics for layer in self.layers)
 
     @property
     def half_weights(self) -> bool:
@@ -313,21 +316,22 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     optimizer = program.optimizer if training and not external else None
     rule, accumulates = (None, False) if optimizer is None else (rule_of(optimizer), optimizer.accumulate)
     scaled = rule is not None and rule.loss_scale is not None
-    measured = scaled or (rule is not None and rule.clip_norm is not None)
+    has_norm = scaled or (rule is not None and rule.clip_norm is not None)
     inputs = {i.id: i.repeated for i in program.inputs}
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
     cuts: dict[IndexedMap, MapCuts] = {}
     links = tuple(_link(program, c, sources[c.source_buffer], training, cuts) for c in program.connections)
+    stored, on_device = stored_adjoints(program) if training else (), statistics_on_device(program) if training and not external else ()
     loss = None if external else next((o for o in program.outputs if o.id == program.loss_output), None)
     return MappedNetwork(
-        layers=tuple(_layer(program, p, links, training) for p in program.populations),
+        layers=tuple(_layer(program, p, links, training, stored, on_device) for p in program.populations),
         inputs=tuple(s for s in sources.values() if s.external),
         links=links,
         training=training,
         loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None),
         loss=shape,
         moments=0 if rule is None else len(rule.moments),
-        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and not measured),
+        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and not has_norm),
         accumulates=accumulates,
         square=0 if rule is None else square_cycles(rule, accumulates=accumulates),
         scaled=scaled,
@@ -389,6 +393,28 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, t
     )
 
 
+def reads_sparse_values(program: StepProgram, connection: ConnectionInfo) -> bool:
+    """Return whether `connection` is dense and reads only sums, averages, slices or padded copies of spikes, without biases and maxima.
+
+    Most of these values are 0; tile programs skip zeros.
+    """
+    if connection.kind != "dense":
+        return False
+    source = next((p for p in program.populations if p.id == connection.source), None)
+    if source is None or source.model not in (Relay(), Quotient()) or program.buffers[connection.source_buffer].kind != "values":
+        return False
+    incoming = [op for op in program.forward if getattr(op, "target", None) in source.ports]
+    sums = [op for op in incoming if not isinstance(op, Fill)]
+    if not sums or any(isinstance(op, Fill) and op.biases for op in incoming):
+        return False
+    return all(
+        isinstance(op, Pooling | AddReduced | AddSlice | AddPadded)
+        and getattr(op, "kind", "") != "max"
+        and program.buffers[op.source.buffer].kind == "spikes"
+        for op in sums
+    )
+
+
 def _buffers(program: StepProgram, population: PopulationInfo) -> set[str]:
     step = _step(program, population)
     return {*population.output_buffers.values(), *step.outputs, *step.states}
@@ -398,12 +424,24 @@ def _step(program: StepProgram, population: PopulationInfo) -> NeuronStep:
     return next(op for op in program.forward if isinstance(op, NeuronStep) and op.population == population.id)
 
 
-def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, ...], training: bool) -> Layer:
+def _layer(
+    program: StepProgram,
+    population: PopulationInfo,
+    links: tuple[Link, ...],
+    training: bool,
+    stored: Collection[str],
+    on_device: Collection[str],
+) -> Layer:
+    """Describe a population.
+
+    The adjoints of the populations in `stored` are stored at all steps; tiles compute statistics of those in `on_device`.
+    """
     buffers, step = _buffers(program, population), _step(program, population)
     neurons = math.prod(population.shape)
     backward = program.backward if training else ()
     sent = dict.fromkeys(link.source for link in links if link.source.owner == population.id)
-    biases = [_biases(program, port) for port in population.ports]
+    fills = [op for op in program.forward if isinstance(op, Fill)]
+    biases = [tuple(bias for op in fills if op.target == port for bias in op.biases) for port in population.ports]
 
     def shared(names: Iterable[str]) -> tuple[bool, ...]:
         return tuple(math.prod(program.buffers[name].shape) == 1 and neurons > 1 for name in names)
@@ -427,10 +465,6 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
         recorded=tuple(o.source.buffer for o in program.outputs if o.source.buffer in buffers),
         adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
         gradient=any(getattr(op, "population", None) == population.id for op in backward),
-        shown=training and (population.shown or population.label in watched(program)),
-        measured=training and not isinstance(program.loss, ExternalLoss) and population.id in measured_outputs(program),
+        shown=training and (population.shown or population.id in stored),
+        computes_statistics=population.id in on_device,
     )
-
-
-def _biases(program: StepProgram, port: str) -> tuple[str, ...]:
-    return tuple(bias for op in program.forward if isinstance(op, Fill) and op.target == port for bias in op.biases)

@@ -51,13 +51,14 @@ def block_bytes(
     shares = problem.sample_groups(neurons, cut.columns, samples)
     learned = sum(learned_rows(layer))
     scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
-    stored, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
+    stored = layer.neuron_parameters + sum(link.inputs if link.dense else int(link.weight_elements > 1) for link in layer.incoming)
+    copies = _copies(problem, layer) if problem.training else 0
     partials = sum(problem.bus_into(link).gradient_capacity for link in layer.incoming if problem.returns(link))
     per_neuron = _states(problem, layer) | _adjoints(problem, layer)
     floats: dict[CategoryAndLife, Any] = {key: per_value * samples * neurons for key, per_value in per_neuron.items()}
-    floats["records", "always"] = problem.steps * (layer.records - layer.measured + layer.shown) * samples * neurons
-    floats["records", "forward"] = problem.steps * layer.measured * samples * neurons
-    floats["history", "always"] = floats.get(("history", "always"), 0) + 2 * layer.measured * shares * neurons
+    floats["records", "always"] = problem.steps * (layer.records - layer.computes_statistics + layer.shown) * samples * neurons
+    floats["records", "forward"] = problem.steps * layer.computes_statistics * samples * neurons
+    floats["history", "always"] = floats.get(("history", "always"), 0) + 2 * layer.computes_statistics * shares * neurons
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
     floats["weights", "always"] = stored * neurons + scalars
     floats["weights", "copies of weights"] = copies * neurons
@@ -110,11 +111,6 @@ def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> 
 def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
     """Return the maximum of live bytes over the stages of a step; `more` contains additional bytes by stage."""
     return peak_bytes(held, stages_of(training=problem.training, segment=problem.segment), more)
-
-
-def _weights(layer: Layer) -> int:
-    """Return the number of parameters and weights that a tile stores per neuron, as a target, without those of indexed connections."""
-    return layer.neuron_parameters + sum(link.inputs if link.dense else int(link.weight_elements > 1) for link in layer.incoming)
 
 
 def _copies(problem: MappingProblem, layer: Layer) -> int:

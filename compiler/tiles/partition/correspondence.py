@@ -6,7 +6,7 @@ The *whole* program is the original one. The *parts* are the populations of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,25 +18,17 @@ from snnc.compiler.tiles.partition.split import ArrayPiece, Split
 
 
 @dataclass(frozen=True, eq=False)
-class PlaceInWhole:
-    """A parameter, output, population or buffer of the whole program: its name, and flat indices of elements (None: all elements)."""
-
-    whole: str
-    index: Ints | None
-
-
-@dataclass(frozen=True, eq=False)
 class Correspondence:
     """The whole program, its partitioned form, and the place of each population, parameter, output and buffer in the whole program."""
 
     whole: StepProgram
     split: StepProgram
     """The two programs; inputs have the same ids in both."""
-    parameters: Mapping[str, PlaceInWhole]
-    outputs: Mapping[str, PlaceInWhole]
-    populations: Mapping[str, PlaceInWhole]
+    parameters: Mapping[str, ArrayPiece]
+    outputs: Mapping[str, ArrayPiece]
+    populations: Mapping[str, ArrayPiece]
     """Place of each parameter (by name), output and population (by id) of `split`."""
-    buffers: Mapping[str, PlaceInWhole]
+    buffers: Mapping[str, ArrayPiece]
     """Place of each output buffer of the populations of `split`, and of the buffer of each input."""
     inputs: Mapping[str, Ints] = field(default_factory=dict)
     """For inputs that `split` reads in a different order: indices of the values in the order of `split`."""
@@ -136,36 +128,33 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
     return part.output_buffers.get(port)
 
 
-def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, cut: Split) -> str:
-    """Return the name in `whole` of a bound of a gradient window of `split`; all parts of a population share a window."""
-    id_, _, end = name.partition("_")
-    label = next(p.label for p in split.populations if p.id == id_)
-    piece = cut.populations.get(label)
-    whole_label = label if piece is None else piece.whole
-    return next(f"{p.id}_{end}" for p in whole.populations if p.label == whole_label)
-
-
 def correspond(whole: StepProgram, split: StepProgram, cut: Split) -> Correspondence:
     """Find the counterparts in `whole` of the names of `split`, which is ``cut.graph`` lowered to a program."""
     ids = {p.label: p for p in whole.populations}
+    labels = {p.id: p.label for p in split.populations}
+
+    def place(names: Mapping[str, str], label: str, pieces: Mapping[str, ArrayPiece]) -> ArrayPiece:
+        piece = pieces.get(label, ArrayPiece(label, None))
+        return replace(piece, whole=names[piece.whole])
+
+    def window_bound(name: str) -> ArrayPiece:
+        """Return the place of a bound of a gradient window; all parts of a population share a window."""
+        id_, _, end = name.partition("_")
+        piece = cut.populations.get(labels[id_])
+        return ArrayPiece(f"{ids[labels[id_] if piece is None else piece.whole].id}_{end}", None)
+
     by_label = {p.label: p.name for p in whole.parameters.values()}
-    output_ids = {o.label: o.id for o in whole.outputs}
-
-    def place(names: Mapping[str, str], label: str, piece: ArrayPiece | None) -> PlaceInWhole:
-        return PlaceInWhole(names[label], None) if piece is None else PlaceInWhole(names[piece.whole], piece.index)
-
     parameters = {
-        p.name: PlaceInWhole(_window_of_whole(p.name, whole, split, cut), None)
-        if is_window_value(p.name)
-        else place(by_label, p.label, cut.parameters.get(p.label))
-        for p in split.parameters.values()
+        name: window_bound(name) if is_window_value(name) else place(by_label, p.label, cut.parameters)
+        for name, p in split.parameters.items()
     }
-    outputs = {o.id: place(output_ids, o.label, cut.outputs.get(o.label)) for o in split.outputs}
+    output_ids = {o.label: o.id for o in whole.outputs}
+    outputs = {o.id: place(output_ids, o.label, cut.outputs) for o in split.outputs}
     populations, buffers = {}, {}
     for info in split.populations:
-        piece = cut.populations.get(info.label)
-        whole_info, index = (ids[info.label], None) if piece is None else (ids[piece.whole], piece.index)
-        populations[info.id] = PlaceInWhole(whole_info.id, index)
-        buffers.update({buffer: PlaceInWhole(whole_info.output_buffers[port], index) for port, buffer in info.output_buffers.items()})
-    buffers.update({f"{i.id}_in": PlaceInWhole(f"{i.id}_in", None) for i in split.inputs})
+        piece = cut.populations.get(info.label, ArrayPiece(info.label, None))
+        whole_info = ids[piece.whole]
+        populations[info.id] = replace(piece, whole=whole_info.id)
+        buffers.update({buffer: replace(piece, whole=whole_info.output_buffers[port]) for port, buffer in info.output_buffers.items()})
+    buffers.update({f"{i.id}_in": ArrayPiece(f"{i.id}_in", None) for i in split.inputs})
     return Correspondence(whole, split, parameters, outputs, populations, buffers)

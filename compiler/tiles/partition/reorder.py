@@ -15,8 +15,9 @@ import numpy as np
 from snnc.compiler.ir.arrays.channel_order import ChannelOrder, Ints
 from snnc.compiler.ir.graph import Array, Shape
 from snnc.compiler.ir.step_operations import AddOneToOne, Convolve, DenseProduct, Fill, NeuronStep, Pooling
-from snnc.compiler.ir.step_program import Parameter, PopulationInfo, StepProgram
-from snnc.compiler.tiles.partition.correspondence import Correspondence, PlaceInWhole
+from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
+from snnc.compiler.tiles.partition.correspondence import Correspondence
+from snnc.compiler.tiles.partition.split import ArrayPiece
 
 
 def movable(program: StepProgram) -> dict[str, Shape]:
@@ -54,7 +55,10 @@ def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Corresp
     owners = _owners(program)
     order_of = {buffer: chosen[owner] for buffer, owner in owners.items() if owner in chosen}
     places = _parameter_places(program, order_of, chosen)
-    parameters = {name: _reordered_parameter(p, places.get(name)) for name, p in program.parameters.items()}
+    parameters = {
+        name: replace(p, value=p.value.reshape(-1)[places[name]].reshape(p.value.shape)) if name in places else p
+        for name, p in program.parameters.items()
+    }
     reordered = replace(
         program,
         buffers={name: replace(buffer, order=order_of[name]) if name in order_of else buffer for name, buffer in program.buffers.items()},
@@ -62,13 +66,14 @@ def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Corresp
         populations=tuple(_population(p, chosen.get(p.id)) for p in program.populations),
     )
     values = {id_: order.values() for id_, order in chosen.items()}
+    sent = {c.source_buffer for c in program.connections} | {f"{i.id}_in" for i in program.inputs}
     return Correspondence(
         whole=program,
         split=reordered,
-        parameters={name: PlaceInWhole(name, places.get(name)) for name in program.parameters},
-        outputs={o.id: PlaceInWhole(o.id, values.get(owners.get(o.source.buffer, ""))) for o in program.outputs},
-        populations={p.id: PlaceInWhole(p.id, values.get(p.id)) for p in program.populations},
-        buffers={name: PlaceInWhole(name, values.get(owner)) for name, owner in owners.items() if _shown(program, name)},
+        parameters={name: ArrayPiece(name, places.get(name)) for name in program.parameters},
+        outputs={o.id: ArrayPiece(o.id, values.get(owners.get(o.source.buffer, ""))) for o in program.outputs},
+        populations={p.id: ArrayPiece(p.id, values.get(p.id)) for p in program.populations},
+        buffers={name: ArrayPiece(name, values.get(owner)) for name, owner in owners.items() if name in sent},
         inputs={info.id: values[info.id] for info in program.inputs if info.id in values},
     )
 
@@ -83,10 +88,6 @@ def _owners(program: StepProgram) -> dict[str, str]:
     for population in program.populations:
         owner_of.update(dict.fromkeys(_buffers(program, population), population.id))
     return owner_of
-
-
-def _shown(program: StepProgram, buffer: str) -> bool:
-    return any(c.source_buffer == buffer for c in program.connections) or any(buffer == f"{i.id}_in" for i in program.inputs)
 
 
 def _parameter_places(program: StepProgram, order_of: Mapping[str, ChannelOrder], chosen: Mapping[str, ChannelOrder]) -> dict[str, Ints]:
@@ -108,11 +109,6 @@ def _parameter_places(program: StepProgram, order_of: Mapping[str, ChannelOrder]
 
 def _orders_per_neuron(program: StepProgram, names: tuple[str, ...], order: ChannelOrder) -> dict[str, Ints]:
     return {name: order.values() for name in names if program.parameters[name].value.size == order.channels * order.positions}
-
-
-def _reordered_parameter(parameter: Parameter, index: Ints | None) -> Parameter:
-    value = parameter.value
-    return parameter if index is None else replace(parameter, value=value.reshape(-1)[index].reshape(value.shape))
 
 
 def _population(info: PopulationInfo, order: ChannelOrder | None) -> PopulationInfo:

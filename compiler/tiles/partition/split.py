@@ -41,10 +41,11 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class ArrayPiece:
-    """Elements of the author's array `whole`, by their indices in the flattened array."""
+    """Elements of a population, output, parameter or buffer of the original network: its name, and indices in the flattened array."""
 
     whole: str
-    index: Ints
+    index: Ints | None
+    """Indices of the elements; None: all elements."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +74,10 @@ def split(graph: Graph, partition: Partition) -> Split:
         work.add(name)
     for edge in (*work.edges, *filter(work.stays, graph.edges)):
         add_edge(work.made, edge)
-    for part, piece in work.populations.items():
-        if not work.made.incoming(part):
-            raise UnreachedPartError(f"no connection leads to {part!r}, {len(piece.index)} neurons of {piece.whole!r}.")
+    for whole, members in work.members.items():
+        for part, index in zip(work.parts[whole], members, strict=True):
+            if not work.made.incoming(part):
+                raise UnreachedPartError(f"no connection leads to {part!r}, {len(index)} neurons of {whole!r}.")
     return Split(work.made, work.populations, work.outputs, work.parameters)
 
 

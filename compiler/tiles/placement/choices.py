@@ -105,7 +105,6 @@ def check_pairs(network: MappedNetwork, batch: int) -> None:
 
 
 def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
-    """Yield `cut` without pairs of samples if that makes the shares of samples more even."""
     samples = cut.samples(batch)
     shares = min(workers // cut.columns, samples)
     if largest_share(samples, shares, paired=False) < largest_share(samples, shares, paired=True):
@@ -140,7 +139,7 @@ def _structure(problem: MappingProblem, layer: Layer) -> object:
     parameters = (layer.neuron_parameters, layer.scalar_parameters, layer.learnable_neuron_parameters, layer.learnable_scalars)
     kernel = (len(layer.kernel.states), len(layer.kernel.halves), len(layer.kernel.inputs), layer.past)
     return (
-        (layer.neurons, parameters, layer.records, layer.gradient, layer.shown, layer.measured),
+        (layer.neurons, parameters, layer.records, layer.gradient, layer.shown, layer.computes_statistics),
         kernel,
         tuple(problem.costs.get(f"{part}.{layer.id}") for part in PARTS),
         tuple((_link_key(link), _rounded(problem.window_events(link))) for link in layer.incoming),

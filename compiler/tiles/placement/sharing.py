@@ -280,7 +280,6 @@ def _sums(values: Floats) -> Floats:
 
 
 def _power(values: Floats, power: int) -> Floats:
-    """Raise `values` to the power ``2**power``."""
     for _ in range(power):
         values = values * values
     return values

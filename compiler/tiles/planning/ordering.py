@@ -10,10 +10,10 @@ from typing import Final
 from snnc.compiler.ir.arrays.channel_order import ChannelOrder
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.tiles.activity import Activity, pattern_at
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.partition import Correspondence
 from snnc.compiler.tiles.partition.reorder import movable, orders, reorder
-from snnc.compiler.tiles.planning.activity import Activity, pattern_at
 from snnc.compiler.tiles.planning.parting import Mapped, Mapper, worth_planning
 from snnc.compiler.tiles.search.quick_estimates import Clocks
 

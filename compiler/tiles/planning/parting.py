@@ -14,13 +14,13 @@ import numpy as np
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.tiles.activity import Activity
 from snnc.compiler.tiles.errors import PartsError, TooBigError, UnreachedPartError
 from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.partition import Correspondence, Partition, Prepared
 from snnc.compiler.tiles.partition.candidates import Candidates
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph
 from snnc.compiler.tiles.partition.partitioners import Partitioner, first_that_works
-from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.schedule.buses import ASSUMED_ACTIVITY
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs
 

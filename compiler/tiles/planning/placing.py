@@ -15,10 +15,10 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.capacities import Capacities, source_labels
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.activity import Activity, capacities
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.partition import prepare
-from snnc.compiler.tiles.planning.activity import Activity, capacities
 from snnc.compiler.tiles.planning.options import DEFAULT_BATCH, PlanOptions
 from snnc.compiler.tiles.planning.ordering import Common, map_orders
 from snnc.compiler.tiles.planning.parting import Mapped, NetworkPartitioner, map_parts

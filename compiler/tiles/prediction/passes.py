@@ -27,9 +27,9 @@ MOMENTS: Final = "forward: moments"
 def moments_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Return the superstep in which blocks compute the moments of their values, if any."""
     problem, load = layout.problem, Load(layout.problem)
-    if not problem.network.measured:
+    if not problem.network.computes_statistics:
         return ()
-    for layer in (layer for layer in problem.network.layers if layer.measured):
+    for layer in (layer for layer in problem.network.layers if layer.computes_statistics):
         for shape in layout.shapes(layer):
             cycles = block_moments(problem.costs).cycles({"rows": problem.steps * shape.samples, "count": shape.columns})
             load.add(layout.ranges[layer.id].tiles, problem.target.vertex_start_cycles + cycles, shape.number)

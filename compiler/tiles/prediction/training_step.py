@@ -68,7 +68,11 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     problem = layout.problem
     runs = problem.schedule.iterations(problem.steps)
     segments = problem.segments
-    forward = _forward_steps(layout, runs) if problem.fused is None else _fused_steps(replace(layout, problem=problem.forward))
+    if problem.fused is None:
+        start = _local_copy(layout, "forward: start", runs=1 + (segments.rows > 0))
+        forward = (*_initial_states(layout), start, *_relays_and_neurons(layout, "forward", runs, None))
+    else:
+        forward = _fused_steps(replace(layout, problem=problem.forward))
     if not problem.training:
         return tuple(forward)
     sources = relay_load(layout, "backward")
@@ -90,7 +94,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
         _local_copy(layout, "backward: start", runs=segments.number if segments.reruns else 1),
         SuperstepDraft("backward: relays and source gradients", runs, sources, into_relays),
         _backward_neurons(layout, runs),
-        *_reduction(layout, runs + _rounds(problem, runs, backward=True)),
+        *_reduction(layout, runs + _further_windows(problem, runs, backward=True)),
         *_overflow_test(layout, "backward", runs),
         *update_steps(layout),
         *copy_steps(layout),
@@ -117,11 +121,6 @@ def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
         np.add.at(moved, where.tiles, bytes_of_neurons * where.tile_samples)
     copied = moved.any() and not problem.segment
     return (_local_copy(layout, "forward: initial states", float(moved.max())),) if copied else ()
-
-
-def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
-    start = _local_copy(layout, "forward: start", runs=1 + (layout.problem.segments.rows > 0))
-    return (*_initial_states(layout), start, *_relays_and_neurons(layout, "forward", runs, None))
 
 
 def _relays_and_neurons(layout: Layout, part: str, runs: int, iterations: int | None) -> tuple[SuperstepDraft, ...]:
@@ -308,7 +307,7 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft
     problem, backward = layout.problem, part == "backward"
     if not problem.limited(backward=backward):
         return ()
-    rounds = _rounds(problem, runs, backward=backward)
+    rounds = _further_windows(problem, runs, backward=backward)
     test = tuple(_test_steps(layout, part, runs)) if problem.further.requested_in == ("backward" if backward else "forward") else ()
     decided = SuperstepDraft(f"{part}: decisions", runs + rounds, Load(problem), ExchangeTraffic.none(problem), decisions=1)
     if rounds == 0:
@@ -322,8 +321,7 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft
     )
 
 
-def _rounds(problem: MappingProblem, runs: int, *, backward: bool) -> int:
-    """Return the expected number of further windows in `runs` iterations."""
+def _further_windows(problem: MappingProblem, runs: int, *, backward: bool) -> int:
     return round(problem.further_windows(backward=backward) * runs / problem.segments.iterations)
 
 

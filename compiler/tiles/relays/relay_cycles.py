@@ -107,7 +107,8 @@ def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, sam
 
 def _found_fraction(problem: MappingProblem, source: BusSource) -> float:
     """Return the expected fraction of neurons with a bit in the mask of a step: that spiked or, if gradients are windowed, receive one."""
-    return problem.support[source.buffer] if source in problem.windowed else problem.activity.get(source.buffer, 0.0)
+    activity = problem.activity
+    return activity.support[source.buffer] if source in problem.windowed else activity.mean.get(source.buffer, 0.0)
 
 
 def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any, *, forward: bool) -> RelayWork:

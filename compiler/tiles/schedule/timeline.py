@@ -64,7 +64,7 @@ class EventTimeline:
     @cached_property
     def _batches(self) -> int:
         p = self.problem
-        return batches(p.network.sources, p.counts, p.steps, p.batch)
+        return batches(p.network.sources, p.activity.counts, p.steps, p.batch)
 
     @property
     def _sequence_iterations(self) -> int:
@@ -85,16 +85,16 @@ class EventTimeline:
     def spikes(self, source: BusSource) -> Ints:
         """Return [batches, steps, samples]: number of events that a source sends."""
         p = self.problem
-        rate, shape = p.activity.get(source.buffer, 0.0), (self._batches, p.steps, p.batch)
-        return self._memo.get(("spikes", source.buffer), lambda: spikes_of(source, rate, p.counts.get(source.buffer), shape))
+        rate, shape = p.activity.mean.get(source.buffer, 0.0), (self._batches, p.steps, p.batch)
+        return self._memo.get(("spikes", source.buffer), lambda: spikes_of(source, rate, p.activity.counts.get(source.buffer), shape))
 
     def support(self, source: BusSource) -> Ints:
         """Return [batches, steps, samples]: number of neurons of a windowed source that receive a gradient, including those that spiked."""
         p = self.problem
 
         def make() -> Ints:
-            rates = p.activity.get(source.buffer, 0.0), p.support[source.buffer]
-            return support_of(source, rates, p.support_counts.get(source.buffer), self.spikes(source))
+            rates = p.activity.mean.get(source.buffer, 0.0), p.activity.support[source.buffer]
+            return support_of(source, rates, p.activity.support_counts.get(source.buffer), self.spikes(source))
 
         return self._memo.get(("support", source.buffer), make)
 
@@ -251,5 +251,4 @@ def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _random(source: BusSource, what: str) -> np.random.Generator:
-    """Return a random generator whose seed depends only on `source` and `what`."""
     return np.random.default_rng(zlib.crc32(f"{source.buffer} {what}".encode()))

@@ -196,7 +196,7 @@ class Search:
         part = replace(self.problem, batch=self.problem.batch // copies)
         options = self._options(part)
         tiles = chips * self.problem.target.tiles_per_chip
-        more = MEASURED_FACTOR if self.problem.counts else 1
+        more = MEASURED_FACTOR if self.problem.activity.counts else 1
         most = max(MIN_CHANGES, more * min(MAX_CHANGES, effort // (tiles * len(options)))) if effort else 0
         seen, tried = {shapes := shapes_of(self.problem, placement)}, 0
         overhead = self.best.cycles - self._least_cycles(part, options, placement) if most else 0.0
@@ -267,7 +267,7 @@ class Search:
         """Try placements on `chips` chips, in `copies` groups that share the batch."""
         part = replace(self.problem, batch=self.problem.batch // copies)
         # Measured samples differ so much that the best placement for their mean is another good start.
-        for even in (False, True) if self.problem.counts else (False,):
+        for even in (False, True) if self.problem.activity.counts else (False,):
             self._run_options(part, self._options(part, even=even), chips, copies)
         return self
 

@@ -57,7 +57,6 @@ def _loops_of_kind(layout: Layout, layer: Layer, blocks: Blocks, part: str, kind
 
 
 def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
-    """Return the label of the population or input at the other end of a connection of `layer`."""
     end = link.source.owner if link in layer.incoming else link.target
     name = layout.problem.by_id[end].label if end in layout.problem.by_id else end
     return f", {'from' if end == link.source.owner else 'to'} {name}"

@@ -184,7 +184,7 @@ def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
 
     timeline = problem.timeline
     *steps, samples = timeline.spikes(bus.source).shape
-    bits = problem.patterns.get(bus.source.buffer)
+    bits = problem.activity.patterns.get(bus.source.buffer)
     draw = partial(_drawn, problem, bus) if bits is None else partial(_measured, problem, bus, bits)
     spikes = problem.value_memo.get(("drawn spikes", bus.id), draw)  # sparse [values, steps x samples]
     if windows == "whole":

@@ -330,7 +330,7 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
         "sum_pieces": CodeletCost(start=20, element=1, row=8, value=4),
         # two passes over the rows, each with loop set-up and pointers; a value: load, load the mean or first value, subtract, load the sum,
         # (multiply-)add, store, in each of them; a neuron: two sums set to 0, a division, a sum, two stores
-        **({"block_moments": CodeletCost(start=28, row=12, value=12, element=20)} if network.measured else {}),
+        **({"block_moments": CodeletCost(start=28, row=12, value=12, element=20)} if network.computes_statistics else {}),
         # the first step after a boundary: a division; per state: two pointers and the set-up of a loop; a float: load, store
         "boundary": CodeletCost(start=32, row=8, element=2),
         # per step, the positions of its lists: two divisions; per list: its lengths, pointers, the set-up of a loop

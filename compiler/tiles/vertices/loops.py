@@ -178,7 +178,6 @@ def as_formula(value: Formula | int) -> Formula:
 
 
 def _operation(sign: Sign, left: Formula, right: Formula) -> Formula:
-    """Return the operation, simplified if it adds 0 or multiplies by 0 or 1."""
     neutral = Constant(0 if sign == "+" else 1)
     if sign == "*" and Constant(0) in (left, right):
         return Constant(0)

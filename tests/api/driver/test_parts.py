@@ -9,8 +9,8 @@ from indexed_nets import sparse_recurrent
 import snnc
 from snnc.benchmarks.everyday import clustered_sparse
 from snnc.compiler.machines import load_target
+from snnc.compiler.tiles.activity import Activity
 from snnc.compiler.tiles.errors import PartsError
-from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.planning.parting import activity_of, map_parts, worth_planning
 from snnc.compiler.tiles.planning.placing import map_program, parter_of
 from snnc.driver.lowering import lower_graph

@@ -15,9 +15,9 @@ from snnc.compiler.neurons.adjoint import derive_kernel
 from snnc.compiler.neurons.expression import FUNCTIONS, LOWERED, Assignment, Call, Symbol, parse_assignments, parse_expression, symbols
 from snnc.compiler.neurons.interpret import evaluate
 from snnc.compiler.neurons.library import ALIF, IF, LI, LIBRARY, LIF, Alpha
-from snnc.compiler.neurons.operation_counts import KINDS, operation_counts
 from snnc.compiler.neurons.surrogates.library import LIBRARY as SURROGATES
 from snnc.compiler.neurons.surrogates.library import atan, fast_sigmoid
+from snnc.compiler.tiles.mapped.operations import KINDS, operation_counts
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.expression import ROUND
 from snnc.compiler.neurons.neuron import neuron
-from snnc.compiler.neurons.operation_counts import KINDS, operation_counts
+from snnc.compiler.tiles.mapped.operations import KINDS, operation_counts
 from snnc.compiler.tiles.mapper import make_plan
 
 EVERY = neuron(

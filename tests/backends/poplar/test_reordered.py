@@ -19,9 +19,9 @@ from snnc.compiler.ir.graph import Flatten, Graph, Input, Pool, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
-from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.neurons.library import LIF
 from snnc.compiler.tiles.blocks.grouping import Cut
+from snnc.compiler.tiles.mapped.network import reads_sparse_values
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.compiler.tiles.partition.reorder import movable, orders, reorder
 from snnc.compiler.tiles.placement.choices import choices

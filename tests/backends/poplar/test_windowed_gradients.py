@@ -19,7 +19,7 @@ from snnc.backends.toolchain.compilers import compiler
 from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.neurons.library import LI, LIF, CubaLIF
 from snnc.compiler.neurons.surrogates.library import boxcar, piecewise_linear
-from snnc.compiler.tiles.planning.activity import capacities
+from snnc.compiler.tiles.activity import capacities
 from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 

@@ -7,8 +7,7 @@ from snnc.compiler.errors import CycleWithoutDelayError, UnknownPassError
 from snnc.compiler.ir.graph import Add, Concat, Flatten, Graph, Input, Linear, OneToOne, Output, Population, StateRef
 from snnc.compiler.neurons.library import LI, LIF
 from snnc.compiler.passes import flow
-from snnc.compiler.passes.dissolve_add import dissolve_add
-from snnc.compiler.passes.flow import DEFAULT_FLOW, drop_flatten, merge_linear, run_flow
+from snnc.compiler.passes.flow import DEFAULT_FLOW, dissolve_add, drop_flatten, merge_linear, run_flow
 from snnc.compiler.passes.materialise_relays import materialise_relays
 
 

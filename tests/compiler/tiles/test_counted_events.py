@@ -16,6 +16,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import codelet_costs, make_plan
+from snnc.compiler.tiles.activity import Activity
 from snnc.compiler.tiles.cycles.load import makespans
 from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.request import MappingRequest
@@ -180,7 +181,7 @@ def test_tables_of_choices_count_the_block_with_the_busiest_samples():
     made = deep()
     counts = counts_of(made, steps=12, samples=6)
     network = describe(made)
-    asked = MappingRequest(network, make_schedule(network), machine(64), 12, 6, "exact", None, None, None, None, None, counts=counts)
+    asked = MappingRequest(network, make_schedule(network), machine(64), 12, 6, "exact", Activity(counts=counts), None, None)
     problem = next(iter(asked.problems()))
     for bus in problem.buses:
         for samples in (1, 2, 3, 6):

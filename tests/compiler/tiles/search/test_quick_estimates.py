@@ -14,6 +14,7 @@ from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines import load_target
 from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.activity import Activity
 from snnc.compiler.tiles.blocks.blocks import different_rows
 from snnc.compiler.tiles.blocks.grouping import Cuts
 from snnc.compiler.tiles.cycles.block_cycles import step_cycles
@@ -49,7 +50,7 @@ def program():
 @pytest.fixture(scope="module")
 def request_of(program):
     network = describe(program)
-    return MappingRequest(network, make_schedule(network), TARGET, STEPS, BATCH, "exact", None, None, None)
+    return MappingRequest(network, make_schedule(network), TARGET, STEPS, BATCH, "exact", Activity(), None, None)
 
 
 @pytest.fixture(scope="module")

@@ -23,11 +23,11 @@ GRAIN: Final = 8
 class Activity:
     """Measured or assumed activity of every buffer that sends spikes."""
 
-    mean: Mapping[str, float]
+    mean: Mapping[str, float] = field(default_factory=dict)
     """Mean number of spikes per value and step, by buffer."""
-    peak: Mapping[str, int]
+    peak: Mapping[str, int] = field(default_factory=dict)
     """Largest number of spikes in one step of one sample, by measured buffer."""
-    source: str
+    source: str = "assumed"
     """Description of the data on which the activity was measured."""
     support: Mapping[str, float] = field(default_factory=dict)
     support_peak: Mapping[str, int] = field(default_factory=dict)
