@@ -111,9 +111,7 @@ SLOPE_SCAN: Final = LoopCost(loads=1, integer=1, branches=1)
 SAMPLE: Final = LoopCost(loads=2, integer=3, branches=1)
 """Weight gradient: begin a sample."""
 OUTER: Final = LoopCost(loads=2, stores=1, arithmetic=1, integer=1)
-"""Weight gradient: an id, two gradients, one vector add."""
-OUTER_WIDE: Final = LoopCost(loads=2, stores=1, arithmetic=1, integer=1)
-"""Weight gradient: a further vector of the row."""
+"""Weight gradient, for each vector of the row: an id, two gradients, one vector add."""
 INNER: Final = LoopCost(loads=2, stores=1, arithmetic=2, integer=1)
 """Input gradient: an id, two weights, a product and its sum."""
 INNER_WIDE: Final = LoopCost(loads=2, arithmetic=2, integer=1)

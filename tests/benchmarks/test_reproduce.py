@@ -261,7 +261,7 @@ def test_an_axis_that_need_not_begin_at_zero_shows_small_differences():
 
 
 def drawing(points, **more):
-    return draw(Figure("f", "2311.04386", "Title", "", "x", "y", lambda quick: (), lambda results: (), **more), points)
+    return draw(Figure("f", "Title", "", "x", "y", lambda results: (), **more), points)
 
 
 def test_each_kind_has_its_own_mark_and_dashes():

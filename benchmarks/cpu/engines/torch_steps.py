@@ -92,7 +92,6 @@ class TorchEngine(ABC):
         return total / len(currents)
 
     def step(self) -> float:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         loss = self._train() if self._replay is None else self._replay()
         if self._device == "cuda":
             torch.cuda.synchronize()
@@ -135,15 +134,12 @@ class TorchEngine(ABC):
         return replay
 
     def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         return {name: p.grad.cpu().numpy().copy() for name, p in self.parameters.items() if p.grad is not None}
 
     def weights(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         return {name: p.detach().cpu().numpy().copy() for name, p in self.parameters.items()}
 
     def reset(self) -> None:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         with torch.no_grad():
             for name, value in self._start.items():
                 self.parameters[name].copy_(value)

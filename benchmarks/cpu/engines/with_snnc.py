@@ -46,21 +46,17 @@ class SnncEngine:
         self._parameters = {name: names[label] for name, label in labels(workload).items()}
 
     def step(self) -> float:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         return float(self._session.engine.train_batch(self._inputs, self._y, LEARNING_RATE))
 
     def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         gradients = self._session.engine.gradients()  # type: ignore[attr-defined]  # every engine that trains has this method
         return {name: gradients[parameter] for name, parameter in self._parameters.items()}
 
     def weights(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         parameters = self._session.engine.get_parameters()
         return {name: parameters[parameter] for name, parameter in self._parameters.items()}
 
     def reset(self) -> None:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         self._session.load_state_dict(self._start, strict=False)
 
 

@@ -50,13 +50,11 @@ class SpyxEngine(with_jax.JaxEngine):
     """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
 
     def hidden(self, currents: jax.Array, recurrent: jax.Array | None) -> jax.Array:
-        """See :class:`~snnc.benchmarks.cpu.engines.with_jax.JaxEngine`."""
         start = jnp.zeros_like(currents[0])
         spikes: jax.Array = run(_ResetToZero(recurrent, self.short), currents, (start, start))[0]
         return spikes
 
     def readout(self, currents: jax.Array) -> jax.Array:
-        """See :class:`~snnc.benchmarks.cpu.engines.with_jax.JaxEngine`."""
         start = jnp.zeros_like(currents[0])
         total: jax.Array = run(_Summed(), currents, (start, start))[1][1]
         return total / len(currents)
