@@ -15,15 +15,8 @@ class StoredResults:
 
     rows: tuple[dict[str, Any], ...]
     """The objects of the file, one from each line."""
-    device: str
-    date: str
-    commit: str
-    """Commit of snnc."""
-
-    @property
-    def origin(self) -> str:
-        """Device, date and commit, for the notes of data points in figures."""
-        return f"{self.device}, {self.date}, commit {self.commit}"
+    origin: str
+    """Device, date and commit of snnc, for the notes of data points in figures."""
 
 
 def stored_results(name: str) -> StoredResults:
@@ -31,4 +24,4 @@ def stored_results(name: str) -> StoredResults:
     about = tomllib.loads(files("snnc.benchmarks.reproduce").joinpath("stored.toml").read_text())[name]
     text = files("snnc.benchmarks").joinpath("results", about["file"]).read_text(encoding="utf-8")
     rows = tuple(json.loads(line) for line in text.splitlines())
-    return StoredResults(rows, about["device"], about["date"], about["commit"])
+    return StoredResults(rows, f"{about['device']}, {about['date']}, commit {about['commit']}")

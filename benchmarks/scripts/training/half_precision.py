@@ -41,7 +41,6 @@ BEGIN, END = "<!-- half_precision.py: {} -->", "<!-- end -->"
 
 
 def optimizer_of(half: HalfNumbers | None) -> Adam:
-    """Return Adam, with a loss scale if deltas are float16."""
     return Adam(RATE, loss_scale=SCALE if half is not None and half.deltas else None)
 
 
@@ -126,7 +125,6 @@ def curve_table(curves_by_steps: Mapping[int, Mapping[str, np.ndarray]]) -> str:
 
 
 def plan_of(steps: int, half: HalfNumbers | None, x: np.ndarray, *, trains: bool, hidden: int, machine: str) -> Plan:
-    """Return the plan for a batch on a machine."""
     options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": optimizer_of(half)} if trains else {}
     program = lower(network(0, x.shape[2], hidden), steps=steps, **options, **lowering(half, trains=trains))
     activity = measure_activity(program, {"x0": x}, "the data")
@@ -182,7 +180,6 @@ def draw_curves(curves_by_steps: Mapping[int, Mapping[str, np.ndarray]]) -> str:
 
 
 def with_table(page: str, name: str, table: str) -> str:
-    """Return the page with a new table between the markers."""
     begin = BEGIN.format(name)
     before, _, rest = page.partition(begin)
     return f"{before}{begin}\n{table}\n{END}{rest.partition(END)[2]}"

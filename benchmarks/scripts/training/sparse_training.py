@@ -155,7 +155,6 @@ def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> sn
 
 
 def pressures_of(setting: Setting) -> tuple[float, ...]:
-    """Return the pressure of each hidden layer."""
     return setting.pressure if isinstance(setting.pressure, tuple) else (setting.pressure,) * len(HIDDEN)
 
 
@@ -282,7 +281,6 @@ def draw_curves(curves: dict[str, np.ndarray]) -> str:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--recipe", choices=tuple(RECIPES), help="run a recipe and its dense training; replaces the settings below --seeds")
     parser.add_argument("--results", type=Path)
@@ -310,7 +308,6 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def chosen_setting(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> Setting:
-    """Return the setting of the command line."""
     if len(chosen.pressure) not in (1, len(HIDDEN)):
         parser.error(f"--pressure needs 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
     values = {field.name: getattr(chosen, field.name) for field in fields(Setting)}
