@@ -8,8 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -25,15 +27,54 @@ from snnc.benchmarks.reproduce.chart import draw, page_templates
 from snnc.benchmarks.reproduce.claims import verdicts
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
 from snnc.benchmarks.reproduce.figures import FIGURES
-from snnc.benchmarks.reproduce.rows_file import RowsFile
 from snnc.benchmarks.reproduce.work import TIMED, run_row
 from snnc.data.whole_files import write_text
 from snnc.errors import BenchError
 
 SECONDS: Final = 1800.0
 """Time limit of a row, in seconds."""
+FILE: Final = "rows.jsonl"
+"""File of results: one JSON object per line, appended when a row ends, so that an interrupted run can be resumed."""
 PAGE: Final = "index.html"
 COLUMNS: Final = ("series", "kind", "x", "y", "note")
+
+
+class RowsFile:
+    """Results by row key, on disk and in memory. With `resume`, a file of an earlier run is continued, without its failed rows.
+
+    Raise BenchError if there are results and `resume` is false, or if the file cannot be read or written.
+    """
+
+    def __init__(self, folder: Path, resume: bool) -> None:
+        self.path = folder / FILE
+        self.results: dict[str, Mapping[str, Any]] = {}
+        try:
+            text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise BenchError(f"{str(self.path)!r} cannot be read: {error}.") from None
+        if text and not resume:
+            raise BenchError(
+                f"{str(self.path)!r} contains the results of an earlier run; add --resume to continue it, or name another folder."
+            )
+        for line in text.splitlines():
+            # The last line of a run that was killed may be incomplete.
+            with suppress(ValueError, KeyError, TypeError):
+                entry = json.loads(line)
+                if "failed" not in entry["result"]:
+                    self.results[entry["row"]] = entry["result"]
+        self._end_line = bool(text) and not text.endswith("\n")
+
+    def add(self, key: str, result: Mapping[str, Any]) -> None:
+        """Append one result and flush it to disk."""
+        self.results[key] = result
+        try:
+            with self.path.open("a", encoding="utf-8") as stream:
+                stream.write(("\n" if self._end_line else "") + json.dumps({"row": key, "result": dict(result)}, allow_nan=False) + "\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise BenchError(f"{str(self.path)!r} cannot be written: {error.strerror or error}.") from None
+        self._end_line = False
 
 
 def chosen_figures(only: str) -> tuple[Figure, ...]:

@@ -17,7 +17,7 @@ from snnc.benchmarks.nets import benchmark, on_chips
 from snnc.benchmarks.reproduce import claims, command
 from snnc.benchmarks.reproduce.chart import _linear, draw
 from snnc.benchmarks.reproduce.claims import CLAIMS, verdicts
-from snnc.benchmarks.reproduce.command import chosen_figures, reproduce
+from snnc.benchmarks.reproduce.command import RowsFile, chosen_figures, reproduce
 from snnc.benchmarks.reproduce.emulated import emulate_small
 from snnc.benchmarks.reproduce.energy import energies, moved_words, processor_joules, product_joules, synaptic_work
 from snnc.benchmarks.reproduce.figure import Figure, Point, Row
@@ -28,7 +28,6 @@ from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import PRECISION_B
 from snnc.benchmarks.reproduce.figures.snntorch.training import code_row
 from snnc.benchmarks.reproduce.figures.sparse_bptt import scaling
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
-from snnc.benchmarks.reproduce.rows_file import RowsFile
 from snnc.benchmarks.reproduce.sparse_runs import SHARES, TrainingRuns, sparse_runs
 from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth, train_neuron_model, train_population_code
 from snnc.benchmarks.reproduce.work import run_row

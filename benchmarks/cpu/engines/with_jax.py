@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from snnc.benchmarks.cpu.engines.precisions import LOSS_SCALE, short_format
+from snnc.benchmarks.cpu.engine import LOSS_SCALE, SHORT
 from snnc.benchmarks.cpu.problem import TrainingStepProblem
 from snnc.benchmarks.cpu.workloads import BETA, LEARNING_RATE, SLOPE, THRESHOLD, ConvLayer, Workload
 from snnc.compiler.ir.graph import Array
@@ -76,7 +76,7 @@ class JaxEngine:
     def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None:
         workload = problem.workload
         self._unroll = UNROLL if variant == "unrolled" else 1
-        self.short, scale = short_format(mode), LOSS_SCALE.get(mode, 1.0)
+        self.short, scale = mode if mode in SHORT else None, LOSS_SCALE.get(mode, 1.0)
         self._x, self._y = jnp.asarray(problem.x), jnp.asarray(problem.y)
         self._start = {name: np.asarray(value) for name, value in problem.weights.items()}
         self._weights: Weights = {name: jnp.array(value) for name, value in self._start.items()}

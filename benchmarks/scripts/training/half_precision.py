@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.benchmarks.reproduce.chart import logarithmic
 from snnc.compiler.ir.graph import Graph, Input, Linear, Output, Population
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.losses import parse_loss
@@ -30,6 +31,7 @@ from snnc.compiler.machines import load_target
 from snnc.compiler.neurons.library import LIF, I
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.driver.activity import measure_activity
+from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Panel, render
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.npz"
 HIDDEN, CODE, BATCH, RATE = 128, 8, 32, 2e-3
@@ -155,28 +157,17 @@ def size_table(machine: str, inputs: int, hidden: int) -> str:
 
 def draw_curves(curves_by_steps: Mapping[int, Mapping[str, np.ndarray]]) -> str:
     """Draw the losses over epochs as SVG, with a panel for each number of steps: means over seeds, on a logarithmic scale."""
-    left, top, wide, high, between = 52, 26, 300, 220, 60
-    values = [ways[name][:, :, 0].mean(axis=0) for ways in curves_by_steps.values() for name in ways]
-    low, large = np.log10(min(v.min() for v in values)), np.log10(max(v.max() for v in values))
-    width = left + len(curves_by_steps) * (wide + between) + 120
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top + high + 44}" font-family="sans-serif" font-size="12">']
-    for panel, (steps, ways) in enumerate(curves_by_steps.items()):
-        x0 = left + panel * (wide + between)
-        lines.append(f'<text x="{x0 + wide / 2}" y="16" text-anchor="middle">loss, T = {steps}</text>')
-        for tick in (0.03, 0.1, 0.3, 1.0):
-            if low <= np.log10(tick) <= large:
-                y = top + high * (large - np.log10(tick)) / (large - low)
-                lines.append(f'<path d="M{x0} {y:.1f}h{wide}" stroke="#dddddd"/>')
-                lines.append(f'<text x="{x0 - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')
-        for number, (name, losses) in enumerate(ways.items()):
-            means = np.log10(losses[:, :, 0].mean(axis=0))
-            each = wide / max(1, len(means) - 1)
-            points = " ".join(f"{x0 + each * e:.1f},{top + high * (large - m) / (large - low):.1f}" for e, m in enumerate(means))
-            lines.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[number]}" stroke-width="1.6"/>')
-            if panel == len(curves_by_steps) - 1:
-                lines.append(f'<text x="{x0 + wide + 12}" y="{top + 14 + 18 * number}" fill="{COLOURS[number]}">{name}</text>')
-        lines.append(f'<text x="{x0 + wide / 2}" y="{top + high + 30}" text-anchor="middle">epochs</text>')
-    return "\n".join([*lines, "</svg>", ""])
+    means = {steps: [losses[:, :, 0].mean(axis=0) for losses in ways.values()] for steps, ways in curves_by_steps.items()}
+    up = logarithmic([float(loss) for curves in means.values() for curve in curves for loss in curve], TOP + HEIGHT, -HEIGHT)
+    panels = []
+    for number, (steps, curves) in enumerate(means.items()):
+        left = LEFT + number * (WIDTH + GAP)
+        places = np.linspace(left, left + WIDTH, len(curves[0]))
+        lines = [(" ".join(f"{x:.1f},{up.place(loss):.1f}" for x, loss in zip(places, curve, strict=True))) for curve in curves]
+        coloured = tuple((line, colour, False) for line, colour in zip(lines, COLOURS, strict=True))
+        columns = tuple((float(x), str(epoch)) for epoch, x in enumerate(places, 1))
+        panels.append(Panel(f"loss, T = {steps}", left, up.ticks, columns, left + WIDTH, left + WIDTH / 2, coloured, (), "epochs"))
+    return render("half precision", "epochs", panels, list(zip(WAYS, COLOURS, strict=True)), "measured")
 
 
 def with_table(page: str, name: str, table: str) -> str:

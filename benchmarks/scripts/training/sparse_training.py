@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 
 import snnc
+from snnc.benchmarks.reproduce.chart import draw
+from snnc.benchmarks.reproduce.figure import Figure, Point, spread_note
 from snnc.benchmarks.strokes import KINDS, strokes
 from snnc.benchmarks.words import SECONDS, WORDS, write_words
 from snnc.initialising.incoming import incoming_weights, scale_weights
@@ -30,7 +32,6 @@ from snnc.initialising.incoming import incoming_weights, scale_weights
 STEPS, BATCH, TEST = 50, 48, 480
 BETA = 0.95
 HIDDEN = ("hidden1", "hidden2", "hidden3")
-COLOURS = ("#222222", "#1b6ca8", "#2a9d5c", "#d07a1c", "#b3263b", "#8a5fb0")
 WIDE, NARROW = -99.0, -0.1
 """Second threshold minus threshold, at the start and at the end of the schedule. :data:`WIDE` excludes no neuron from the gradient, but a
 program compiled with it gives dropped spikes no gradient, as the published code does."""
@@ -253,31 +254,13 @@ def setting_of(stored: dict[str, Any]) -> Setting:
 
 
 def draw_curves(curves: dict[str, np.ndarray]) -> str:
-    """Return the curves [seeds, epochs] as SVG: the mean of each, and the range of its seeds."""
-    epochs = max(accuracies.shape[1] for accuracies in curves.values())
-    left, top, wide, high = 52, 14, 420, 230
-
-    def place(epoch: float, accuracy: float) -> str:
-        return f"{left + wide * epoch / max(1, epochs - 1):.1f},{top + high * (1 - accuracy):.1f}"
-
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {top + high + 44}" font-family="sans-serif" font-size="12">']
-    for tick in (0, 0.25, 0.5, 0.75, 1):
-        y = top + high * (1 - tick)
-        lines.append(f'<path d="M{left} {y:.1f}h{wide}" stroke="#dddddd"/>')
-        lines.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{100 * tick:.0f} %</text>')
-    for number, (name, accuracies) in enumerate(curves.items()):
-        colour, trained_epochs = COLOURS[number], range(accuracies.shape[1])
-        ends = [place(e, accuracies[:, e].max()) for e in trained_epochs]
-        ends += [place(e, accuracies[:, e].min()) for e in reversed(trained_epochs)]
-        lines.append(f'<polygon points="{" ".join(ends)}" fill="{colour}" opacity="0.15"/>')
-        means = " ".join(place(e, accuracies[:, e].mean()) for e in trained_epochs)
-        lines.append(f'<polyline points="{means}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        lines.append(f'<text x="{left + wide + 14}" y="{top + 16 + 20 * number}" fill="{colour}">{name}</text>')
-    lines.append(f'<text x="{left + wide / 2}" y="{top + high + 34}" text-anchor="middle">epoch</text>')
-    for epoch in range(epochs):
-        x = left + wide * epoch / max(1, epochs - 1)
-        lines.append(f'<text x="{x:.1f}" y="{top + high + 18}" text-anchor="middle">{epoch + 1}</text>')
-    return "\n".join([*lines, "</svg>", ""])
+    """Return the curves [seeds, epochs] as SVG: the mean of each; the title of a mark has the range of the seeds."""
+    points = [
+        Point(name, "measured", float(epoch), 100 * float(of.mean()), spread_note(of, len(of)))
+        for name, accuracies in curves.items()
+        for epoch, of in enumerate(accuracies.T, 1)
+    ]
+    return draw(Figure("curves", "Test accuracy", "", "epoch", "test accuracy, %", lambda _: (), log_y=False), points)
 
 
 def arguments() -> argparse.ArgumentParser:
