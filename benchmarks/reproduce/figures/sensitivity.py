@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results
-from snnc.benchmarks.reproduce.stored import stored_results
+from snnc.benchmarks.reproduce.measured import stored_results
 from snnc.benchmarks.sensitivity import BASE, FACTORS, GROUPS, RATIOS, by_key, ratio_of
 
 PREDICTED: Final = "unchanged coefficients (predicted)"
