@@ -33,7 +33,7 @@ from snnc.errors import BenchError
 
 SECONDS: Final = 1800.0
 """Time limit of a row, in seconds."""
-FILE: Final = "rows.jsonl"
+ROWS_FILE: Final = "rows.jsonl"
 """File of results: one JSON object per line, appended when a row ends, so that an interrupted run can be resumed."""
 PAGE: Final = "index.html"
 COLUMNS: Final = ("series", "kind", "x", "y", "note")
@@ -46,7 +46,7 @@ class RowsFile:
     """
 
     def __init__(self, folder: Path, resume: bool) -> None:
-        self.path = folder / FILE
+        self.path = folder / ROWS_FILE
         self.results: dict[str, Mapping[str, Any]] = {}
         try:
             text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
