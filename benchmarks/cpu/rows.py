@@ -11,7 +11,7 @@ import numpy as np
 
 from snnc.benchmarks.cpu.engine import EAGER
 from snnc.benchmarks.cpu.oracle import ReferenceStep
-from snnc.benchmarks.cpu.runner import EngineProcess
+from snnc.benchmarks.cpu.process import EngineProcess
 from snnc.benchmarks.cpu.workloads import Workload
 
 Row = Mapping[str, Any]
