@@ -157,13 +157,13 @@ def size_table(machine: str, inputs: int, hidden: int) -> str:
 
 def draw_curves(curves_by_steps: Mapping[int, Mapping[str, np.ndarray]]) -> str:
     """Draw the losses over epochs as SVG, with a panel for each number of steps: means over seeds, on a logarithmic scale."""
-    means = {steps: [losses[:, :, 0].mean(axis=0) for losses in ways.values()] for steps, ways in curves_by_steps.items()}
-    up = logarithmic([float(loss) for curves in means.values() for curve in curves for loss in curve], TOP + HEIGHT, -HEIGHT)
+    means = {steps: [values[:, :, 0].mean(axis=0) for values in ways.values()] for steps, ways in curves_by_steps.items()}
+    up = logarithmic([float(loss) for losses in means.values() for curve in losses for loss in curve], TOP + HEIGHT, -HEIGHT)
     panels = []
-    for number, (steps, curves) in enumerate(means.items()):
+    for number, (steps, losses) in enumerate(means.items()):
         left = LEFT + number * (WIDTH + GAP)
-        places = np.linspace(left, left + WIDTH, len(curves[0]))
-        lines = [(" ".join(f"{x:.1f},{up.place(loss):.1f}" for x, loss in zip(places, curve, strict=True))) for curve in curves]
+        places = np.linspace(left, left + WIDTH, len(losses[0]))
+        lines = [" ".join(f"{x:.1f},{up.place(loss):.1f}" for x, loss in zip(places, curve, strict=True)) for curve in losses]
         coloured = tuple((line, colour, False) for line, colour in zip(lines, COLOURS, strict=True))
         columns = tuple((float(x), str(epoch)) for epoch, x in enumerate(places, 1))
         panels.append(Panel(f"loss, T = {steps}", left, up.ticks, columns, left + WIDTH, left + WIDTH / 2, coloured, (), "epochs"))
