@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render, short
+from snnc.benchmarks.reproduce.chart import logarithmic
+from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render
 from snnc.report.pictures.palette import LAYERS
 
 MEASURED: Final = LAYERS[0]
@@ -50,33 +51,26 @@ def growth(rows: Sequence[Row], over: str) -> float | None:
 def _panel(index: int, title: str, known: Sequence[Row], over: str, value: Callable[[Row], float]) -> Panel:
     rows = sorted(known, key=lambda row: (row[over], value(row)))
     left = LEFT + index * (WIDTH + GAP)
-    low_x, high_x = _decades([row[over] for row in rows])
-    low_y, high_y = _decades([value(row) for row in rows])
+    xs, ys = [row[over] for row in rows], [value(row) for row in rows]
+    across, up = logarithmic(xs, left, WIDTH), logarithmic(ys, TOP + HEIGHT, -HEIGHT)
 
-    def place(weights: float, at: float) -> tuple[float, float]:
-        x = left + WIDTH * (math.log10(weights) - low_x) / (high_x - low_x)
-        return round(x, 1), round(TOP + HEIGHT * (1 - (math.log10(at) - low_y) / (high_y - low_y)), 1)
+    def place(x: float, y: float) -> tuple[float, float]:
+        return round(across.place(x), 1), round(up.place(y), 1)
 
-    columns = tuple((place(10.0**k, 10.0**low_y)[0], short(10.0**k)) for k in range(low_x, high_x + 1))
-    ticks = tuple((place(10.0**low_x, 10.0**k)[1], short(10.0**k)) for k in range(low_y, high_y + 1))
     lines, marks = [], []
     if rows:
-        places = [place(row[over], value(row)) for row in rows]
+        places = list(map(place, xs, ys))
         lines.append((_text(places), MEASURED, False))
-        weights, at = rows[-1][over], value(rows[-1])
-        shrink = 10 ** min(math.log10(weights) - low_x, math.log10(at) - low_y)
-        # A line of slope 1 from the largest network down to the edge of the axes.
-        lines.append((_text([place(weights / shrink, at / shrink), place(weights, at)]), LINEAR, True))
+        x, y = xs[-1], ys[-1]
+        # A line of slope 1 from the largest network down to the edge of the axes, which begin at powers of ten.
+        shrink = 10 ** min(math.log10(n) - math.floor(math.log10(min(numbers))) for n, numbers in ((x, xs), (y, ys)))
+        lines.append((_text([place(x / shrink, y / shrink), place(x, y)]), LINEAR, True))
         marks = [
             Mark(x, y, MEASURED, f"{row['net']}: {row['weights']:,} weights, {row['compile_s']:.2f} s, {row['peak_rss_mb']:,.0f} MiB", True)
             for (x, y), row in zip(places, rows, strict=True)
         ]
-    return Panel(title, left, ticks, columns, left + WIDTH, left + WIDTH / 2, tuple(lines), tuple(marks), over.removesuffix("_used"))
-
-
-def _decades(values: Sequence[float]) -> tuple[int, int]:
-    low, high = math.floor(math.log10(min(values, default=1.0))), math.ceil(math.log10(max(values, default=10.0)))
-    return low, max(high, low + 1)
+    right, along = left + WIDTH, over.removesuffix("_used")
+    return Panel(title, left, up.ticks, across.ticks, right, left + WIDTH / 2, tuple(lines), tuple(marks), along)
 
 
 def _text(places: Sequence[tuple[float, float]]) -> str:

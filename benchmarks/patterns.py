@@ -11,11 +11,6 @@ from snnc.errors import BenchError
 Named = TypeVar("Named")
 
 
-def split_patterns(patterns: str) -> tuple[str, ...]:
-    """Return the patterns of a comma-separated list, without duplicates."""
-    return tuple(dict.fromkeys(part.strip() for part in patterns.split(",") if part.strip()))
-
-
 def matching(
     patterns: str, among: Sequence[Named], names_of: Callable[[Named], Collection[str]], what: str, known: str
 ) -> tuple[Named, ...]:
@@ -24,7 +19,7 @@ def matching(
     `what` and `known` are parts of the error message: the kind of elements, such as "figure", and a clause about the existing names.
     Raise BenchError if `patterns` is empty, or a pattern matches nothing.
     """
-    requested = split_patterns(patterns)
+    requested = dict.fromkeys(part.strip() for part in patterns.split(",") if part.strip())
     if not requested:
         raise BenchError(f"{patterns!r} names no {what}; {known}.")
     unmatched = [pattern for pattern in requested if not any(_matches(pattern, names_of(one)) for one in among)]

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu.engine import Entry, entries
+from snnc.benchmarks.cpu.rows import summary
 from snnc.benchmarks.cpu.suite import measure
-from snnc.benchmarks.cpu.summary import summary
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.errors import BenchError
 

@@ -13,6 +13,13 @@ from snnc.errors import BenchError
 
 GRAPHED: Final = "graphed"
 """Variant of PyTorch engines in which a training step is one CUDA graph."""
+TF32: Final = "tf32"
+"""Mode in which the factors of products are rounded to 11 significant bits."""
+SHORT: Final = ("bfloat16", "float16")
+"""Modes in which factors and results of products have 16 bits, by the names that frameworks use. Products are summed in float32; states of
+neurons, parameters and moments are float32."""
+LOSS_SCALE: Final = {"float16": 1024.0}
+"""Constant factor of the loss before the backward pass, because deltas underflow in float16; gradients are divided by it."""
 
 
 class BenchmarkEngine(Protocol):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 from snnc.benchmarks.cpu.engine import ENTRIES
 from snnc.benchmarks.cpu.rows import Row, mebibytes, relative_to_snnc, workload_name
-from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render, short
+from snnc.benchmarks.reproduce.chart import logarithmic
+from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render
 from snnc.report.pictures.palette import LAYERS, mixed
 
 Kind = tuple[str, str]
@@ -46,23 +46,18 @@ def _colours(kinds: Sequence[Kind]) -> dict[Kind, str]:
 def _panel(index: int, title: str, rows: Sequence[Row], colours: Mapping[Kind, str], read: Callable[[Row], float | None]) -> Panel:
     left, kinds = LEFT + index * (WIDTH + GAP), list(colours)
     columns = list(dict.fromkeys((r["workload"], r["density"]) for r in rows))
-    known = [(row, math.log10(max(value, 1e-3))) for row in rows if (value := read(row)) is not None]
-    low = math.floor(min((value for _, value in known), default=0))
-    high = max(low + 1, math.ceil(max((value for _, value in known), default=1)))
+    known = [(row, max(value, 1e-3)) for row in rows if (value := read(row)) is not None]
+    up = logarithmic([value for _, value in known], TOP + HEIGHT, -HEIGHT)
     width = WIDTH / max(1, len(columns))
-
-    def height(at: float) -> float:
-        return round(TOP + HEIGHT * (1 - (at - low) / (high - low)), 1)
 
     def place(row: Row) -> float:
         """Place the marks of one column next to each other, in the order of the legend."""
         aside = (kinds.index(_kind(row)) + 0.5) / len(kinds) - 0.5
         return round(left + width * (columns.index((row["workload"], row["density"])) + 0.5 + 0.8 * aside), 1)
 
-    marks = tuple(Mark(place(row), height(value), colours[_kind(row)], _title(row), True) for row, value in known)
-    ticks = tuple((height(k), short(10.0**k)) for k in range(low, high + 1))
+    marks = tuple(Mark(place(row), round(up.place(value), 1), colours[_kind(row)], _title(row), True) for row, value in known)
     names = tuple((round(left + width * (n + 0.5), 1), text) for n, text in enumerate(_names(columns)))
-    return Panel(title, left, ticks, names, left + WIDTH, left + WIDTH / 2, (), marks, "workload, input density")
+    return Panel(title, left, up.ticks, names, left + WIDTH, left + WIDTH / 2, (), marks, "workload, input density")
 
 
 def _names(columns: Sequence[tuple[str, float]]) -> list[str]:

@@ -13,9 +13,8 @@ from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.equality import TIMED_LOSS, TIMED_LOSS_ROUNDED, difference, gradient_error
 from snnc.benchmarks.cpu.oracle import Check, ReferenceStep, make_check, reference_step
 from snnc.benchmarks.cpu.problem import make_problem, write_problem
-from snnc.benchmarks.cpu.process import SECONDS, Process
+from snnc.benchmarks.cpu.process import SECONDS, EngineProcess, Process
 from snnc.benchmarks.cpu.rows import row
-from snnc.benchmarks.cpu.runner import EngineProcess
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.subprocesses import ProcessError
 from snnc.compiler.files.temporary import temporary_folder

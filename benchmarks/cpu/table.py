@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from snnc.benchmarks.cpu.rows import Row, grouped, mebibytes, relative_to_snnc, workload_name
-from snnc.benchmarks.cpu.summary import summary_lines
+from snnc.benchmarks.cpu.rows import Row, grouped, mebibytes, relative_to_snnc, summary_lines, workload_name
 
 _RIGHT: Final = ("ms", "p10", "p90", "turns ±", "samples/s", "time/snnc", "peak MiB", "mem/snnc", "loss")
 """Columns of numbers, which are aligned to the right."""

@@ -14,7 +14,6 @@ Requests (``do``) and answers:
   ``{"ms": [...]}``.
 - ``reset_peak``: start measuring the peak memory; ``{}``.
 - ``memory``: ``{"peak_mb": …}``, the peak since ``reset_peak``, minus the resident memory after the framework was loaded.
-- ``stop``: end the process; no answer.
 
 The worker sends a first line without a request: ``{"versions": {...}}``, or ``{"missing": …}`` if the framework cannot be
 imported. An answer ``{"error": …}`` has the reason of a failure. Only answers go to standard output; output of libraries
@@ -151,8 +150,6 @@ def _serve(module: str, mode: str, variant: str, threads: int, device: str) -> N
     send({"versions": _versions(framework.VERSIONS)})
     for line in sys.stdin:
         request = json.loads(line)
-        if request["do"] == "stop":
-            return
         try:
             send(worker.answer(request))
         except NotImplementedError as error:

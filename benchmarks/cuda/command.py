@@ -14,8 +14,8 @@ from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu.command import ROUNDS, facts
 from snnc.benchmarks.cpu.engine import Entry
+from snnc.benchmarks.cpu.rows import summary
 from snnc.benchmarks.cpu.suite import Report, named
-from snnc.benchmarks.cpu.summary import summary
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.bound import bound
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES, FLOAT32, requested

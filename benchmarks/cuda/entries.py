@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from snnc.benchmarks.cpu.engine import ENTRIES, GRAPHED, MODES, ROUNDED, Entry, entries
-from snnc.benchmarks.cpu.engines.precisions import LOSS_SCALE
+from snnc.benchmarks.cpu.engine import ENTRIES, GRAPHED, LOSS_SCALE, MODES, ROUNDED, Entry, entries
 from snnc.errors import BenchError
 
 FLOAT32: Final = "float32"

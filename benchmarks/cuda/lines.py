@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu.engine import Entry
-from snnc.benchmarks.cpu.process import Process
-from snnc.benchmarks.cpu.runner import EngineProcess
+from snnc.benchmarks.cpu.process import EngineProcess, Process
 from snnc.benchmarks.cpu.suite import Files, compare, open_timed_problem
 from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, FastestWay
 from snnc.benchmarks.subprocesses import ProcessError

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from snnc.benchmarks.cpu.process import MAX_STEPS, EngineProcess
 from snnc.benchmarks.cpu.rows import row
-from snnc.benchmarks.cpu.runner import MAX_STEPS, EngineProcess
 from snnc.benchmarks.cpu.suite import Files, Report, named, take_turns
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.gpu import consumed_joules, used_bytes

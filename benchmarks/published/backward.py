@@ -12,7 +12,7 @@ from snnc.benchmarks.published.forward import FLAGS
 from snnc.benchmarks.published.layout import ceil_div, linear_pieces, linear_share, slice_pieces, slice_share, usable_tiles
 from snnc.benchmarks.published.machine import Exchange, Machine, Superstep
 from snnc.benchmarks.published.net import PRIVATE_COPIES
-from snnc.benchmarks.published.options import INNER, INNER_WIDE, OUTER, OUTER_WIDE, PARTIAL, SAMPLE, SLOPE, SLOPE_SCAN, prologue
+from snnc.benchmarks.published.options import INNER, INNER_WIDE, OUTER, PARTIAL, SAMPLE, SLOPE, SLOPE_SCAN, prologue
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 FIRST_STAGE: Final = "reduce groups"
@@ -116,8 +116,7 @@ def _weight_gradients(machine: Machine) -> Superstep:
     net, code, compute = machine.net, machine.options.code, 0.0
     for i in range(len(net.layers)):
         _, spikes, _ = machine.incoming(i)
-        vectors = ceil_div(machine.per_tile(i), 2)
-        event = OUTER.cycles(code) + (vectors - 1) * OUTER_WIDE.cycles(code)
+        event = ceil_div(machine.per_tile(i), 2) * OUTER.cycles(code)
         samples = net.batch // PRIVATE_COPIES
         cycles = prologue(7, code) + samples * (SAMPLE.cycles(code) + spikes * event)
         compute = max(compute, machine.vertices(PRIVATE_COPIES, cycles))

@@ -31,8 +31,6 @@ class PublishedLayer:
     """n1: mean number of neurons that receive a gradient, because they spiked or are near the threshold; at most K."""
 
     def __post_init__(self) -> None:
-        if self.neurons < 1:
-            raise PublishedOptionError(f"a layer has {self.neurons} neurons; give 1 or more.")
         if not 1 <= self.capacity <= self.neurons:
             raise PublishedOptionError(f"the capacity of a layer of {self.neurons} neurons is {self.capacity}; it is 1 to {self.neurons}.")
         if not 0 <= self.spikes <= self.gradients <= self.capacity:
@@ -61,24 +59,11 @@ class PublishedNet:
     """A key of :data:`MOMENTS`."""
 
     def __post_init__(self) -> None:
-        if len(self.layers) < 2:
-            raise PublishedOptionError(
-                f"{self.name!r} has {len(self.layers)} layer(s); the published program needs a hidden layer and a readout."
-            )
-        if self.inputs < 1 or not 1 <= self.input_capacity <= self.inputs or not 0 <= self.input_spikes <= self.input_capacity:
-            raise PublishedOptionError(
-                f"{self.name!r} has {self.inputs} inputs, {self.input_spikes:g} spikes per step in {self.input_capacity} places; "
-                "it must be 0 <= spikes <= places <= inputs."
-            )
-        if self.steps < 2:
-            raise PublishedOptionError(f"{self.name!r} has {self.steps} step(s); the published program runs 2 or more.")
         if self.batch < PRIVATE_COPIES:
             raise PublishedOptionError(
                 f"{self.name!r} has a batch of {self.batch}; the published program gives each of its {PRIVATE_COPIES} private weight "
                 f"gradients a sample, so give {PRIVATE_COPIES} or more."
             )
-        if self.optimizer not in MOMENTS:
-            raise PublishedOptionError(f"the optimiser {self.optimizer!r} is not known; the benchmark scripts use {' or '.join(MOMENTS)}.")
 
     @property
     def widths(self) -> tuple[int, ...]:

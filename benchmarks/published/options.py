@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
-
-from snnc.compiler.tiles.errors import PublishedOptionError
+from typing import Final, Literal, TypeAlias
 
 CodeGeneration: TypeAlias = Literal["naive", "ideal", "mean"]
 Surrogate: TypeAlias = Literal["one tile", "every tile"]
@@ -48,16 +46,6 @@ class PublishedOptions:
     surrogate: Surrogate = "one tile"
     """Where the surrogate is computed: ``"one tile"``: by one worker of one tile for each layer and sample, as in the logged runs; ``"every
     tile"``: by each tile for its own neurons, as in the program of 2022-09-17 and later."""
-
-    def __post_init__(self) -> None:
-        if self.fragment_cycles is not None and not self.fragment_cycles >= 0:
-            raise PublishedOptionError(f"fragment_cycles is {self.fragment_cycles}; give 0 or more (sources range from 6 to 20).")
-        if self.code not in get_args(CodeGeneration):
-            raise PublishedOptionError(
-                f"the code generation {self.code!r} is not known; choose one of {', '.join(get_args(CodeGeneration))}."
-            )
-        if self.surrogate not in get_args(Surrogate):
-            raise PublishedOptionError(f"the place {self.surrogate!r} of the surrogate is not known; choose 'one tile' or 'every tile'.")
 
 
 @dataclass(frozen=True)
@@ -111,9 +99,7 @@ SLOPE_SCAN: Final = LoopCost(loads=1, integer=1, branches=1)
 SAMPLE: Final = LoopCost(loads=2, integer=3, branches=1)
 """Weight gradient: begin a sample."""
 OUTER: Final = LoopCost(loads=2, stores=1, arithmetic=1, integer=1)
-"""Weight gradient: an id, two gradients, one vector add."""
-OUTER_WIDE: Final = LoopCost(loads=2, stores=1, arithmetic=1, integer=1)
-"""Weight gradient: a further vector of the row."""
+"""Weight gradient, for each vector of the row: an id, two gradients, one vector add."""
 INNER: Final = LoopCost(loads=2, stores=1, arithmetic=2, integer=1)
 """Input gradient: an id, two weights, a product and its sum."""
 INNER_WIDE: Final = LoopCost(loads=2, arithmetic=2, integer=1)

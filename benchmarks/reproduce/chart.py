@@ -75,7 +75,7 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
     known = [p.y for p in points if p.y is not None]
     if figure.stacked:
         known = [sum(p.y or 0.0 for p in points if p.x == name) for name in dict.fromkeys(p.x for p in points)]
-    vertical = _logarithmic(known, TOP + HEIGHT, -HEIGHT) if figure.log_y else _linear(known, TOP + HEIGHT, -HEIGHT, zero=figure.y_zero)
+    vertical = logarithmic(known, TOP + HEIGHT, -HEIGHT) if figure.log_y else _linear(known, TOP + HEIGHT, -HEIGHT, zero=figure.y_zero)
     names = list(dict.fromkeys(p.x for p in points if isinstance(p.x, str)))
     horizontal = _across(figure, points, names)
     series = list(dict.fromkeys(p.series for p in points))
@@ -140,7 +140,7 @@ def _across(figure: Figure, points: Sequence[Point], names: Sequence[str]) -> Ax
         spots = [(LEFT + WIDTH * (n + 0.5) / len(names), name) for n, name in enumerate(names)]
         return Axis(lambda n: spots[int(n)][0], tuple((round(x, 1), name) for x, name in spots))
     numbers = sorted({float(p.x) for p in points})
-    axis = _logarithmic(numbers, LEFT, WIDTH, exact=True) if figure.log_x else _linear(numbers, LEFT, WIDTH)
+    axis = logarithmic(numbers, LEFT, WIDTH, exact=True) if figure.log_x else _linear(numbers, LEFT, WIDTH)
     ticks = tuple((round(axis.place(x), 1), f"{x:g}") for x in numbers)
     return Axis(axis.place, ticks if len(ticks) <= 12 else axis.ticks)
 
@@ -165,7 +165,11 @@ def _text(point: Point) -> str:
     return f"{point.x}: {number}" + (f" ({point.note})" if point.note else "")
 
 
-def _logarithmic(numbers: Sequence[float], start: float, length: float, *, exact: bool = False) -> Axis:
+def logarithmic(numbers: Sequence[float], start: float, length: float, *, exact: bool = False) -> Axis:
+    """Return an axis from pixel `start` over `length` pixels, with a tick at each power of ten.
+
+    It begins and ends at powers of ten or, if `exact`, just outside of the smallest and the largest number.
+    """
     low, high = math.log10(min(numbers, default=1.0)), math.log10(max(numbers, default=10.0))
     if exact:
         low, high = low - 0.03 * (high - low or 1), high + 0.03 * (high - low or 1)

@@ -74,16 +74,16 @@ class Figure:
 
     name: str
     """Name of the figure, for ``--only`` and for its files."""
-    paper: Paper
     title: str
     caption: str
     """Text below the figure."""
     x: str
     y: str
-    rows: Callable[[bool], tuple[Row, ...]]
-    """Returns the rows that the figure needs; those of a quick run if the argument is true."""
     points: Callable[[Results], tuple[Point, ...]]
     """Returns the points of the figure from the results; rows without a result have no points."""
+    rows: Callable[[bool], tuple[Row, ...]] = lambda quick: ()
+    """Returns the rows that the figure needs; those of a quick run if the argument is true. Figures of stored results need none."""
+    paper: Paper = "2311.04386"
     log_x: bool = False
     log_y: bool = True
     y_zero: bool = True

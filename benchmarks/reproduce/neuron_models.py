@@ -70,17 +70,14 @@ def network(model: str, seed: int = 0, *, inputs: int = INPUTS, hidden: int = HI
     layer = net.population((CHANNELS, small, small) if variant.convolution else hidden, chosen, name="hidden")
     output = net.population(CLASSES, LIF(beta=0.9), name="output")
     for port in chosen.inputs:
-        net.connect(pixels, layer, _feed(variant), target_port=port)
+        feed = Conv(CHANNELS, KERNEL, stride=STRIDE, padding=KERNEL // 2) if variant.convolution else Dense()
+        net.connect(pixels, layer, feed, target_port=port)
         if variant.gates:
             net.connect(layer, layer, _feedback(variant), delay=1, target_port=port)
     if variant.recurrence and not variant.gates:
         net.connect(layer, layer, _feedback(variant), delay=1)
     net.connect(layer, output, Dense())
     return net
-
-
-def _feed(variant: Variant) -> Connection:
-    return Conv(CHANNELS, KERNEL, stride=STRIDE, padding=KERNEL // 2) if variant.convolution else Dense()
 
 
 def _feedback(variant: Variant) -> Connection:

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from snnc.benchmarks.reproduce.figure import spread_note
-from snnc.benchmarks.reproduce.stored import stored_results
+from snnc.benchmarks.reproduce.measured import stored_results
 
 DATA: Final = {"strokes": "strokes of a pen", "words": "spoken words in SHD's format"}
 """Label of each synthetic data set."""

@@ -127,7 +127,6 @@ def train_snntorch(
 
 
 def run(name: str, engine: str, seed: int, target: str) -> dict[str, Any]:
-    """Train once."""
     task = TASKS[name]
     data = task.data()
     train = train_snnc if engine == "snnc" else train_snntorch

@@ -144,11 +144,8 @@ def cli_page() -> str:
         ]
         lines += ["| option | meaning |", "|---|---|"]
         for option in command.params:
-            names = (
-                ", ".join(f"`{o}`" for o in option.opts)
-                if option.param_type_name == "option"
-                else f"`{option.metavar or option.name.upper()}`"
-            )
+            shown = option.opts if option.param_type_name == "option" else [option.metavar or option.name.upper()]
+            names = ", ".join(f"`{name}`" for name in shown)
             lines.append(f"| {names} | {(getattr(option, 'help', '') or '').replace('|', '/')} |")
         lines.append("")
     return "\n".join(lines)
@@ -181,14 +178,8 @@ def training_page() -> str:
     lines += ["", "## Precision", "", PRECISION, f"| precision | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     lines += [_training_row(graph, text, "ce_count", "sgd:0.1", reasons, text) for text in precision_rows()]
     lines += ["", "Reasons:", "", *(f"- `{code}`: {text}" for text, code in reasons.items())]
-    lines += [
-        "",
-        "## Schedules",
-        "",
-        "Every target whose session can train accepts these schedules, and `fit(accumulate=…)` (machines: with the optimiser's setting `accumulate`):",
-        "",
-    ]
-    return "\n".join([*lines, *(f"- `{text}`" for text in schedule_rows())]) + "\n"
+    schedules = "Every target whose session can train accepts these schedules, and `fit(accumulate=…)` (machines: with the optimiser's setting `accumulate`):"
+    return "\n".join([*lines, "", "## Schedules", "", schedules, "", *(f"- `{text}`" for text in schedule_rows())]) + "\n"
 
 
 def _training_row(

@@ -22,7 +22,6 @@ class Docstrings(griffe.Extension):
     """Rewrite every docstring before it is parsed."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Rewrite the docstring of one class, function or attribute."""
         if obj.docstring is not None and not getattr(obj.docstring, "in_markdown", False):
             obj.docstring.value = as_markdown(obj.docstring.value)
             obj.docstring.in_markdown = True  # type: ignore[attr-defined]

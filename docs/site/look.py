@@ -39,7 +39,10 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 def faults(page: Page, address: str, picture: Path | None) -> list[str]:
     """Open one page and return its faults."""
     messages: list[str] = []
-    note = functools.partial(_note, messages)
+
+    def note(error: object) -> None:
+        messages.append(f"error: {error}")
+
     page.on("pageerror", note)
     answer = page.goto(address)
     if answer is None or not answer.ok:
@@ -55,10 +58,6 @@ def faults(page: Page, address: str, picture: Path | None) -> list[str]:
             messages.append(f"{fault['id']} ({fault['impact']}, {len(fault['nodes'])} times): {fault['help']}: {where}")
     page.remove_listener("pageerror", note)
     return messages
-
-
-def _note(messages: list[str], error: object) -> None:
-    messages.append(f"error: {error}")
 
 
 def main() -> None:

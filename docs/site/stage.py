@@ -71,7 +71,6 @@ def navigation(contents: str) -> tuple[Entry, ...]:
 
 
 def pages_of(entries: tuple[Entry, ...]) -> list[str]:
-    """Return all pages of a navigation, in its order."""
     return [page for entry in entries for page in ([entry.page] if entry.page else pages_of(entry.below))]
 
 

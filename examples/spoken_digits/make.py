@@ -28,7 +28,6 @@ def sweep(label, random):
 
 
 def write(path, samples, seed):
-    """Write a file with the given number of samples."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, CLASSES, samples)
     with h5py.File(path, "w") as file:

@@ -13,8 +13,7 @@ from snnc.benchmarks import subprocesses, suites
 from snnc.benchmarks.growth import draw_growth
 from snnc.benchmarks.measure import measure
 from snnc.benchmarks.nets import benchmark
-from snnc.benchmarks.repeated import at_another_clock, repeated
-from snnc.benchmarks.suites import SuiteTask, run, strategies, tasks
+from snnc.benchmarks.suites import SuiteTask, at_another_clock, repeated, run, strategies, tasks
 from snnc.benchmarks.table import compile_lines, mapping_lines
 from snnc.cli import main as cli
 

@@ -23,8 +23,8 @@ from snnc.benchmarks.cpu.oracle import MARGIN, make_check, reference_step
 from snnc.benchmarks.cpu.plot import draw
 from snnc.benchmarks.cpu.problem import make_problem, read_problem, write_problem
 from snnc.benchmarks.cpu.process import Process
+from snnc.benchmarks.cpu.rows import summary, summary_lines
 from snnc.benchmarks.cpu.suite import measure
-from snnc.benchmarks.cpu.summary import summary, summary_lines
 from snnc.benchmarks.cpu.table import lines
 from snnc.benchmarks.cpu.worker import IN_A_ROW, Worker
 from snnc.benchmarks.cpu.workloads import WORKLOADS, ConvLayer, DenseLayer, Workload, workloads

@@ -18,8 +18,8 @@ from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.network import network
 from snnc.benchmarks.cpu.oracle import reference_step
 from snnc.benchmarks.cpu.problem import make_problem
+from snnc.benchmarks.cpu.process import EngineProcess
 from snnc.benchmarks.cpu.rows import ratios_by_turn
-from snnc.benchmarks.cpu.runner import EngineProcess
 from snnc.benchmarks.cpu.workloads import ConvLayer, DenseLayer, Workload, workloads
 from snnc.benchmarks.cuda import command, gpu, paper, paper_step, predicted, suite
 from snnc.benchmarks.cuda.bound import bound, neurons, parameters, products, table

@@ -17,7 +17,7 @@ from snnc.benchmarks.nets import benchmark, on_chips
 from snnc.benchmarks.reproduce import claims, command
 from snnc.benchmarks.reproduce.chart import _linear, draw
 from snnc.benchmarks.reproduce.claims import CLAIMS, verdicts
-from snnc.benchmarks.reproduce.command import chosen_figures, reproduce
+from snnc.benchmarks.reproduce.command import RowsFile, chosen_figures, reproduce
 from snnc.benchmarks.reproduce.emulated import emulate_small
 from snnc.benchmarks.reproduce.energy import energies, moved_words, processor_joules, product_joules, synaptic_work
 from snnc.benchmarks.reproduce.figure import Figure, Point, Row
@@ -28,7 +28,6 @@ from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import PRECISION_B
 from snnc.benchmarks.reproduce.figures.snntorch.training import code_row
 from snnc.benchmarks.reproduce.figures.sparse_bptt import scaling
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
-from snnc.benchmarks.reproduce.rows_file import RowsFile
 from snnc.benchmarks.reproduce.sparse_runs import SHARES, TrainingRuns, sparse_runs
 from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth, train_neuron_model, train_population_code
 from snnc.benchmarks.reproduce.work import run_row
@@ -261,7 +260,7 @@ def test_an_axis_that_need_not_begin_at_zero_shows_small_differences():
 
 
 def drawing(points, **more):
-    return draw(Figure("f", "2311.04386", "Title", "", "x", "y", lambda quick: (), lambda results: (), **more), points)
+    return draw(Figure("f", "Title", "", "x", "y", lambda results: (), **more), points)
 
 
 def test_each_kind_has_its_own_mark_and_dashes():

@@ -98,8 +98,7 @@ def _written(args: BenchArguments, results: dict[str, Any]) -> Iterator[Callable
 def _compiled(args: BenchArguments) -> None:
     """Run the suite mapping or compile: both compile networks and run none of them."""
     from snnc.benchmarks.growth import draw_growth
-    from snnc.benchmarks.repeated import repeated
-    from snnc.benchmarks.suites import run, tasks
+    from snnc.benchmarks.suites import repeated, run, tasks
     from snnc.benchmarks.table import compile_lines, mapping_lines
     from snnc.data.whole_files import write_text
 

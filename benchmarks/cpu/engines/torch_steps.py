@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from snnc.benchmarks.cpu.engine import GRAPHED
-from snnc.benchmarks.cpu.engines.precisions import LOSS_SCALE, TF32, short_format
+from snnc.benchmarks.cpu.engine import GRAPHED, LOSS_SCALE, SHORT, TF32
 from snnc.benchmarks.cpu.problem import TrainingStepProblem
 from snnc.benchmarks.cpu.workloads import LEARNING_RATE, ConvLayer
 from snnc.compiler.ir.graph import Array
@@ -54,10 +53,9 @@ class TorchEngine(ABC):
     def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None:
         torch.manual_seed(0)
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = mode == TF32
-        short = short_format(mode)
-        self._short: torch.dtype | None = None if short is None else getattr(torch, short)
+        self._short: torch.dtype | None = getattr(torch, mode) if mode in SHORT else None
         self._loss_scale = LOSS_SCALE.get(mode, 1.0)
-        self.loop_scale = 1.0 if short is None else self.scale
+        self.loop_scale = 1.0 if self._short is None else self.scale
         self.workload, self._device = problem.workload, device
         self.x, self.y = torch.from_numpy(problem.x).to(device), torch.from_numpy(problem.y).to(device)
         self._start = {name: torch.from_numpy(value).to(device) for name, value in problem.weights.items()}
@@ -92,7 +90,6 @@ class TorchEngine(ABC):
         return total / len(currents)
 
     def step(self) -> float:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         loss = self._train() if self._replay is None else self._replay()
         if self._device == "cuda":
             torch.cuda.synchronize()
@@ -135,15 +132,12 @@ class TorchEngine(ABC):
         return replay
 
     def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         return {name: p.grad.cpu().numpy().copy() for name, p in self.parameters.items() if p.grad is not None}
 
     def weights(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         return {name: p.detach().cpu().numpy().copy() for name, p in self.parameters.items()}
 
     def reset(self) -> None:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         with torch.no_grad():
             for name, value in self._start.items():
                 self.parameters[name].copy_(value)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from snnc.benchmarks.cpu.engines.precisions import LOSS_SCALE, short_format
+from snnc.benchmarks.cpu.engine import LOSS_SCALE, SHORT
 from snnc.benchmarks.cpu.problem import TrainingStepProblem
 from snnc.benchmarks.cpu.workloads import BETA, LEARNING_RATE, SLOPE, THRESHOLD, ConvLayer, Workload
 from snnc.compiler.ir.graph import Array
@@ -30,16 +30,12 @@ def _step_function(x: jax.Array) -> jax.Array:
     return (x > 0).astype(x.dtype)
 
 
-def _spike_forward(x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return _step_function(x), x
-
-
 def _spike_backward(x: jax.Array, gradient: jax.Array) -> tuple[jax.Array]:
     return (gradient / jnp.square(1 + SLOPE * jnp.abs(x)),)
 
 
 _spike = jax.custom_vjp(_step_function)
-_spike.defvjp(_spike_forward, _spike_backward)
+_spike.defvjp(lambda x: (_step_function(x), x), _spike_backward)
 
 
 def product(rows: jax.Array, weight: jax.Array, short: str | None) -> jax.Array:
@@ -50,30 +46,6 @@ def product(rows: jax.Array, weight: jax.Array, short: str | None) -> jax.Array:
     if short is None:
         return rows @ weight.T
     return (rows.astype(short) @ weight.astype(short).T).astype(jnp.float32)
-
-
-def _hidden(currents: jax.Array, recurrent: jax.Array | None, unroll: int, short: str | None) -> jax.Array:
-    def step(state: tuple[jax.Array, jax.Array], current: jax.Array) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
-        v, s = state
-        total = current if recurrent is None else current + product(s, recurrent, short)
-        v = BETA * v * (1 - lax.stop_gradient(s)) + total
-        s = _spike(v - THRESHOLD)
-        return (v, s), s
-
-    start = jnp.zeros_like(currents[0])
-    spikes: jax.Array = lax.scan(step, (start, start), currents, unroll=unroll)[1]
-    return spikes
-
-
-def _readout(currents: jax.Array, unroll: int) -> jax.Array:
-    def step(state: tuple[jax.Array, jax.Array], current: jax.Array) -> tuple[tuple[jax.Array, jax.Array], None]:
-        m, total = state
-        m = BETA * m + current
-        return (m, total + m), None
-
-    start = jnp.zeros_like(currents[0])
-    total: jax.Array = lax.scan(step, (start, start), currents, unroll=unroll)[0][1]
-    return total / len(currents)
 
 
 def _convolved(spikes: jax.Array, layer: ConvLayer, weight: jax.Array, bias: jax.Array, short: str | None) -> jax.Array:
@@ -104,7 +76,7 @@ class JaxEngine:
     def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None:
         workload = problem.workload
         self._unroll = UNROLL if variant == "unrolled" else 1
-        self.short, scale = short_format(mode), LOSS_SCALE.get(mode, 1.0)
+        self.short, scale = mode if mode in SHORT else None, LOSS_SCALE.get(mode, 1.0)
         self._x, self._y = jnp.asarray(problem.x), jnp.asarray(problem.y)
         self._start = {name: np.asarray(value) for name, value in problem.weights.items()}
         self._weights: Weights = {name: jnp.array(value) for name, value in self._start.items()}
@@ -123,11 +95,29 @@ class JaxEngine:
 
     def hidden(self, currents: jax.Array, recurrent: jax.Array | None) -> jax.Array:
         """Return the spikes of a layer from its currents, both [T, B, ...]."""
-        return _hidden(currents, recurrent, self._unroll, self.short)
+
+        def step(state: tuple[jax.Array, jax.Array], current: jax.Array) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
+            v, s = state
+            total = current if recurrent is None else current + product(s, recurrent, self.short)
+            v = BETA * v * (1 - lax.stop_gradient(s)) + total
+            s = _spike(v - THRESHOLD)
+            return (v, s), s
+
+        start = jnp.zeros_like(currents[0])
+        spikes: jax.Array = lax.scan(step, (start, start), currents, unroll=self._unroll)[1]
+        return spikes
 
     def readout(self, currents: jax.Array) -> jax.Array:
         """Return the mean membrane [B, classes] of the leaky readout."""
-        return _readout(currents, self._unroll)
+
+        def step(state: tuple[jax.Array, jax.Array], current: jax.Array) -> tuple[tuple[jax.Array, jax.Array], None]:
+            m, total = state
+            m = BETA * m + current
+            return (m, total + m), None
+
+        start = jnp.zeros_like(currents[0])
+        total: jax.Array = lax.scan(step, (start, start), currents, unroll=self._unroll)[0][1]
+        return total / len(currents)
 
     def _loss(self, weights: Weights, x: jax.Array, y: jax.Array, workload: Workload) -> jax.Array:
         spikes, steps, batch = x, x.shape[0], x.shape[1]
@@ -146,21 +136,17 @@ class JaxEngine:
         return -jnp.mean(jax.nn.log_softmax(outputs)[jnp.arange(batch), y])
 
     def step(self) -> float:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         results = self._train(self._weights, self._moments, self._count, self._x, self._y)
         loss, self._gradients, self._weights, self._moments, self._count = jax.block_until_ready(results)
         return float(loss)
 
     def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         return {name: np.array(value) for name, value in self._gradients.items()}
 
     def weights(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         return {name: np.array(value) for name, value in self._weights.items()}
 
     def reset(self) -> None:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         self._weights = {name: jnp.array(value) for name, value in self._start.items()}
 
 

@@ -54,7 +54,6 @@ class NorseEngine(TorchEngine):
     readout_scale = 1 / _RATE
 
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
-        """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""
         scale = self.loop_scale
 
         def lif(

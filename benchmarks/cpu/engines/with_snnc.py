@@ -41,26 +41,25 @@ class SnncEngine:
         self._inputs: dict[str, Any] = {program.inputs[0].id: x}
         self._y = problem.y
         if mode == "checkpoint":
-            _limit_memory(self._session.engine, self._inputs, workload)
+            engine: Any = self._session.engine
+            engine.forward(self._inputs, {})
+            # 2 % more than the minimum predicted from the spikes of this forward pass.
+            engine.memory = engine.least_memory(workload.steps, workload.batch) * 51 // 50
         names = {p.label: name for name, p in program.parameters.items()}
         self._parameters = {name: names[label] for name, label in labels(workload).items()}
 
     def step(self) -> float:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         return float(self._session.engine.train_batch(self._inputs, self._y, LEARNING_RATE))
 
     def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         gradients = self._session.engine.gradients()  # type: ignore[attr-defined]  # every engine that trains has this method
         return {name: gradients[parameter] for name, parameter in self._parameters.items()}
 
     def weights(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         parameters = self._session.engine.get_parameters()
         return {name: parameters[parameter] for name, parameter in self._parameters.items()}
 
     def reset(self) -> None:
-        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         self._session.load_state_dict(self._start, strict=False)
 
 
@@ -78,12 +77,6 @@ def _placed(x: Array, device: str) -> Any:
     import torch
 
     return torch.from_numpy(x).to(device)
-
-
-def _limit_memory(engine: Any, inputs: dict[str, Any], workload: Workload) -> None:
-    """Limit a training step's memory to 2 % more than the minimum predicted from the spikes of a forward pass."""
-    engine.forward(inputs, {})
-    engine.memory = engine.least_memory(workload.steps, workload.batch) * 51 // 50
 
 
 ENGINE = SnncEngine

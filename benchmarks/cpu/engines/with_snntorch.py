@@ -17,7 +17,6 @@ class SnnTorchEngine(TorchEngine):
     """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`; ``RLeaky`` is not used, because it adds a bias to the recurrent weights."""
 
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
-        """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""
         neurons = snntorch.Leaky(BETA, threshold=THRESHOLD, spike_grad=surrogate.fast_sigmoid(SLOPE), reset_mechanism="zero")
         leaky = snntorch.Leaky(BETA, reset_mechanism="none")
         return wrap(spiking(lambda current, v, _: neurons(current, v))), wrap(integrators(lambda current, m: leaky(current, m)[1]))

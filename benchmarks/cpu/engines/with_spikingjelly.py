@@ -26,7 +26,6 @@ class SpikingJellyEngine(TorchEngine):
     readout_scale = _TAU
 
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
-        """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""
         surrogate_function = surrogate.SuperSpike(alpha=1 / SLOPE)
         options = {"tau": _TAU, "decay_input": False, "v_threshold": SLOPE * THRESHOLD, "v_reset": 0.0, "detach_reset": True}
         self._nodes = LIFNode(**options, surrogate_function=surrogate_function, step_mode="m")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -21,44 +19,31 @@ _spike = superspike(SLOPE)
 State = tuple[jax.Array, jax.Array]
 
 
-@dataclass(frozen=True)
-class _ResetToZero:
-    """A LIF neuron that resets to zero; ``spyx.nn.LIF`` subtracts the threshold and spikes a step later."""
-
-    recurrent: jax.Array | None
-    short: str | None
-
-    def __call__(self, x: jax.Array, state: State) -> tuple[jax.Array, State]:
-        v, s = state
-        total = x if self.recurrent is None else x + with_jax.product(s, self.recurrent, self.short)
-        v = BETA * v * (1 - lax.stop_gradient(s)) + total
-        s = _spike(v - THRESHOLD)
-        return s, (v, s)
-
-
-@dataclass(frozen=True)
-class _Summed:
-    """``spyx.nn.LI`` with a running sum of its membrane potential, so that no sequence is stored."""
-
-    def __call__(self, x: jax.Array, state: State) -> tuple[None, State]:
-        m, total = state
-        m = BETA * m + x
-        return None, (m, total + m)
-
-
 class SpyxEngine(with_jax.JaxEngine):
     """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
 
     def hidden(self, currents: jax.Array, recurrent: jax.Array | None) -> jax.Array:
-        """See :class:`~snnc.benchmarks.cpu.engines.with_jax.JaxEngine`."""
+        def reset_to_zero(x: jax.Array, state: State) -> tuple[jax.Array, State]:
+            """Compute a step of LIF neurons that reset to zero; ``spyx.nn.LIF`` subtracts the threshold and spikes a step later."""
+            v, s = state
+            total = x if recurrent is None else x + with_jax.product(s, recurrent, self.short)
+            v = BETA * v * (1 - lax.stop_gradient(s)) + total
+            s = _spike(v - THRESHOLD)
+            return s, (v, s)
+
         start = jnp.zeros_like(currents[0])
-        spikes: jax.Array = run(_ResetToZero(recurrent, self.short), currents, (start, start))[0]
+        spikes: jax.Array = run(reset_to_zero, currents, (start, start))[0]
         return spikes
 
     def readout(self, currents: jax.Array) -> jax.Array:
-        """See :class:`~snnc.benchmarks.cpu.engines.with_jax.JaxEngine`."""
+        def summed(x: jax.Array, state: State) -> tuple[None, State]:
+            """Compute a step of ``spyx.nn.LI`` with a running sum of its membrane potential, so that no sequence is stored."""
+            m, total = state
+            m = BETA * m + x
+            return None, (m, total + m)
+
         start = jnp.zeros_like(currents[0])
-        total: jax.Array = run(_Summed(), currents, (start, start))[1][1]
+        total: jax.Array = run(summed, currents, (start, start))[1][1]
         return total / len(currents)
 
 

@@ -41,7 +41,6 @@ class PlainTorchEngine(TorchEngine):
     """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
 
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
-        """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""
         return wrap(spiking(_lif)), wrap(integrators(_li))
 
 

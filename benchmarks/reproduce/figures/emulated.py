@@ -44,14 +44,13 @@ def points(results: Results) -> tuple[Point, ...]:
 
 FIGURE: Final = Figure(
     "emulated",
-    "2311.04386",
     "Small networks: predicted and emulated steps",
     "Cycles per training step of networks of 200-96-96-10 neurons, T = 20, batch 12, on 48 tiles per chip. The emulator runs the emitted "
     "program and counts the cycles of its loops, with the same instruction costs as the prediction. This shows that the program runs as "
     "planned, not the speed of an IPU.",
     "inputs that spike in a step, %",
     "cycles per training step",
-    rows,
     points,
+    rows,
     log_x=True,
 )

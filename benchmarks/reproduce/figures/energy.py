@@ -72,7 +72,6 @@ def _counted(net: str, results: Results) -> list[Point]:
 
 FIGURE: Final = Figure(
     "energy",
-    "2311.04386",
     "Energy of a training step",
     "Joules, lower is better. All numbers are predicted, except those of GPUs whose driver counted the energy (NVML). Upper bounds: "
     "the power limit of a device times the duration of a step, predicted for the IPU and measured for the GPU; the IPU's share "
@@ -82,6 +81,6 @@ FIGURE: Final = Figure(
     "memory for histories and the optimiser. Chips in newer technologies need less energy, so these numbers are not bounds for them.",
     "network",
     "joules per training step",
-    rows,
     points,
+    rows,
 )

@@ -70,7 +70,6 @@ def problem_differs(step: MeasuredStep, results: Results) -> str:
 
 FIGURE: Final = Figure(
     "gpu",
-    "2311.04386",
     "A training step on an IPU and on a GPU",
     "Milliseconds, lower is better. W1: one recurrent layer of 256 neurons, T = 100, batch 64; W1-ff without recurrence; W3 with batch "
     "1; W2: two recurrent layers of 1,024, T = 250, batch 64; conv: two convolutions; the number is the percentage of inputs that spike. "
@@ -81,6 +80,6 @@ FIGURE: Final = Figure(
     "values, so its time does not depend on activity.",
     "network",
     "ms per training step",
-    rows,
     points,
+    rows,
 )

@@ -64,7 +64,6 @@ def _measured(step: MeasuredStep, ipu: Mapping[str, Any]) -> Point:
 
 FIGURE: Final = Figure(
     "gpu-activity",
-    "2311.04386",
     "Training throughput against activity, IPU and GPU",
     "2,312 inputs (2 % spike), three hidden layers of 978 neurons, T = 100, batch 48, Adam, as in the figure of the IPU's programs, but "
     "with exact gradients and no dropped spikes. Random weights are scaled for the activity, which is counted. All points of an activity "
@@ -72,7 +71,7 @@ FIGURE: Final = Figure(
     "Frameworks are added once they have been measured on a GPU.",
     "counted activity of the hidden layers, %",
     "samples/s",
-    rows,
     points,
+    rows,
     log_x=True,
 )

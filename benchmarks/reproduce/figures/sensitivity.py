@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results
-from snnc.benchmarks.reproduce.figures.sparse_bptt.training import no_rows
-from snnc.benchmarks.reproduce.stored import stored_results
+from snnc.benchmarks.reproduce.measured import stored_results
 from snnc.benchmarks.sensitivity import BASE, FACTORS, GROUPS, RATIOS, by_key, ratio_of
 
 PREDICTED: Final = "unchanged coefficients (predicted)"
@@ -34,13 +33,11 @@ def points(results: Results) -> tuple[Point, ...]:
 
 FIGURE: Final = Figure(
     "sensitivity",
-    "2311.04386",
     "Headline ratios under changed coefficients",
     "One of five groups of the cost model's coefficients (cycles of vertices, exchange rate, fragments, barriers, links and host) is "
     "30 % higher or lower at a time, and every network is mapped again. docs/explanation/calibration.md has all numbers, and the ranking "
     "of strategies.",
     "ratio of two step times",
     "ratio",
-    no_rows,
     points,
 )

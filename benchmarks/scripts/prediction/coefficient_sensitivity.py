@@ -53,7 +53,6 @@ def changes(machine: Target, group: str, factor: float) -> dict[str, float]:
 
 
 def time_factor(group: str, factor: float) -> float:
-    """Return the factor by which predicted times must be multiplied."""
     return factor if group == VERTICES else 1.0
 
 

@@ -27,7 +27,6 @@ def network() -> snnc.Network:
 
 
 def main() -> None:
-    """Print a line for each estimate, and for each point."""
     for _ in range(2):
         start = time.process_time()
         estimate = snnc.estimate(network(), "gc200", steps=STEPS, batch=32, loss="ce_count", optimizer="adam")

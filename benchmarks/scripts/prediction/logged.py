@@ -115,7 +115,6 @@ def _table(runs: tuple[LoggedRun, ...], rows: list[dict[str, Any]]) -> None:
 
 
 def _print_categories(run: LoggedRun) -> None:
-    """Print the cycles of a time step by category."""
     net = simulated_net(run.name)
     prediction = predict_published(net, load_target("bow"), PublishedOptions(fragment_cycles=RULE))
     print(f"\n{run.name}, cycles per time step (predicted, simulated activity, copies merged):")

@@ -26,7 +26,6 @@ from snnc.options.compile_options import CompileOptions, options
 
 
 def main() -> None:
-    """Print the table of partitioners and, for each target, that of predicted times."""
     parser = argparse.ArgumentParser(description="Sparse networks whole and in parts.")
     parser.add_argument("--net", default="clusters-10k")
     parser.add_argument("--targets", default="gc200,m2000")
@@ -58,7 +57,6 @@ def cuts(parter: NetworkPartitioner, numbers: list[int], names: list[str]) -> No
 
 
 def times(parter: NetworkPartitioner, chosen: CompileOptions, numbers: list[int]) -> None:
-    """Print the predicted milliseconds of a step, without and with parts."""
     machine = load_target(chosen.target)
     for number in (1, *numbers):
         start = time.perf_counter()

@@ -97,7 +97,6 @@ def phases(plan: Plan, steps: list[dict[str, Any]]) -> dict[str, dict[str, dict[
 
 
 def show(name: str, row: Mapping[str, Any]) -> None:
-    """Print the comparison of one network, phase by phase."""
     print(f"\n{name}: {row['tiles']} tiles, replicas {row['replicas']}")
     print(f"  {'':42s}{'predicted':>14s}{'emulated':>14s}{'error':>9s}")
     _line("cycles", *row["cycles"])
@@ -117,7 +116,6 @@ def _error(predicted: float, emulated: float) -> str:
 
 
 def table(rows: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print a line for each network."""
     print(f"\n{'net':24s}{'predicted':>14s}{'emulated':>14s}{'error':>9s}{'bytes':>12s}{'emulated':>12s}{'error':>9s}  worst phase")
     for name, one in rows.items():
         cycles, peak = one["cycles"], one["peak bytes"]
@@ -146,7 +144,6 @@ def outside(row: Mapping[str, tuple[float, float]]) -> list[str]:
 
 
 def main() -> None:
-    """Compare the named networks, by default all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("nets", nargs="*", help=f"some of: {', '.join(all_names())}")
     parser.add_argument("--json", type=Path, help="write all numbers to this file")

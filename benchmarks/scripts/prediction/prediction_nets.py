@@ -30,12 +30,10 @@ EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "digits"
 
 
 def small(tiles: int, chips: int = 1) -> Target:
-    """Return a GC200 with few tiles."""
     return replace(load_target("gc200"), name=f"gc200-{tiles}x{chips}", tiles_per_chip=tiles, chips=chips)
 
 
 def recurrent(inputs: int, hidden: int, classes: int) -> snnc.Network:
-    """Return a network of a recurrent LIF layer and a leaky readout."""
     return w_network((hidden,), recurrent=True, name="net", inputs=inputs, classes=classes)
 
 
@@ -71,7 +69,6 @@ def small_case(net: snnc.Network, target: Target, steps: int, batch: int, classe
 
 
 def digits() -> Case:
-    """Return the digits example with its data."""
     with np.load(EXAMPLE / "digits.npz") as data:
         x = data["x"][:32].astype(np.float32)
     steps = x.shape[1]
@@ -154,7 +151,6 @@ RANDOM: Final = 8
 
 
 def all_names() -> tuple[str, ...]:
-    """Return the names of the networks in the table."""
     return (*SMALL, *BENCHMARKS, *(f"random:{seed}" for seed in range(RANDOM)))
 
 

@@ -305,7 +305,6 @@ def row_of(match: Match, model_loops: Mapping[str, tuple[Loop, ...]], source: st
 
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield the lines of the table."""
     yield "| vertex | loop | coefficient, cycles per trip | RISC-V, instructions per trip | ratio | in pairs | ratio |"
     yield "|---|---|---|---|---|---|---|"
     for row in rows:

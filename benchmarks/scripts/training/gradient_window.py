@@ -33,7 +33,6 @@ def network(seed: int) -> snnc.Network:
 
 
 def program(net: snnc.Network, surrogate: str, low: float | None, steps: int):
-    """Return the step program of the network with one window."""
     window = None if low is None else (low, math.inf)
     graph = net.graph()
     return lower(
@@ -64,7 +63,6 @@ def trained(lowered, data, epochs: int):
 
 
 def compared(gradient: np.ndarray, expected: np.ndarray) -> str:
-    """Return the cosine and the relative error of a gradient as text."""
     length = float(np.linalg.norm(gradient))
     cosine = float(gradient @ expected) / (length * float(np.linalg.norm(expected))) if length else 0.0
     return f"{cosine:.3f} / {np.linalg.norm(gradient - expected) / np.linalg.norm(expected):.2f}"

@@ -59,14 +59,14 @@ def _precision_points(results: Results, key: str, unit: float) -> tuple[Point, .
 
 THROUGHPUT: Final = Figure(
     "neuron-models",
-    "2211.10725",
     "Training throughput of snnTorch's neuron models",
     "MNIST as constant values: 784 inputs, 1,000 hidden neurons of the model, 10 outputs, T = 25, Adam, float32, one IPU (GC200), "
     "assumed activity 5 %. In recurrent models, each neuron feeds back to itself (one to one) or to all neurons (all to all).",
     "samples per batch",
     "samples/s",
-    lambda quick: tuple(neuron_row(m, b) for m in (QUICK_MODELS if quick else MODELS) for b in (QUICK_BATCHES if quick else BATCHES)),
     _points,
+    lambda quick: tuple(neuron_row(m, b) for m in (QUICK_MODELS if quick else MODELS) for b in (QUICK_BATCHES if quick else BATCHES)),
+    paper="2211.10725",
     log_x=True,
 )
 CAPTION: Final = (
@@ -76,22 +76,22 @@ CAPTION: Final = (
 )
 TIME: Final = Figure(
     "precision",
-    "2211.10725",
     "Kinds of recurrence, float32 and float16: throughput",
     CAPTION + "In recurrent models, each neuron feeds back to itself (one to one) or to all neurons (all to all).",
     "neuron model",
     "samples/s",
-    _precision_rows,
     partial(_precision_points, key="samples_per_s", unit=1.0),
+    _precision_rows,
+    paper="2211.10725",
 )
 MEMORY: Final = Figure(
     "precision-memory",
-    "2211.10725",
     "Kinds of recurrence, float32 and float16: memory",
     CAPTION + "Shown is the fullest tile; a tile has 624 KiB.",
     "neuron model",
     "KiB on the fullest tile",
-    _precision_rows,
     partial(_precision_points, key="peak_tile_bytes", unit=2.0**10),
+    _precision_rows,
+    paper="2211.10725",
     log_y=False,
 )

@@ -70,38 +70,38 @@ def _curve_points(results: Results) -> tuple[Point, ...]:
 
 CODE_ACCURACY: Final = Figure(
     "population-codes",
-    "2211.10725",
     "Population codes: accuracy against T",
     REGIME + "With more neurons per class, fewer steps are enough, down to one.",
     "T, steps",
     "test accuracy, %",
-    _code_rows,
     partial(_code_points, number=lambda result: 100 * fmean(result["accuracy"])),
+    _code_rows,
+    paper="2211.10725",
     log_x=True,
     log_y=False,
     y_zero=False,
 )
 CODE_TIME: Final = Figure(
     "population-codes-time",
-    "2211.10725",
     "Population codes: time over T",
     REGIME + "Median time of an update.",
     "T, steps",
     "ms per update",
-    _code_rows,
     partial(_code_points, number=lambda result: float(result["update_ms"])),
+    _code_rows,
+    paper="2211.10725",
     log_x=True,
 )
 CURVES: Final = Figure(
     "learning-curves",
-    "2211.10725",
     "Learning curves of the neuron models",
     "Pen strokes as constant values (MNIST was not available): 2,312 inputs, 256 hidden neurons of the model, 10 outputs, T = 10, "
     "batch 64, Adam, 960 training samples; test accuracy after each epoch, snnc's program for the CPU, on this machine. The "
     "other targets compute the same gradients (tested).",
     "epoch",
     "test accuracy, %",
-    lambda quick: tuple(_curve_row(model, QUICK_SEEDS if quick else CURVE_SEEDS) for model in (QUICK_MODELS if quick else MODELS)),
     _curve_points,
+    lambda quick: tuple(_curve_row(model, QUICK_SEEDS if quick else CURVE_SEEDS) for model in (QUICK_MODELS if quick else MODELS)),
+    paper="2211.10725",
     log_y=False,
 )

@@ -41,26 +41,24 @@ def _tile_points(results: Results) -> tuple[Point, ...]:
 
 MEMORY: Final = Figure(
     "memory",
-    "2311.04386",
     "Memory of one IPU by category",
     "Bytes of snnc's program, summed over all tiles (predicted). An IPU (GC200) has 897 MiB.",
     "network",
     "MiB",
-    lambda quick: tuple(map(plan_row, QUICK if quick else NETS)),
     _memory_points,
+    lambda quick: tuple(map(plan_row, QUICK if quick else NETS)),
     log_y=False,
     stacked=True,
 )
 TILE_MAP: Final = Figure(
     "tile-map",
-    "2311.04386",
     "Tile map of one IPU",
     "Three hidden layers of 978 neurons and the readout on the 1,472 tiles of a GC200 (N-MNIST inputs, capacity 5 %, T = 100, batch 48): "
     "a colour for each layer, darker with more memory (predicted). Hover over a tile to see its number, neurons and bytes.",
     "layer",
     "tiles",
-    lambda _: (MAP_ROW,),
     _tile_points,
+    lambda _: (MAP_ROW,),
     log_y=False,
     picture=lambda results: str(results.get(MAP_ROW.key, {}).get("svg", "")),
 )

@@ -90,7 +90,6 @@ def _efficiencies(series: str, steps: Iterable[tuple[int, object]], *, strong: b
 
 WEAK: Final = Figure(
     "scaling",
-    "2311.04386",
     "Weak scaling over 1 to 64 IPUs",
     "SHD inputs; the layers of one IPU, times the number of IPUs; T = 100, batch 24, SGD, capacity 5 %. The network for 16 IPUs "
     "with 8 neurons per tile has 188,284 neurons and 184 million weights, about as many as the one for 64 IPUs with 2. The paper used up "
@@ -98,33 +97,31 @@ WEAK: Final = Figure(
     "of IPUs.",
     "IPUs",
     "samples/s",
-    _weak_rows,
     _weak_points,
+    _weak_rows,
     log_x=True,
 )
 STRONG: Final = Figure(
     "strong-scaling",
-    "2311.04386",
     "Strong scaling over 1 to 64 IPUs",
     "SHD inputs, T = 100, batch 24, SGD, capacity 5 %: the network that fills one IPU with 8 neurons per tile, and the one that fills "
     "four, each on that number of IPUs or more. If IPUs wait for each other's spikes, more IPUs do not help.",
     "IPUs",
     "samples/s",
-    _strong_rows,
     _strong_points,
+    _strong_rows,
     log_x=True,
 )
 EFFICIENCY: Final = Figure(
     "efficiency",
-    "2311.04386",
     "Scaling efficiency",
     "For the two figures above; the smallest number of IPUs with a prediction has 100 %. Weak: the step time on that number divided by "
     "the step time of the larger network on more IPUs. Strong: the same ratio for one network, divided by the ratio of the numbers of "
     "IPUs.",
     "IPUs",
     "efficiency, %",
-    lambda quick: (*_weak_rows(quick), *_strong_rows(quick)),
     _efficiency_points,
+    lambda quick: (*_weak_rows(quick), *_strong_rows(quick)),
     log_x=True,
     log_y=False,
 )

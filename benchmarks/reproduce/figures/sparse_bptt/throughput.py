@@ -70,7 +70,6 @@ def _layer_points(results: Results) -> tuple[Point, ...]:
 
 ACTIVITY: Final = Figure(
     "activity",
-    "2311.04386",
     "Training throughput against activity",
     "N-MNIST inputs (2,312), three hidden layers of 978 neurons that fill one IPU, T = 100, batch 48, Adam. A hidden layer's "
     "capacity K is the given share of its neurons, and every window is full. A program without events moves and multiplies every value at "
@@ -79,43 +78,40 @@ ACTIVITY: Final = Figure(
     "measured at these activities.",
     "capacity K, % of a layer",
     "samples/s",
-    _activity_rows,
     _activity_points,
+    _activity_rows,
     log_x=True,
 )
 NEURONS_PER_TILE: Final = Figure(
     "neurons-per-tile",
-    "2311.04386",
     "Training throughput against neurons per tile",
     "SHD inputs (700), hidden layers that fill one IPU with the given number of neurons on each of its 1,471 tiles (three layers "
     "for every two neurons per tile), T = 100, "
     "batch 24, SGD, capacity 5 %. A cross above the axes marks a network that does not fit.",
     "neurons per tile",
     "samples/s",
-    lambda quick: tuple(plan_row(OF_SIZE.format(n), s) for n in (QUICK_SIZES if quick else SIZES) for s in STRATEGIES),
     _size_points,
+    lambda quick: tuple(plan_row(OF_SIZE.format(n), s) for n in (QUICK_SIZES if quick else SIZES) for s in STRATEGIES),
     log_x=True,
 )
 BATCH: Final = Figure(
     "batch",
-    "2311.04386",
     "Training throughput against the batch size",
     "SHD inputs, 2 neurons per tile, three hidden layers per IPU, T = 100, SGD, capacity 5 %.",
     "samples per batch",
     "samples/s",
-    lambda quick: tuple(plan_row(OF_BATCH.format(x, b)) for x in ((1,) if quick else IPUS) for b in BATCHES),
     _batch_points,
+    lambda quick: tuple(plan_row(OF_BATCH.format(x, b)) for x in ((1,) if quick else IPUS) for b in BATCHES),
     log_x=True,
 )
 LAYERS: Final = Figure(
     "layers",
-    "2311.04386",
     "Training throughput against layers and activity: the published log",
     "N-MNIST inputs, 2 to 5 hidden layers (h) that fill one IPU, capacity 1, 5 and 10 % (a), T = 100, batch 48, Adam. The log "
     "records neither its clock nor its activity: the predictions use the activity of a simulation with the logged weight limits, and 1.33 "
     "GHz.",
     "hidden layers and capacity",
     "samples/s",
-    _layer_rows,
     _layer_points,
+    _layer_rows,
 )

@@ -38,12 +38,6 @@ BOUNDS: Final = (None, 0.05)
 EPOCHS, QUICK_EPOCHS = 20, 8
 
 
-def no_rows(quick: bool) -> tuple[Row, ...]:
-    """Return no rows: the runs took hours, and their results are stored."""
-    del quick
-    return ()
-
-
 def _epoch_points(results: Results, data: str, names: Mapping[str, str]) -> tuple[Point, ...]:
     """Return the points of one line per training setting in `names`, which has the labels."""
     del results
@@ -119,13 +113,11 @@ def _capacity_points(results: Results) -> tuple[Point, ...]:
 def _figure(data: str) -> Figure:
     return Figure(
         f"convergence-{data}",
-        "2311.04386",
         f"Convergence for each capacity: {DATA[data]}",
         REGIME + "In a step, at most the given share of a hidden layer's neurons send spikes. The second threshold starts at -99 and "
         "moves half of the remaining way to -0.1 with each update.",
         "epoch",
         "test accuracy, %",
-        no_rows,
         partial(_epoch_points, data=data, names=CAPACITIES),
         log_y=False,
     )
@@ -135,25 +127,21 @@ STROKES: Final = _figure("strokes")
 WORDS: Final = _figure("words")
 SCHEDULE: Final = Figure(
     "schedules",
-    "2311.04386",
     "Schedule of the second threshold on and off",
     REGIME + "Pen strokes. With the schedule all neurons receive a gradient at first, and the window narrows to 0.1 below the threshold; "
     "without it, the window is narrow from the first update. With weights that make every layer fire, the network learns in both cases; "
     "with default weights (few neurons near the threshold) it does not learn without the schedule.",
     "epoch",
     "test accuracy, %",
-    no_rows,
     partial(_epoch_points, data="strokes", names=SCHEDULES),
     log_y=False,
 )
 ACCURACY: Final = Figure(
     "accuracy",
-    "2311.04386",
     "Accuracy after training over the capacity",
     REGIME + "100 % is dense training: no capacity and no gradient window.",
     "capacity K, % of a layer",
     "test accuracy at the last epoch, %",
-    no_rows,
     _accuracy_points,
     log_x=True,
     log_y=False,
@@ -161,20 +149,18 @@ ACCURACY: Final = Figure(
 )
 DEPTH: Final = Figure(
     "depth",
-    "2311.04386",
     "Accuracy over depth",
     "Pen strokes as events (N-MNIST was not available): hidden layers of 256 neurons, T = 20, batch 48, Adam, 10 epochs of 960 "
     "samples, the published schedule and a bound on rates; snnc's program for the CPU, on this machine.",
     "hidden layers",
     "test accuracy, %",
-    _depth_rows,
     _depth_points,
+    _depth_rows,
     log_y=False,
     y_zero=False,
 )
 CAPACITY: Final = Figure(
     "capacity",
-    "2311.04386",
     "Required capacity during training",
     "Largest and mean number of spikes of a hidden layer per step and sample, in % of its 256 neurons, over 48 test samples after each "
     "epoch; epoch 0 is before training. A capacity K below the largest number drops spikes. Networks with two hidden layers, trained on "
@@ -182,7 +168,7 @@ CAPACITY: Final = Figure(
     "program for the CPU, on this machine; spikes counted by the reference.",
     "epoch",
     "spikes per step, % of the layer",
-    lambda quick: tuple(_capacity_row(bound, QUICK_EPOCHS if quick else EPOCHS) for bound in BOUNDS),
     _capacity_points,
+    lambda quick: tuple(_capacity_row(bound, QUICK_EPOCHS if quick else EPOCHS) for bound in BOUNDS),
     log_y=False,
 )
