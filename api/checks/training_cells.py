@@ -88,7 +88,7 @@ def refusal(
 
     try:
         name, _, value = precision.partition("=")
-        target = backend.name if backend.about else "gc200"
+        target = backend.name if backend.about else "gc200"  # stands for all machines: their backend has no description of its own
         chosen = options(target, loss=loss, optimizer=optimizer, steps=steps, **{name: value})  # type: ignore[arg-type]  # options accept text
         backend.check(lower_graph(graph, chosen).program, chosen.for_backend())
     except SnncError as error:

@@ -268,7 +268,7 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
             attempt = compile_adapted(source, Path(scratch), flags, rest, clang)
             _link([object_file], output, command, library)
             types = _types(output)
-            # If the name of a vertex contains a vector type, it must be the name of the compiler's vectors, not of the classes.
+            # With HALF_CLASSES, vectors of halves are classes. A vertex whose name contains one needs the compiler's own vectors there.
             if HALF_CLASSES not in attempt.flags or not any("snnc_vector" in vertex.name for vertex in types):
                 break
             flags = [flag for flag in attempt.flags if flag != HALF_CLASSES]

@@ -28,7 +28,7 @@ class Predictor:
 
     inputs: ProgramInputs
     before_run: Callable[[], None] = lambda: None
-    """Called before the engine runs, to reset values that training has set in it."""
+    """Called before the engine runs, so that the random choice of sent spikes does not depend on the number of updates."""
 
     def records(self, sequences: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array]) -> Iterator[dict[str, Array]]:
         """Run sequences [T, B, *shape], as many samples at once as the engine accepts; yield the outputs by id, without padding."""
@@ -92,6 +92,7 @@ class Predictor:
         assert y is not None
         targets = array_of(y, "y")
         labels = class_targets(program, targets, output)
+        # Targets that are not plain class indices, such as classes with lengths, are checked as in training.
         data = self.inputs.samples(x) if labels is targets else self.inputs.labelled(x, targets)[0]
         check_labels(program, labels, len(next(iter(data.values()))), output)
         for places, record, scored in self.of_samples(data, chosen):

@@ -16,7 +16,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import StepProgram
 
 GRAIN: Final = 8
-"""Capacities are multiples of this number, unless the source has fewer values."""
+"""Capacities are multiples of this number, unless the source has fewer elements (neurons or channels)."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Activity:
     """Measured or assumed activity of every buffer that sends spikes."""
 
     mean: Mapping[str, float] = field(default_factory=dict)
-    """Mean number of spikes per value and step, by buffer."""
+    """Mean number of spikes per element and step, by buffer."""
     peak: Mapping[str, int] = field(default_factory=dict)
     """Largest number of spikes in one step of one sample, by measured buffer."""
     source: str = "assumed"
@@ -34,12 +34,12 @@ class Activity:
     """Like `mean` and `peak`, but for neurons that receive a gradient (that spiked, or are in the support of the surrogate), if the support
     is bounded."""
     rates: Mapping[str, Array] = field(default_factory=dict)
-    """Mean number of spikes per step of each value, by measured buffer."""
+    """Mean number of spikes per step of each element, by measured buffer."""
     counts: Mapping[str, Array] = field(default_factory=dict)
     support_counts: Mapping[str, Array] = field(default_factory=dict)
     """Numbers of spikes, and of neurons that receive a gradient, by measured buffer, [steps, samples]."""
     patterns: Mapping[str, Array] = field(default_factory=dict)
-    """The values that spiked, by measured buffer: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
+    """The elements that spiked, by measured buffer: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
 
     @property
     def measured(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class Activity:
 
 
 def pattern_at(pattern: Array, index: Array | None) -> Array:
-    """Return the part of :attr:`Activity.patterns` for the values at `index`; None: for all values."""
+    """Return the part of :attr:`Activity.patterns` for the elements at `index`; None: for all."""
     return pattern if index is None else np.packbits(np.unpackbits(pattern, axis=-1)[..., index], axis=-1)
 
 

@@ -47,7 +47,8 @@ def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, 
 def _bytes(network: MappedNetwork, schedule: TileSchedule, cuts: Sequence[Segments]) -> Ints:
     """Return the bytes per sample that blocks and relays store over time, for each division into segments.
 
-    A relay stores the steps that a segment reads and, for each boundary but the first, the steps before it that are sent again.
+    A relay stores the steps that a segment reads. For each boundary but the first, it also stores the earlier steps that it still has to
+    send when the segment runs again, because buses have lags.
     """
     history = np.array([cut.steps_in_history for cut in cuts])
     boundaries, sent = np.array([cut.boundaries for cut in cuts]), np.array([cut.boundaries_sent for cut in cuts])

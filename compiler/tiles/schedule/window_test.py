@@ -2,7 +2,8 @@
 
 Every relay of a bus whose windows may be too small reports the number of further windows that its samples need. If a single tile read all
 of these reports, it would receive a fragment for each. Therefore, tiles of every chip first compute the maximum over some relays of the
-chip, level by level as long as that is faster. Tile 0 reads the remaining results.
+chip, level by level as long as that is faster. Tile 0 reads the remaining results. A relay reports one number, or one per worker if its
+workers list spikes from bits.
 
 If further windows are possible in the forward pass, the test runs there, also for the backward pass. A *number* is one word, or two words
 if the two passes may need different numbers of windows.
