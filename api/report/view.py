@@ -36,7 +36,7 @@ def build_view(subject: Subject) -> dict[str, Any]:
         "buses": _buses(subject),
         "phases": phases(subject),
         "cycles": plan.cycles,
-        "measured": emulation is not None and bool(emulation.phases),
+        "measured": emulation is not None and bool(emulation.phases),  # counts of the emulator
         "emulated": emulation.cycles if emulation and emulation.complete else None,
         "memory": _memory(subject),
         "memory_over_time": memory_over_time(plan, emulation.fullest if emulation else {}),
@@ -70,7 +70,7 @@ def facts(subject: Subject) -> dict[str, Any]:
         "tiles_shared": subject.places.shared,
         "chips": plan.target.chips,
         "chips_used": chips_used(subject),
-        "busiest_tile": tile,
+        "busiest_tile": tile,  # the tile with most memory in use
         "busiest_bytes": memory[tile],
         "busiest_share": memory[tile] / plan.target.tile_bytes,
         "tile_bytes": plan.target.tile_bytes,
@@ -93,7 +93,7 @@ def emulated_host(subject: Subject) -> dict[str, float] | None:
 
 
 def plan_lines(subject: Subject) -> list[tuple[str, str]]:
-    """Return the six lines as (title, sentence) pairs."""
+    """Return the plan in six lines, as (title, sentence) pairs: network, schedule, placement, memory, time, activity."""
     plan, target = subject.plan, subject.plan.target
     size = plan.tile_memory[plan.fullest_tile]
     most = max(plan.memory, key=lambda category: plan.memory[category][plan.fullest_tile])

@@ -138,7 +138,8 @@ def write_project_files(
     """Write a project to `folder`, completely or not at all.
 
     `sizes`, `texts` and `values` are results of :func:`session_sizes`, :func:`rendered` and :func:`initial_values`; `bytes_per_step` is the
-    memory that a session needs for each step and sample of a sequence without checkpoints; `more` contains further members of ``project.json``.
+    memory that a session needs for each step and sample of a sequence without checkpoints; `more` contains further members of
+    ``project.json``.
 
     Raises an OutputFolderError if the folder cannot be written.
     """

@@ -65,7 +65,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
     _stored(block, step, code)
     block.values |= returning_values(net, buses) | first_value(layer, always=bool(buses)) | ({"last": "ITERATIONS - 1"} if buses else {})
     loops = LoopsByPlace(vertex.loops)
-    bodies = returning_bodies(layer, buses, loops, ahead=1)
+    bodies = returning_bodies(layer, buses, loops, ahead=1)  # relays wrote these gradients one iteration earlier
     body: Body = {
         "counts": counted(loops[None]),
         "rings": sorted({body["output"] for body in bodies}),
@@ -276,7 +276,7 @@ def _outgoing_values(net: PoplarNetwork, index: int, connection: ConnectionInfo,
 
 
 def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    """Add the vertices for a further window: weight gradients, partial products, and gradients that return for the previous window.
+    """Add the vertices for a further window: its weight gradients and partial products, and the gradients returned for the window before.
 
     Populations that have none of these in further windows get no vertices.
     """
@@ -298,7 +298,7 @@ def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: Popula
     loops = LoopsByPlace(vertex.loops)
     body: Body = {
         "counts": counted(loops[None]),
-        "returned": returning_bodies(layer, buses, loops, ahead=0),
+        "returned": returning_bodies(layer, buses, loops, ahead=0),  # written in this iteration
         "cleared": [link.body() for link in returned if cleared(net, link.connection)],
         "incoming": [link.body() | {"counts": link.counts(loops, backward=True)} for link in read],
         "partials": [link.partials_body(loops) for link in returned],

@@ -23,6 +23,7 @@ SCORES, LOSS = "loss: scores", "loss"
 RECOMPUTE, RECOMPUTE_NEURONS = "recompute", "recompute: neurons"
 BACKWARD, BACKWARD_NEURONS, REDUCTION = "backward", "backward: neurons", "backward: reduction"
 PRIVATE_SUMS, SHARED_SUMS, OPTIMISER = "update: private gradients", "update: shared gradients", "update: optimiser"
+# Shared numbers: parameters that several neurons read, such as those of indexed connections, which are copied to their readers.
 REPLICAS, NUMBERS = "update: replicas", "update: shared numbers"
 PACKED, COPIES = "update: weight rows packed", "update: weight copies"
 

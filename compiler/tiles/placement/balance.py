@@ -142,9 +142,9 @@ class Balance:
             before = best.sum()
             for part in np.argsort(-best):
                 for factor in FACTORS:
-                    ratio = best.copy()
-                    ratio[part] *= factor
-                    scaled = bisect(*SCALES, partial(self._fitting, self._multiples(ratio), tiles), BISECTIONS)
+                    moved = best.copy()
+                    moved[part] *= factor
+                    scaled = bisect(*SCALES, partial(self._fitting, self._multiples(moved), tiles), BISECTIONS)
                     if scaled is None:
                         continue
                     bounds = self._parts[:, scaled].max(axis=1)
@@ -158,10 +158,10 @@ class Balance:
         places = (self._place[id(choices)] for choices in self._options)
         return [Allocation(choices[choice[place]], width[place]) for choices, place in zip(self._options, places, strict=True)]
 
-    def _multiples(self, ratio: Floats) -> Floats:
-        """Return, for each allocation, the smallest multiple of the bounds `ratio` that the allocation satisfies."""
+    def _multiples(self, bounds: Floats) -> Floats:
+        """Return, for each allocation, the smallest multiple of `bounds` that the allocation satisfies."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            largest: Floats = np.where(self._parts > 0, self._parts / ratio[:, None], 0.0).max(axis=0)
+            largest: Floats = np.where(self._parts > 0, self._parts / bounds[:, None], 0.0).max(axis=0)
         return largest
 
     def _fitting(self, multiples: Floats, tiles: int, scale: float) -> Ints | None:

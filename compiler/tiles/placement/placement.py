@@ -104,7 +104,9 @@ def copied(problem: MappingProblem, placed: Placement, chips: int, copies: int) 
 def _place(
     problem: MappingProblem, fitting: Sequence[Sequence[Choice]], tables: Memo, chips: int, spare: int, *, balanced: bool
 ) -> Placement | None:
-    """Place the layers on `chips` chips, with `spare` tiles of each chip left free for relays; None if the memory does not suffice.
+    """Place the layers on `chips` chips; None if the memory does not suffice.
+
+    On each chip, or on the chips of a layer that takes several, `spare` tiles are left free for relays.
 
     If not `balanced`, each layer gets the fewest tiles for the smallest bound on a tile's cycles. Balanced allocations use more tiles,
     which saves cycles but costs fragments, so both kinds are tried.
