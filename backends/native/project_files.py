@@ -31,7 +31,6 @@ from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
 
 Context = dict[str, Any]
-"""Data of templates."""
 TABLES: Final = "tables.bin"
 """File of the tables of connections that are not dense."""
 _STEPS: Final = 100
@@ -139,8 +138,6 @@ def write_project_files(
 
     `sizes`, `texts` and `values` are results of :func:`session_sizes`, :func:`rendered` and :func:`initial_values`; `bytes_per_step` is the
     size of a sequence without checkpoints, per step and sample; `more` contains further members of ``project.json``.
-
-    Raises an OutputFolderError if the folder cannot be written.
     """
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in texts.items()}
     files |= {TABLES: tables, WEIGHTS: safetensors(values)}
