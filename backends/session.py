@@ -282,7 +282,6 @@ class BackendSession:
         return batch
 
     def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
-        """Return the seed of the sample orders, for arguments of :meth:`fit`."""
         return seed or 0
 
     def _after_fit(self, history: History, samples: int) -> None:

@@ -62,16 +62,9 @@ def c_assignments(
 ) -> list[str]:
     """Print straight-line code, one statement per assignment; expressions as :func:`c_expression` prints them.
 
-    Parameters
-    ----------
-    assignments
-        The code.
-    real
-        Type of all values, for which the functions of ``<cmath>`` are chosen (``expf``, ``exp``).
-    names
-        Name -> C++ to print for it, without operators, such as ``s0[n]``; other names are printed unchanged.
-    stores
-        Assigned names that are already declared; all others are declared ``const`` at their assignment.
+    `real` is the type of all values, for which the functions of ``<cmath>`` are chosen (``expf``, ``exp``). `names` maps names to the C++
+    that is printed for them, without operators, such as ``s0[n]``; other names are printed unchanged. The assigned names in `stores` are
+    already declared; all others are declared ``const`` at their assignment.
     """
     printer = _Printer(real, names or {})
     return [

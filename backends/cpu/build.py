@@ -51,9 +51,7 @@ MARCH: Final = "SNNC_MARCH"
 LEVEL: Final = "-O3"
 """Optimisation level of the sources in `HOT`."""
 PLAIN_LEVEL: Final = "-O1"
-"""Optimisation level of the sources in `PLAIN`."""
 PROJECT_LEVEL: Final = LEVEL
-"""Optimisation level of the sources in `PROJECT_SOURCES`."""
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)
 """Flags of ``neurons.cpp``: without fused multiply-add, equations round as written."""
 
@@ -63,8 +61,6 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str | None = None)
 
     Sources that projects share are compiled once. Weights and tables are read when the library is opened. `flags` are additional compiler
     flags, for example for a sanitizer; `level` is the optimisation flag of `PROJECT_SOURCES`, by default `PROJECT_LEVEL`.
-
-    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
     """
     levels = dict.fromkeys(HOT, LEVEL) | dict.fromkeys(PLAIN, PLAIN_LEVEL) | dict.fromkeys(PROJECT_SOURCES, level or PROJECT_LEVEL)
     flags_of = {name: (level, *(EQUATION_FLAGS if name == "neurons.cpp" else ())) for name, level in levels.items()}

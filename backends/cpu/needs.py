@@ -125,7 +125,6 @@ def _spike_maximum_bytes(storage: SequenceStorage, op: ops.Pooling | ops.AddRedu
 
 
 def _copy_bytes(storage: SequenceStorage, trains: bool) -> int:
-    """Return the bytes of the copies of weights for the forward and backward pass."""
     rounded, bytes_ = storage.precision == "bfloat16", 0
     for op in storage.program.forward:
         if isinstance(op, ops.DenseProduct) and rounded:
@@ -142,7 +141,6 @@ def _copy_bytes(storage: SequenceStorage, trains: bool) -> int:
 
 
 def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
-    """Return the memory needs of the lists that inputs and populations store."""
     program, lists = storage.program, []
     for info in program.inputs:
         name = f"{info.id}_in"

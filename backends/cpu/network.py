@@ -140,7 +140,6 @@ class _StageStatements:
         statements.before_block, statements.forward = [], []
 
     def add_backward(self, statements: Statements) -> None:
-        """Move the new backward statements to this stage."""
         self.backward += statements.backward
         self.after += statements.after_block
         statements.backward, statements.after_block = [], []
@@ -179,7 +178,6 @@ def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> di
 
 
 def _members(statements: Statements) -> list[dict[str, Any]]:
-    """Return the members of the network's class, in groups with a comment."""
     storage, trains = statements.storage, statements.trains
     program = storage.program
     filled = statements.stages.filled(program)
@@ -226,7 +224,6 @@ def _parameter_expression(program: StepProgram, parameter: Parameter) -> str:
 
 
 def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
-    """Return the statements that register tensors."""
     program = storage.program
     learned = {u.parameter for u in program.update} if trains else set()
     number, limits = len(moments(program.optimizer)), limited_sources(program)

@@ -106,7 +106,6 @@ def forward_function(
 
 
 def _centred(value: str, sign: str, centre: Expression) -> str:
-    """Return the C++ expression of `value` plus or minus the offset of stored values."""
     return value if centre == Number(0.0) else f"{value} {sign} {c_expression(centre)}"
 
 

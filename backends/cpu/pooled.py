@@ -48,7 +48,6 @@ def with_pooled_convolutions(program: StepProgram) -> tuple[StepProgram, Mapping
 
 
 def _pair(program: StepProgram, convolve: ops.Convolve) -> _Pair | None:
-    """Return a convolution with its relay population and its maximum if they can be fused, else None."""
     into = [op for op in program.forward if not isinstance(op, ops.NeuronStep) and op.target == convolve.target]
     relay = next(op for op in program.forward if isinstance(op, ops.NeuronStep) and convolve.target in op.currents)
     info = program.population(relay.population)
@@ -65,7 +64,6 @@ def _pair(program: StepProgram, convolve: ops.Convolve) -> _Pair | None:
 
 
 def _replaced(op: ops.ForwardOp | ops.BackwardOp, pair: _Pair) -> bool:
-    """Return whether the fused convolution replaces `op`."""
     if isinstance(op, ops.NeuronStep | ops.NeuronAdjoint):
         return op.population == pair.relay.population
     if isinstance(op, ops.Pooling | ops.PoolingGradient):

@@ -162,10 +162,7 @@ def _target(architecture: str) -> list[str]:
 
 
 def build_host_check(folder: Path) -> Path:
-    """Return the library of the project in `folder` built for the CPU, where each CUDA thread is a fiber: slow, meant for checks only.
-
-    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
-    """
+    """Return the library of the project in `folder` built for the CPU, where each CUDA thread is a fiber: slow, meant for checks only."""
     flags_of = dict.fromkeys(SOURCES, ()) | {ON_HOST: (ON_HOST_LEVEL,)}
     headers = dict.fromkeys(NETWORK_SOURCES, KERNEL_HEADERS) | {"network.cpp": HEADERS}
     return built_library(Path(folder), "cuda-host", HOST_FLAGS, flags_of, headers)

@@ -69,7 +69,6 @@ def device_name() -> str:
 
 
 def _driver_and_device() -> tuple[Any, ctypes.c_int]:
-    """Return the driver, and the device on which sessions open."""
     try:
         driver = ctypes.CDLL(_DRIVER)
     except OSError:

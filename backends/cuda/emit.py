@@ -22,12 +22,9 @@ CONSTANTS: Final = (
     CppConstant("int", "TILE_COLUMNS", TILE, "Columns of the tile of a product that a thread block computes."),
     CppConstant("int", "FEW_COLUMNS", NARROW, "Columns of the tile if the result has at most this many columns."),
 )
-"""Constants shared by the program and snnc, printed into ``constants.hpp``."""
 NETWORK_FILES: Final = ("network.hpp", "network_neurons.cuh", "network_loops.cuh", *NETWORK_SOURCES, "CMakeLists.txt", "README.txt")
-"""Files printed for each network; those of :func:`~snnc.backends.native.project_files.runtime_files` are the same in every project."""
 LOSS: Final = "loss.hpp"
 TRAINING: Final = ("cross_entropy.hpp", "optimizer.hpp")
-"""Sources of projects that train, in addition to the source of the loss."""
 
 
 def emit_cuda(

@@ -144,7 +144,6 @@ def launches_of(program: StepProgram, precision: Precision = "float32") -> list[
 
 
 def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], record: str | None) -> Context:
-    """Return the state of a session: fields that kernels see, its own members, and statements that set up, allocate and bind them."""
     steps, plan, prepared = buffers.steps, buffers.plan, gradients.sequence_calls.prepared.values()
     limited = steps.limits.sources
     scores = []
@@ -183,11 +182,7 @@ def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], r
 
 
 def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
-    """Return the launches in order, without those that the network does not need.
-
-    Without training: pack inputs, clear, forward pass. With training: pack inputs, clear, prepare weights, forward pass, loss, backward
-    pass, gradients of weights and biases, update.
-    """
+    """Return the launches in order, without those that the network does not need."""
     storage, program, launches = steps.storage, steps.program, Launches(steps)
     packed = [FLOAT * storage.size(f"{i.id}_in") for i in program.inputs if i.kind == "spikes"]
     first = [Launch("pack", "once", "inputs", sum(packed))] if packed else []
@@ -367,7 +362,6 @@ def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterabl
 
 
 def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> list[str]:
-    """Return the statements that register tensors."""
     program = storage.program
     number = len(moments(program.optimizer))
     lines = []
@@ -428,5 +422,4 @@ def _place(program: StepProgram, name: str) -> str:
 
 
 def _keeps_remainder(program: StepProgram, name: str) -> bool:
-    """Return whether the rounding errors of a parameter are stored."""
     return program.parameters[name].half and program.rounding is not None and program.rounding.kind == "master"

@@ -79,7 +79,6 @@ def _input(attempt: Attempt, scratch: Path, name: str) -> list[str]:
 
 
 def _changed(attempt: Attempt, scratch: Path, errors: str, clang: bool) -> Attempt | None:
-    """Return the next attempt after these errors; None if no adaptation is known."""
     ordered = in_declared_order(attempt.source, scratch, errors)
     if ordered is not None:
         return replace(attempt, source=ordered)
@@ -96,7 +95,6 @@ def _changed(attempt: Attempt, scratch: Path, errors: str, clang: bool) -> Attem
 
 
 def _other_flags(flags: list[str], errors: str, clang: bool) -> list[str] | None:
-    """Return the flags to try after these errors; None if no change of flags is known to help."""
     if HALF_CLASSES in flags:
         return [f for f in flags if f != HALF_CLASSES]
     for reported, flag in ((NAMED_ELEMENTS, ALL_CLASSES), (OWN_CONSTANT, OWN_CONSTANTS)):

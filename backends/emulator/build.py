@@ -152,7 +152,6 @@ def _contents(*folders: str) -> list[bytes]:
 
 
 def _build(folder: Path, command: Sequence[str], flags: Sequence[str]) -> None:
-    """Build ``libpoplar.so`` in a folder, and copy headers and CMake files."""
     lib = folder / "lib"
     shutil.copytree(include_dir(), folder / "include")
     shutil.copytree(EMULATOR / "cmake", lib / "cmake" / "poplar")
@@ -180,7 +179,6 @@ def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Se
 
 
 def _halves(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Return sources in two lists of about the same total size."""
     halves: tuple[list[Path], list[Path]] = ([], [])
     sizes = [0, 0]
     for source in sorted(sources, key=lambda path: (-path.stat().st_size, path.name)):

@@ -153,7 +153,6 @@ class _DwarfReader:
         return VertexType(self.name(die), kind, _number(die, "DW_AT_byte_size"), address, bytes_, fields, stated)
 
     def code_bytes(self, die: DIE) -> Iterator[tuple[str, int]]:
-        """Yield names and values of the static constants in which a class states the size of its code."""
         for child in die.iter_children():
             name = _text(child, "DW_AT_name")
             if (
@@ -271,7 +270,6 @@ class _DwarfReader:
         return [self.argument(a) for a in self.arguments(die) if a.tag == "DW_TAG_template_value_param"]
 
     def argument(self, argument: DIE) -> str:
-        """Return the spelling of a template argument."""
         if "DW_AT_type" not in argument.attributes:
             return "void"
         kind = self.resolved(argument)

@@ -98,7 +98,6 @@ def _is_in_headers(flag: str) -> bool:
 
 
 def _build_host(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[str]) -> Path:
-    """Return the executable of a host program, built unless it is in the cache."""
     command = compiler()
     options = [*common_flags(command), *flags, "-isystem", str(include_dir()), "-idirafter", str(FALLBACK)]
     texts = [run_compiler([*command, *options, "-E", str(s.resolve())], s.name) for s in sources]

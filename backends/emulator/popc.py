@@ -73,8 +73,6 @@ def codelet_compiler() -> list[str]:
     """Return the compiler of codelets: ``$SNNC_CODELET_CXX``, ``$CXX``, ``clang++``, or the compiler of host programs.
 
     ``clang++``, the basis of Graphcore's popc, is used only from version :data:`FIRST_CLANG_WITH_HALVES` on.
-
-    Raises a ToolMissingError if this machine has no C++ compiler.
     """
     named = compiler_named_by("SNNC_CODELET_CXX")
     if named is not None:
@@ -202,7 +200,6 @@ def _has_vertices(table: Path) -> bool:
 
 
 def _with_vertices(table: Path, names: str) -> Path:
-    """Return `table`; raise an error if it lists no vertex."""
     if not _has_vertices(table):
         raise BuildError(
             f"{names} contains no class derived from poplar::Vertex or poplar::MultiVertex that can run; "
@@ -255,7 +252,6 @@ def _table_writers() -> bytes:
 
 
 def _build(source: Path, folder: Path, command: Sequence[str], library: Path, clang: bool) -> None:
-    """Write the object file, the library and the table of a source to `folder`."""
     output, object_file = folder / LIBRARY, folder / OBJECT
     debug = ["-gdwarf-4", "-fno-eliminate-unused-debug-types", "-fno-semantic-interposition"]
     debug += ["-fstandalone-debug"] if clang else ["-fno-var-tracking"]  # only types are read from the debug information

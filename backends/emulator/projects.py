@@ -40,8 +40,6 @@ def build_project(
 
     `library` is the name of the built file, and `level` the optimisation flag of the project's own source, such as ``-O0``. `flags` and
     `link` are further flags for compiling this source, and for linking.
-
-    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
     """
     # The compiler reads the headers in the prefix, whose name depends on their contents, so that a changed header has different objects.
     flags_of = {sources.own: (*flags, level), **dict.fromkeys(sources.fixed, (FIXED_LEVEL,))}

@@ -63,7 +63,6 @@ class _Rewriter:
     system: bool = True
 
     def place(self, at: int) -> str:
-        """Return the author's file and line at a position, for messages."""
         line = self.line + self.text.count("\n", self.line_at, at)
         return f"{self.file.rpartition('/')[2]}:{line}"
 

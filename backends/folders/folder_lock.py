@@ -71,7 +71,6 @@ def _acquired(place: Path, lock: Path) -> int:
 
 
 def _lock(place: Path, handle: int) -> None:
-    """Lock an open lock file, or raise an error that names the process that holds the lock."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

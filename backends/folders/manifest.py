@@ -11,9 +11,7 @@ from typing import Any, Final
 from snnc.compiler.files.temporary import abandoned_files
 
 MANIFEST: Final = "snnc.json"
-"""Name of the manifest in the folder."""
 FORMAT: Final = "snnc folder 1"
-"""Format of the folder, in the manifest."""
 PROJECT_FORMAT: Final = "snnc project 1"
 """Format of an emitted project, in ``project.json``."""
 PROFILE: Final = "model/profile.json"
@@ -31,7 +29,6 @@ TRAINED_LOCK: Final = "model/.trained.safetensors.lock"
 BEST: Final = "model/best.safetensors"
 """Weights of the epoch with the best validation result, in the format of the trained weights."""
 BEST_PART: Final = "model/.best.safetensors.part"
-"""Temporary file of the best weights, renamed when complete."""
 BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART, TRAINED_LOCK, BEST_PART)
 """Files of snnc that the manifest does not list; they are deleted when a new project replaces the folder."""
 _MODEL: Final = ("model/graph.json", "model/arrays.npz", "model/options.json", "model/orders.json", "model/parts.npz")
@@ -89,7 +86,6 @@ def written_files(folder: Path) -> dict[str, str | None] | None:
 
 
 def _is_model(folder: Path) -> bool:
-    """Return whether a folder contains options and graph of a model in snnc's format, and a file of arrays."""
     options, graph = _json(folder / "model" / "options.json"), _json(folder / "model" / "graph.json")
     known = isinstance(options, dict) and options.get("version") == 1 and isinstance(options.get("target"), str)
     nodes = isinstance(graph, dict) and "nodes" in graph and "edges" in graph

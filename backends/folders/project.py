@@ -104,7 +104,6 @@ def check_replaceable(folder: Path) -> None:
 
 
 def _put_in_place(temporary: Path, target: Path, keep_trained: bool) -> None:
-    """Rename `temporary` to `target`, or exchange it with an older project there."""
     if not target.exists() or not any(target.iterdir()):
         temporary.rename(target)
         return

@@ -66,7 +66,6 @@ def length_divisor(term: Term) -> str:
 
 
 def _term(loss: Composed, term: Term, first: int, stop: int) -> dict[str, Any]:
-    """Return the template data of a term of the loss for outputs `first` … `stop` - 1."""
     compares, numbers = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
     on, off = (repr(float(number)) for number in (term.on, term.off))
     if term.squares_counts:

@@ -188,7 +188,6 @@ class NativeSession:
 
 
 def _load(path: Path) -> Any:
-    """Load a program's shared library, check its ABI version, and declare the types of its functions."""
     try:
         library = ctypes.CDLL(str(path))
         version = library.snnc_abi_version()

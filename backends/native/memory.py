@@ -78,7 +78,6 @@ class Needs:
     transposed: Sequence[tuple[str, int]] = ()
     """The lists that a thread transposes for a block of steps: name, and bytes of a transposed entry."""
     blocks: bool = False
-    """Whether steps run in blocks."""
     shared_gradients: bool = False
     """Whether threads share some gradients, which they compute together after each block."""
     omitted: OmittedCopies = field(default_factory=OmittedCopies)
@@ -185,7 +184,6 @@ def check_bound(folder: Path, batch: int | None, allowed: int | None) -> None:
 
 
 def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int, activity: ObservedActivity) -> int:
-    """Return the predicted bytes of a session with checkpoints every `segment` steps."""
     workers = min(threads, batch)
     samples = -(-batch // workers)
     block = _block(needs, batch, samples, segment)

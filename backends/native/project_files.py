@@ -31,7 +31,6 @@ from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
 
 Context = dict[str, Any]
-"""Data of templates."""
 TABLES: Final = "tables.bin"
 """File of the tables of connections that are not dense."""
 _STEPS: Final = 100

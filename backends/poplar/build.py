@@ -20,8 +20,6 @@ def build_poplar(folder: Path) -> Path:
     """Return the shared library of the project in `folder`, built unless the cache contains a build of the same sources.
 
     Projects that differ only in weights and tables share it, because it reads them when it is opened.
-
-    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
     """
     folder = Path(folder)
     return build_project(folder, SOURCES, LIBRARY, own_level(folder))

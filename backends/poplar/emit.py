@@ -75,7 +75,6 @@ CONSTANTS: Final = (
         "std::size_t", "ROW_BYTES", ROW_BYTES, "Maximum bytes of a row of a remote buffer; longer data is split into several rows."
     ),
 )
-"""Constants shared by the program and snnc, printed into ``constants.hpp``."""
 # docs/decisions/0001-poplar-program.md describes the supersteps F1, F2, B1, …
 GROUPS: Final = {
     "clocks": ("add_clocks", "Iteration counters, and the test for further windows."),
@@ -286,7 +285,6 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
 
 
 def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
-    """Return the contents of ``project.json``: kind of the project, and the meaning of each tensor that the host reads or writes."""
     program, plan, moments = net.program, net.plan, moments_of_outputs(net)
     return {
         "format": PROJECT_FORMAT,

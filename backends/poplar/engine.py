@@ -135,7 +135,6 @@ class PoplarEngine(NativeEngine):
             self._set_stored(0)
 
     def _set_stored(self, stored: int) -> None:
-        """Set the number of batches whose gradients are stored for the next update."""
         self._stored = stored
         if self.accumulates:
             self._set(_BATCHES, stored)
@@ -227,8 +226,5 @@ class PoplarEngine(NativeEngine):
 
 
 def open_engine(folder: Path) -> PoplarEngine:
-    """Load the project in `folder`; build it first if needed.
-
-    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
-    """
+    """Load the project in `folder`; build it first if needed."""
     return PoplarEngine(build_poplar(folder), Path(folder))

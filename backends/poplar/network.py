@@ -40,7 +40,6 @@ class Store:
     """The memory in which the relays of a source store its values."""
 
     buffer: str
-    """Name of the source's buffer."""
     owner: str
     """Id of the source's population or input."""
     width: int

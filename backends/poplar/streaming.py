@@ -45,7 +45,6 @@ def move_row(compute_set: str) -> str:
 
 
 def _history(net: PoplarNetwork, population: PopulationInfo) -> list[str]:
-    """Return the arrays with the history of a population."""
     step = net.step(population.id)
     states = [buffer for index, buffer in enumerate(step.states) if keeps_history(net, population, index)]
     halves = [f"{step.states[state.index]}_past" for state in half_states(net.layers[population.id])]
@@ -53,13 +52,11 @@ def _history(net: PoplarNetwork, population: PopulationInfo) -> list[str]:
 
 
 def _boundaries(net: PoplarNetwork, population: PopulationInfo) -> list[str]:
-    """Return the arrays with the boundaries of a population."""
     step = net.step(population.id)
     return [f"{buffer}_boundary" for buffer in (*step.states, *(buffer for buffer in step.outputs if buffer in net.stores))]
 
 
 def _relay_arrays(net: PoplarNetwork, store: Store) -> list[str]:
-    """Return the arrays of a source's relays that belong to a row."""
     history = net.plan.streamed == "history"
     if store.static or not (history or keeps_boundary_steps(net, store)):
         return []

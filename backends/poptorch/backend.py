@@ -43,7 +43,6 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         return target.partition(":")[0] == self.name
 
     def machine(self, target: str) -> str:
-        """Return the machine in the name of the target."""
         return target.partition(":")[2] or DEFAULT_MACHINE
 
     def limit(self, options: PopTorchOptions) -> SpikeLimit | None:

@@ -1,7 +1,4 @@
-"""Build of snnc's substitute for PopART, which runs custom operations on the emulator, and of custom operations against it.
-
-Results are cached by content.
-"""
+"""Build of snnc's substitute for PopART, which runs custom operations on the emulator, and of custom operations against it."""
 
 from __future__ import annotations
 
@@ -35,10 +32,7 @@ def include_dir() -> Path:
 
 
 def popart_library() -> Path:
-    """Return ``libpopart.so`` of the substitute, which registers operations and runs them on the emulator.
-
-    Raises a ToolMissingError if this machine has no C++ compiler.
-    """
+    """Return ``libpopart.so`` of the substitute, which registers operations and runs them on the emulator."""
     sources, command = sorted((POPART / "src").glob("*.cpp")), compiler()
     contents = [path.read_bytes() for path in [*sources, *sorted(include_dir().rglob("*.hpp"))]]
     key = digest([*contents, *command, compiler_version(command), *RUNTIME_FLAGS, machine_id(), str(library())])
@@ -47,10 +41,7 @@ def popart_library() -> Path:
 
 
 def build_operation(folder: Path) -> Path:
-    """Return the library of the custom operation of the package in `folder`, built unless it is in the cache.
-
-    Raises a ToolMissingError if this machine has no C++ compiler, and a BuildError if the project does not compile.
-    """
+    """Return the library of the custom operation of the package in `folder`, built unless it is in the cache."""
     folder = Path(folder)
     runtime = popart_library()
     flags = (*OPERATION_FLAGS, f"-I{include_dir()}")

@@ -55,7 +55,6 @@ def targets_description(loss: Composed, steps: int) -> dict[str, Any]:
 
 
 def _called(expression: Expression) -> Iterator[str]:
-    """Yield the names of the functions that an expression calls."""
     if isinstance(expression, Call):
         yield expression.function
         for argument in expression.args:
@@ -63,7 +62,6 @@ def _called(expression: Expression) -> Iterator[str]:
 
 
 def _term(loss: Composed, term: Term, first: int, stop: int, steps: int) -> Body:
-    """Return the template data of a term of the loss for outputs `first` … `stop` - 1."""
     numbers = loss.targets in ("values", "step_values")
     on, off = (repr(float(number)) for number in (term.on, term.off))
     if term.squares_counts and not numbers:

@@ -31,7 +31,6 @@ from snnc.compiler.lowering.spike_limits import limits_of, without_limits
 from snnc.compiler.lowering.window_values import window_parameters
 
 DOMAIN: Final = "snnc"
-"""Domain of emitted operations."""
 SHARED: Final = {
     "constants.hpp": "common/constants.hpp",
     **{f"snnc_files.{kind}": f"common/snnc_files.{kind}" for kind in ("hpp", "cpp")},
@@ -52,9 +51,7 @@ OWN: Final = (
 )
 """Other files of every package."""
 PACKAGE: Final = "spiking_network"
-"""Name of the emitted Python package."""
 MODULES: Final = ("__init__.py", "description.py", "operation.py", "module.py", "weights.py", "options.py", "data.py", "values.py")
-"""Modules of the Python package."""
 MASKS: Final = "masks.py"
 """Additional module of packages that train dropout."""
 

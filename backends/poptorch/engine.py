@@ -72,7 +72,6 @@ class PopTorchEngine:
         return {o.id: records[o.id] if o.id in records else self._delayed(inputs, o.source.buffer, o.source.delay) for o in outputs}
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """Raise an error, because PyTorch trains the package."""
         script = self._folder / "train.py"
         raise NotTrainableError(
             f"a package for PopTorch is trained by PyTorch; run {script} on a machine with PopTorch, or on the emulator: "
@@ -101,7 +100,6 @@ class PopTorchEngine:
         self._running.close()
 
     def _sent(self, name: str, array: Array) -> Array:
-        """Return an input without the spikes beyond its limit, and count the dropped spikes."""
         if f"{name}_in" not in self._limits:
             return array
         capacity, key = self._limits[f"{name}_in"]

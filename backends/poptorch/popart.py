@@ -50,10 +50,7 @@ class RunningOperation:
         return outputs
 
     def profile(self) -> dict[str, Any]:
-        """Return the emulator's profile of all runs of the operation.
-
-        Raises a PopArtError if the profile cannot be read.
-        """
+        """Return the emulator's profile of all runs of the operation."""
         text = self._runtime.snnc_popart_profile(self._handle)
         if text is None:
             raise PopArtError(_message(self._runtime))
@@ -131,10 +128,7 @@ def open_operation(
 
 
 def load_operation(library: Path) -> None:
-    """Load a library; it registers its operations.
-
-    Raises a PopArtError if the library cannot be loaded.
-    """
+    """Load a library; it registers its operations."""
     _runtime()
     try:
         ctypes.CDLL(str(library))

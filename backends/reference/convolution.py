@@ -93,6 +93,5 @@ def _to_rows(y: Array, windows: Windows, groups: int) -> Array:
 
 
 def _from_rows(rows: Array, batch: int) -> Array:
-    """Return the inverse of :func:`_to_rows`."""
     groups, _, outputs = rows.shape
     return rows.reshape(groups, batch, -1, outputs).transpose(1, 0, 3, 2).reshape(batch, -1)

@@ -55,10 +55,7 @@ class ReferenceEngine:
     def loss_and_gradients(
         self, inputs: Mapping[str, Array], target: Array, initial: Initial | None = None, scale: float = 1.0
     ) -> tuple[float, dict[str, Array]]:
-        """Run a sequence forward and backward; return the loss, and the gradients of the loss times `scale` by parameter.
-
-        Raises a NotTrainableError if the program has no loss.
-        """
+        """Run a sequence forward and backward; return the loss, and the gradients of the loss times `scale` by parameter."""
         program = self.program
         if program.loss is None:
             raise NotTrainableError(f"{program.name!r} was compiled without a loss; give one to train it.")
@@ -185,7 +182,6 @@ class ReferenceEngine:
         return counts
 
     def close(self) -> None:
-        """Delete the memory of single steps and the last gradients."""
         self._step_memory, self._gradients = None, {}
 
     def run_sequence(

@@ -34,7 +34,6 @@ class SequenceArrays:
     sent: dict[str, Array] = field(default_factory=dict)
     """Buffer -> spikes that were sent, for sources with a spike limit."""
     dropped: int = 0
-    """Number of dropped spikes."""
     before: dict[str, Array] = field(default_factory=dict)
     """Buffer -> values before the first step, for delayed reads; missing values are 0."""
 

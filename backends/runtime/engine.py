@@ -20,7 +20,6 @@ class OptimizerValues:
     """The state of an optimiser between updates."""
 
     updates: int
-    """Number of updates so far."""
     moments: Mapping[str, Mapping[str, Array]]
     """Name of a moment (``"moment1"``, ``"moment2"``) -> parameter name -> array of the parameter's shape."""
     loss_scale: tuple[float, int] | None = None
@@ -30,10 +29,7 @@ class OptimizerValues:
 class Engine(Protocol):
     """A loaded network. Ids and names are those of its step program. Arrays are C-contiguous.
 
-    Attributes
-    ----------
-    steps, batch
-        Numbers of steps and of samples that it runs; None: any.
+    `steps` and `batch` are the numbers of steps and of samples that it runs; None: any.
     """
 
     @property

@@ -126,7 +126,6 @@ class Events:
 
     @classmethod
     def _from_checked(cls, begin: npt.NDArray[np.uint64], ids: npt.NDArray[np.uint32], shape: Shape) -> Self:
-        """Create events from arrays that have been checked."""
         events = object.__new__(cls)
         for name, value in (("begin", begin), ("ids", ids), ("shape", shape)):
             object.__setattr__(events, name, value)

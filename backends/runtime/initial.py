@@ -47,7 +47,6 @@ def initial_states(program: StepProgram, initial: Mapping[str, npt.ArrayLike], b
 
 
 def _refuse(program: StepProgram, name: str, known: Mapping[str, StateRef], shape: tuple[int, ...]) -> NoReturn:
-    """Raise the error for a name that is not a state."""
     parts = arrays_with_parts(known).get(name)
     if parts:
         raise DataShapeError(

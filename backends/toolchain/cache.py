@@ -23,7 +23,6 @@ from snnc.compiler.files.cache import cache_dir, reporting_write_errors
 from snnc.compiler.files.ownership import fault_of
 
 DIGEST_FILE: Final = ".digest"
-"""Name of the file that contains the digest."""
 SETTLED: Final = 1_000_000_000
 """Nanoseconds after which a further change of a file gives it a different time stamp on any file system."""
 KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")

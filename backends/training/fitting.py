@@ -109,7 +109,6 @@ class _TrainingRun:
         self.updates = updates
         self.rate = rate
         self.last_rate = math.nan
-        """Learning rate of the last update."""
         self.finished_updates = begin.updates
         self.seen = begin.seen
         """See :class:`~snnc.backends.training.data.batches.Batch`."""
@@ -117,7 +116,6 @@ class _TrainingRun:
         self.logs = call.watching.logs(begin)
 
     def train(self) -> History:
-        """Train until the last epoch, an early stop, or a request to stop; return the history."""
         data, losses = self.call.data, list(self.begin.losses)
         history = History(dropped=data.dropped)
         for number in range(self.begin.epoch, self.begin.until):
@@ -145,7 +143,6 @@ class _TrainingRun:
         return history
 
     def _train_batch(self, batch: Batch, epoch: int, losses: list[float], upcoming: Upcoming) -> None:
-        """Make the update of a batch, and add its loss to the `losses` of the epoch."""
         call, plan, batches = self.call, self.call.data.plan, self.begin.batches
         validation_losses = None if call.watching.validation is None else [loss for loss, _ in self.validated]
         when = TrainingPosition(self.finished_updates, epoch, call.data.batches or None, validation_losses)
@@ -235,7 +232,6 @@ def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks |
 
 
 def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
-    """Train until the last epoch, an early stop or a signal, and return the history."""
     assert program.optimizer is not None, "checked by the caller"
     rate = learning_rate(program.optimizer, call.learning_rate)
     guard = ProgressGuard(engine, program, call.checkpoints if leads() else None)
@@ -263,7 +259,6 @@ def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: 
 
 @contextmanager
 def _locking(files: Iterable[Path | None]) -> Iterator[None]:
-    """Lock the weight files that training writes, while the block runs."""
     with ExitStack() as locks:
         for path in (path for path in files if path is not None):
             try:

@@ -83,7 +83,6 @@ class Connections:
         self.binding: list[str] = []
         """Members of ``Net``, and the statements that initialise them."""
         self.copies: dict[str, WeightCopy] = {}
-        """Copies of dense weights, by name."""
         self.shared_weights: list[SharedWeight] = []
         """Weights that blocks may keep in shared memory."""
         self._wires: dict[str, Wires] = {}

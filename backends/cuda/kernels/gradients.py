@@ -21,7 +21,6 @@ class Gradients:
 
     steps: Steps
     sequence_calls: SequenceCalls
-    """Builder of calls of kernels that do not depend on the network."""
     overlaps: Mapping[str, str] = field(default_factory=dict)
     """Gradient -> label of the recurrent population whose backward kernel (*core*) runs at the same time."""
     calls: list[str] = field(default_factory=list)

@@ -129,7 +129,6 @@ class Steps:
         return begin(port, " + ".join(f"net.{bias}[item.column]" for bias in self.biases(current)) or "0.0f")
 
     def _inputs(self, port: int, current: str) -> list[Term]:
-        """Return the terms of a current: its sum from outside, or its biases, and the inputs from within the component."""
         start = self._start(current, port)
         if self.incoming(current, outside=True):
             start = begin(port, f"net.c_{current}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
@@ -208,7 +207,6 @@ class Steps:
         return {current for current in op.currents if self.rounds_delta(current)}
 
     def _gradients(self, port: int, output: str) -> list[Term]:
-        """Return the gradients of an output: the sum from outside, if any, and the gradients from within the component."""
         start, operations = begin(port, "0.0f"), self.gradients(output, outside=False)
         if self.summed_adjoint(output):
             start = begin(port, f"net.a_{output}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
@@ -224,7 +222,6 @@ class Steps:
         return from_later(op.source.delay, term) if op.source.delay else term
 
     def _gradient_at(self, op: ops.RecordAdjoint | ops.InputGradient, port: int) -> Term:
-        """Return the term that a record or a connection adds to the gradient of its source."""
         step = step_expression(op.source, back=True)
         delta = f"net.d_{op.target}.row({step}, item.sample + s)"
         if isinstance(op, ops.RecordAdjoint):
@@ -248,10 +245,7 @@ class Steps:
     # ---- shared ------------------------------------------------------------------------------------------------------
 
     def past(self, op: ops.NeuronStep | ops.NeuronAdjoint) -> dict[str, str]:
-        """Map each state buffer that the backward pass reads to its 16-bit history, and each saved buffer to itself.
-
-        Empty if histories are float32.
-        """
+        """Map each state buffer that the backward pass reads to its 16-bit history, and each saved buffer to itself."""
         kernel = self.program.population(op.population).kernel
         adjoints = {o.population for o in self.program.backward if isinstance(o, ops.NeuronAdjoint)}
         if not self.rounds_forward or self.program.optimizer is None or op.population not in adjoints:

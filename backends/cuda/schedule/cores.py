@@ -68,7 +68,6 @@ def core_processors(neurons: int, batch: int, steps: int, *, back: bool, parts: 
 
 
 def _shapes(neurons: int, parts: int) -> Iterator[CoreShape]:
-    """Yield the shapes of ``recurrent_shapes.cuh`` for a population of this size."""
     words = math.ceil(neurons / 32)
     if words <= 4:
         if parts > 1:
@@ -86,8 +85,6 @@ def _shapes(neurons: int, parts: int) -> Iterator[CoreShape]:
 
 @dataclass(frozen=True)
 class _BlockWork:
-    """Work of a thread block in one step."""
-
     inputs: int
     """Number of inputs of a neuron, with padding."""
     products: float

@@ -33,7 +33,6 @@ SPIKE_PARTS: Final = 2
 """Number of 16-bit products for a float32 gradient of a spike source: spikes are exact, so only deltas are split."""
 
 _MAX_SLICES: Final = 128
-"""Maximum number of slices of a gradient."""
 _DEPTH: Final = 32
 """Number of rows that a block multiplies between two barriers; the length of a slice is a multiple of it."""
 

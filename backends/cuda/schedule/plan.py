@@ -72,10 +72,7 @@ class RecurrentCore:
 
 
 class LaunchPlan:
-    """The kernels of a program, in launch order.
-
-    `steps` builds kernels for single steps, and `sequence_calls` calls of kernels for whole sequences.
-    """
+    """The kernels of a program, in launch order."""
 
     def __init__(self, steps: Steps, sequence_calls: SequenceCalls, trains: bool) -> None:
         self._steps = steps
@@ -118,7 +115,6 @@ class LaunchPlan:
         """C++ conditions; if all are true, no kernel reads the copies of weights. Empty: some kernel always reads them."""
 
     def _forward(self, component: Component, trains: bool) -> None:
-        """Add the forward launches of a component: sums of the currents from outside, then the neurons."""
         owners = {c: p for p in component.populations for c in self._steps.neuron_step(p).currents}
         currents = {c: p for c, p in owners.items() if self._steps.incoming(c, outside=True)}
         if isinstance(component, Walk) and self._passes_on(component.population):
@@ -144,7 +140,6 @@ class LaunchPlan:
                 self._choose(output, self._steps.program.population(population).label)
 
     def _backward(self, component: Component) -> None:
-        """Add the backward launches of a component: sums of the gradients of outputs, then the neurons."""
         learning = [p for p in component.populations if p in self._steps.schedule.adjoints]
         if not learning:
             return
@@ -183,7 +178,6 @@ class LaunchPlan:
             self._add(limits.choose(buffer), Launch("pack", "forward", label, limits.row_bytes(buffer)))
 
     def _add(self, call: str, launch: Launch) -> None:
-        """Add a launch, and the statements that time it and start it."""
         number = sum(one.way == launch.way for one in self.launches)
         statements = self.forward if launch.way == "forward" else self.backward
         statements += [timed(launch.way, number), call]
@@ -319,7 +313,6 @@ class LaunchPlan:
         )
 
     def _work(self, feedback: Feedback) -> dict[str, int]:
-        """Return the work of a step, with the fields of ``Work`` in ``sharing.hpp``."""
         steps, program = self._steps, self._steps.program
         ops = [steps.neuron_step(p) for p in feedback.populations]
         currents = {c for op in ops for c in op.currents}

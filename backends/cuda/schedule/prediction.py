@@ -167,7 +167,6 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
 
 
 def _slices(launch: Launch, rows: int) -> int:
-    """Return the number of partial sums of a weight gradient."""
     return math.ceil(rows / slice_rows(rows, launch.depth, launch.width))
 
 

@@ -68,7 +68,6 @@ class KernelOrder:
         self._owner = {buffer: op.population for op in self._steps.values() for buffer in op.outputs}
         self._reader = {current: op.population for op in self._steps.values() for current in op.currents}
         self.adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
-        """Populations that have an adjoint."""
         self._limited = limited_sources(program)
         graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(self._steps)
@@ -121,7 +120,6 @@ class KernelOrder:
         return edges
 
     def _edges(self, members: Collection[str]) -> list[Edge]:
-        """Return the connections among some populations, with delays."""
         connections = [op for op in self._program.forward if isinstance(op, ConnectionOp)]
         within = [op for op in connections if self._is_within(op, members)]
         return [(self._owner[op.source.buffer], self._reader[op.target], op.source.delay) for op in within]

@@ -208,7 +208,6 @@ class SequenceCalls:
         return f"{{{first}, nullptr, 0}}" if self.steps.spikes(source.buffer) else f"{{nullptr, {first}, 0}}"
 
     def _ends(self, op: ops.ConnectionOp) -> str:
-        """Return the C++ initialiser of the numbers of sources and targets."""
         return f"{{{self.steps.storage.size(op.source.buffer)}, {self.steps.storage.size(op.target)}}}"
 
 

@@ -35,10 +35,7 @@ def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
     least a barrier old: f(p) >= f(q) - M d + 1. Such an f exists if no cycle has more connections than M times the sum of its delays
     (Leiserson and Saxe, "Retiming synchronous circuitry", Algorithmica 6, 1991).
 
-    Raises
-    ------
-    ValueError
-        A cycle of connections has no delay.
+    Raises a ValueError if a cycle of connections has no delay.
 
     Examples
     --------

@@ -60,7 +60,6 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def _add_sums(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the vertices that sum the squares, compute the clipping factor, and adapt the loss scale."""
     target, values = net.plan.target, {"losses": "s.parts", "total": "s.sum[0]", "count": "s.parts.numElements()"}
     levels = {"tiles": "square_sums->of_tiles()"}
     if target.chips > 1:

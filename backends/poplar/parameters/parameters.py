@@ -83,7 +83,6 @@ def _placed(net: PoplarNetwork, name: str, population: str, form: str, order: st
 
 
 def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: bool) -> PlacedParameter:
-    """Return the placement of a weight: a dense matrix, one value for all neurons, or one for each."""
     target = connection.target
     if connection.kind == "dense":
         inputs = net.size(connection.source_buffer)
@@ -139,7 +138,6 @@ def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, 
 
 
 def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> None:
-    """Declare the private gradients of a parameter's blocks, and add the vertices that sum those of a group."""
     name, p, order = placed.name, placed.population, placed.order
     if placed.form == "shared":
         sums = assembly.variable("Parts", f"d_{name}", f'layout.block_numbers({p}, "d_{name}")', f"private gradients of {placed.label}")
@@ -157,7 +155,6 @@ def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -
 
 
 def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> None:
-    """Declare the optimiser's arrays of a parameter, and add the vertices that update it."""
     name, p = placed.name, placed.population
     shared = placed.form == "shared"
     others = f"d_{name}.range(1, {p}.blocks.size())" if shared else f"other_sums({p}, d_{name}, g)"

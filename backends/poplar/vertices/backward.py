@@ -113,7 +113,6 @@ def _add_record(block: BlockVertex, code: BackwardCode) -> None:
 
 
 def _gradient_size(incoming_link: Incoming) -> str:
-    """Return the number of elements of a block's private gradient as C++."""
     link, index = incoming_link.link, incoming_link.index
     if link.indexed is not None:
         return f"size{index}"
@@ -175,10 +174,7 @@ def _stored(block: BlockVertex, step: NeuronAdjoint, code: BackwardCode) -> None
 
 
 def _outputs(block: BlockVertex, step: NeuronAdjoint, code: BackwardCode) -> list[Body]:
-    """Add the gradients of outputs: those of connections in a ring of steps, and those of records that the loss reads.
-
-    Return the template data of the outputs whose gradients the code reads.
-    """
+    """Add the gradients of outputs: those of connections in a ring of steps, and those of records that the loss reads."""
     net, population, outputs = block.net, block.population, []
     for index, buffer in enumerate(step.outputs):
         ring = ring_size(net, buffer)

@@ -85,7 +85,6 @@ def _text(expression: Expression) -> str:
 
 
 def _condition(expression: Expression) -> str:
-    """Return an expression as a C++ comparison."""
     match expression:
         case Call("spike" | "spike_ge" as function, (operand,)):
             return f"{_text(operand)} {COMPARED[function]} {ZERO}"

@@ -237,7 +237,6 @@ def _sent(block: BlockVertex, step: NeuronStep) -> list[int]:
 
 
 def _records(block: BlockVertex, step: NeuronStep) -> list[Body]:
-    """Add the recorded outputs of a population; return the template data that stores them."""
     net, assembly, population, records = block.net, block.assembly, block.population, []
     for index, output in enumerate(o for o in net.program.outputs if o.source.buffer in step.outputs):
         cells = assembly.cells(population.id, output.record, "STEPS", f"record {output.label}")

@@ -260,7 +260,6 @@ def _add_update(
     value: str = "theta",
     rounding: Values | None = None,
 ) -> None:
-    """Add the vertices with which `owners` update their weights or biases."""
     id_ = indexed.connection.id
     values: Values = {
         "rates": rates,

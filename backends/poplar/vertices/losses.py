@@ -83,7 +83,6 @@ def _add_loss_scale(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def _targets(net: PoplarNetwork, assembly: Assembly, shape: LossShape) -> str:
-    """Declare the targets, and return the statement with which the host sends them."""
     loss = net.program.loss
     if isinstance(loss, Composed) and shape.columns:
         expression = f'layout.on_tiles(loss_tiles, poplar::FLOAT, "targets", {shape.targets(net.plan.steps)})'
@@ -172,7 +171,6 @@ def _slot(slot: ScoreSlot) -> Body:
 
 
 def _term(loss: Composed, shape: LossShape, term: Term, first: int, stop: int, steps: int) -> Body:
-    """Return the template data of a term of the loss, for the outputs `first` … `stop` - 1."""
     compares, numbers = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
     inverse, time = term.inverse == "reciprocal", term.statistic == "first_spike"
     known = loss.targets == "step_values" and term.reads_targets

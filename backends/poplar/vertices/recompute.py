@@ -135,10 +135,7 @@ def _fields(name: str, at_boundary: str, current: str) -> dict[str, object]:
 def _add_last_sent(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, store: Store, index: int
 ) -> tuple[dict[str, object], Body]:
-    """Add an array for the values that a block sent last, which relays read in the first iteration of the next segment.
-
-    Return the vertex's fields for it, and the template data of the copy.
-    """
+    """Add an array for the values that a block sent last, which relays read in the first iteration of the next segment."""
     name, saved, label = store.buffer, f"{store.buffer}_boundary", f"last values sent by {population.label}, at boundaries"
     if store.kind != "events":
         assembly.forget("forward", assembly.cells(population.id, saved, boundary_slots(net), label))

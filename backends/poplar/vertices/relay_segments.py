@@ -40,7 +40,6 @@ def in_segments(net: PoplarNetwork, store: Store) -> bool:
 
 
 def _ring(net: PoplarNetwork, store: Store) -> int:
-    """Return the number of steps in the ring of a store."""
     segments = net.plan.segments
     return segments.steps_streamed(min(b.lag for b in store.buses), store.lag) if store.external else segments.steps_relayed(store.lag)
 

@@ -287,7 +287,6 @@ def _write_windows(
 def _add(
     net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, vertex: VertexSpec, title: str, values: Values, body: Body
 ) -> None:
-    """Add a codelet, and a vertex of it on each relay of a store."""
     label = {i.id: i.label for i in net.program.inputs} | {p.id: p.label for p in net.program.populations}
     subject, relays = f"{store.owner} {label.get(store.owner, '')}", ("Relay", "r", f"{store.buffer}_relays")
     group = "relays_backward" if "backward" in compute_set else "relays_forward"
@@ -399,7 +398,6 @@ def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
 
 
 def _next_window(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, *, backward: bool) -> None:
-    """Add the vertices that write further windows of a step, for buses that may need several."""
     limited = tuple(bus for bus in store.buses if net.limited(bus, backward=backward))
     if store.bits:
         for bus in limited:

@@ -51,7 +51,6 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
 
 
 def _add_levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_table: int) -> None:
-    """Add the vertices that find the largest reported number, level by level of the tree."""
     test = net.window_test
     assert test is not None
     each = ", ".join(f"&{bus.id}_more" for bus in net.requesting_buses)

@@ -82,7 +82,6 @@ class PoplarExecutor:
         return parts
 
     def _update(self, batches: list[tuple[torch.Tensor, ...]]) -> list[Any]:
-        """Update the weights once, with the mean gradient of all batches, and return the results of the batches."""
         assert self._optimizer is not None, "only training has updates"
         self._optimizer.zero_grad()
         results = []
@@ -112,7 +111,6 @@ class PoplarExecutor:
         return result
 
     def _copy_to_host(self, changed: set[str]) -> None:
-        """Copy the first replica's values of the `changed` buffers to the model."""
         if changed and self._options.replication_factor > 1 and self._options.broadcast_buffers:
             raise Error(f"replicas change the buffer {min(changed)!r}, which they share; call broadcastBuffers(False) if they may differ")
         of_model = dict(self._model.named_buffers())
@@ -180,7 +178,6 @@ def _detached(result: Any) -> Any:
 
 
 def _joined(results: list[Any]) -> Any:
-    """Concatenate the results of micro-batches."""
     first = results[0]
     if isinstance(first, tuple | list):
         return type(first)(_joined([r[i] for r in results]) for i in range(len(first)))

@@ -254,7 +254,6 @@ class StreamBatches:
         self.dropped = count
 
     def _no_batch(self, epoch: int) -> str:
-        """Return the message about an epoch without a batch."""
         if self.dropped:
             return f"the only batch has {self.dropped} samples, but the network was compiled for {self.size}; compile for a smaller batch."
         epoch -= self.plan.first_epoch

@@ -145,10 +145,7 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
 
 
 def read_position(path: Path) -> Position | None:
-    """Return the position of a training run, from the file of its weights; None if the file contains no position.
-
-    Raises a WeightFileError if the file is missing or damaged.
-    """
+    """Return the position of a training run, from the file of its weights; None if the file contains no position."""
     entries, metadata = read_weight_file(path)
     return position_in(path, entries, metadata)
 
@@ -198,7 +195,6 @@ def check_same(stopped: Position, recipe: TrainingRecipe, path: Path) -> None:
 
 
 def _typed(value: Any, kind: str) -> Any:
-    """Return a value from JSON after checking that it has the expected type."""
     good = {
         "int": isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63,
         "bool": isinstance(value, bool),

@@ -65,5 +65,4 @@ class ByEpoch(Schedule):
 
 
 def _schedule(then: Callable[[int], float] | float) -> Callable[[int], float]:
-    """Return a number as a schedule; raise an error if it is not finite."""
     return then if callable(then) else ConstantSchedule(then)

@@ -161,7 +161,6 @@ class SpikeLimits:
             self.set(update=0)
 
     def _capacities(self, capacity: CapacityArgument | Capacities) -> dict[str, int]:
-        """Return the capacity of each source, by buffer."""
         parsed = capacity if isinstance(capacity, Real) else parse_capacity(capacity)
         wanted = parsed if isinstance(parsed, Capacities) else Capacities(_rounded(parsed, self._largest))
         check_names(wanted, [s.label for s in self._sources])
@@ -179,7 +178,6 @@ class SpikeLimits:
 
     @property
     def _largest(self) -> int:
-        """The largest compiled capacity."""
         return max(s.largest for s in self._sources)
 
 

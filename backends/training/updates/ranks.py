@@ -268,7 +268,6 @@ def summing_device(backends: str, device: int | None) -> str:
 
 
 def _line(error: Exception) -> str:
-    """Return the first line of an error message of torch."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 

@@ -51,7 +51,6 @@ class GradientWindow:
 
     @staticmethod
     def _check(ends: tuple[float, float], widest: tuple[float, float]) -> None:
-        """Raise an error unless `ends` is a window inside `widest`."""
         numbers: tuple[Any, Any] = ends
         are_real = all(isinstance(end, Real) and not isinstance(end, bool) for end in numbers)
         if not (are_real and math.isfinite(ends[0]) and ends[0] < ends[1]):
@@ -104,10 +103,7 @@ class RunValues:
         return _TO.join(value_text(end) for end in self._ends)
 
     def set_for(self, when: TrainingPosition) -> None:
-        """Set the values for the update that follows `when`.
-
-        Raises a GradientWindowError or SpikeLimitError if a value is outside the compiled window or above the compiled capacity.
-        """
+        """Set the values for the update that follows `when`."""
         if self._ends:
             ends: list[Any] = [value_at(end, when) if callable(end) else end for end in self._ends]
             self._window.set(*ends)

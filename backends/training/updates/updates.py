@@ -59,7 +59,6 @@ class Updates:
         return self.stop_requested() if self.ranks is None else self._agreed
 
     def _mine(self, batch: Batch) -> Array:
-        """Return the positions of the samples of a batch that this process runs."""
         positions = np.arange(batch.count)
         return positions if self.ranks is None else self.ranks.share(positions)
 

@@ -46,10 +46,7 @@ class CsvLog(TrainingLog):
         self._rows = self._earlier_rows(epochs) if resumed and self.path.exists() else []
 
     def after_epoch(self, epoch: Epoch) -> None:
-        """Add a row; the file is replaced as a whole, so that an interruption leaves no incomplete row.
-
-        Raises a LogError if the file cannot be written.
-        """
+        """Add a row; the file is replaced as a whole, so that an interruption leaves no incomplete row."""
         row: dict[str, object] = {
             "epoch": epoch.number + 1,
             "updates": epoch.updates,
@@ -73,7 +70,6 @@ class CsvLog(TrainingLog):
             ) from None
 
     def _earlier_rows(self, epochs: int) -> list[dict[str, str]]:
-        """Return the rows of the first `epochs` epochs in the existing file."""
         try:
             with self.path.open(newline="", encoding="utf-8") as stream:
                 reader = csv.DictReader(stream)

@@ -46,7 +46,6 @@ class _Arrays:
         return f"{len(self)} samples with labels {digest_of_labels(self.labels)[:16]}"
 
     def outputs(self, predictor: Predictor, order: Array) -> Iterator[Chunk]:
-        """Run the samples at these positions forward."""
         for places, output, scores in predictor.of_samples(self.data, order=order):
             yield output, scores, self.labels[places]
 
