@@ -41,10 +41,7 @@ def cache_dir() -> Path:
 
 
 def cache_folder() -> Path:
-    """Return the path of the cache: ``$SNNC_CACHE``, ``$XDG_CACHE_HOME/snnc`` or ``~/.cache/snnc``.
-
-    Without a home folder for the last one, a CacheFolderError is raised.
-    """
+    """Return the path of the cache: ``$SNNC_CACHE``, ``$XDG_CACHE_HOME/snnc`` or ``~/.cache/snnc``."""
     if chosen := os.environ.get("SNNC_CACHE"):
         return Path(chosen)
     if chosen := os.environ.get("XDG_CACHE_HOME"):

@@ -69,7 +69,6 @@ def _is_own_group(group: int) -> bool:
 
 
 def _name(entry_of: Callable[[int], tuple[Any, ...]], number: int) -> str:
-    """Return the name of a user or a group, or the number as text if no entry has it."""
     with suppress(KeyError):
         return str(entry_of(number)[0])
     return str(number)

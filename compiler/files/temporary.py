@@ -71,10 +71,7 @@ def temporary_folder(prefix: str = PREFIX, above: Path | None = None) -> Iterato
 
 @contextmanager
 def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
-    """Yield the handle and the path of a new file next to `path`; if the block does not rename the file to `path`, it is deleted.
-
-    An OSError is raised if it cannot be created.
-    """
+    """Yield the handle and the path of a new file next to `path`; if the block does not rename the file to `path`, it is deleted."""
     for file in path.parent.glob(f".{glob.escape(path.name)}.*{SUFFIX}"):
         if _is_free(file):
             file.unlink(missing_ok=True)

@@ -324,13 +324,11 @@ class Graph:
         return graph_text(self)
 
     def _repr_html_(self) -> str:
-        """Return the HTML shown in notebooks."""
         from snnc.compiler.ir.graph_text import graph_html
 
         return graph_html(self)
 
     def _source_port(self, name: str, port: str) -> str:
-        """Return the output port of a node: `port`, or the first one if it is empty."""
         operation = self.operation(name)
         if isinstance(operation, Output):
             raise UnknownNodeError(f"{name!r} is an output of the network; an output has no target.")

@@ -144,8 +144,6 @@ def _graph(data: object, find: FindArray) -> Graph:
 
 
 def _models(rows: list[Any]) -> list[NeuronModel]:
-    """Return the models, within the limits on the length of their equations and the number of their names."""
-
     def with_equations(hint: Any, value: Any, at: str) -> Any:
         return parse_assignments(text(value, at)) if hint == EQUATIONS else NotImplemented
 

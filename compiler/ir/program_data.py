@@ -122,7 +122,6 @@ def _bound_loss(loss: Loss | None, data: object) -> tuple[Loss | None, object]:
 
 
 def _check(program: StepProgram) -> None:
-    """Check that names are defined in the program, and that parameter values have the shapes of their buffers."""
     names = {*program.buffers, *(i.id for i in program.inputs), *(p.id for p in program.populations)}
     names |= {*(c.id for c in program.connections), *(o.id for o in program.outputs)}
     for name in names:

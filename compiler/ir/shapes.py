@@ -122,7 +122,6 @@ def _derived_shape(graph: Graph, name: str, known: Mapping[tuple[str, str], Shap
 
 
 def _concatenated(name: str, axis: int, shapes: Mapping[str, Shape]) -> Shape:
-    """Return the shape of a Concat, given the shapes of its input ports."""
     parts = [shapes[port] for port in sorted(shapes, key=lambda port: (len(port), port))]
     first = parts[0]
     if not -len(first) <= axis < len(first):
@@ -132,10 +131,7 @@ def _concatenated(name: str, axis: int, shapes: Mapping[str, Shape]) -> Shape:
 
 
 def reduced_axes(name: str, operation: ir.Reduce, shape: Shape) -> tuple[int, ...]:
-    """Return the axes of `shape` reduced by the node `name`, counted from the front.
-
-    Axes that are repeated or do not exist, or no axes, raise an AxisError.
-    """
+    """Return the axes of `shape` reduced by the node `name`, counted from the front."""
     axes = tuple(sorted(axis + len(shape) if axis < 0 else axis for axis in operation.axes))
     if not axes or len(set(axes)) < len(axes) or not 0 <= axes[0] <= axes[-1] < len(shape):
         raise AxisError(
@@ -145,10 +141,7 @@ def reduced_axes(name: str, operation: ir.Reduce, shape: Shape) -> tuple[int, ..
 
 
 def sliced_axis(name: str, operation: ir.Slice, shape: Shape) -> int:
-    """Return the axis of `shape` sliced by the node `name`, counted from the front.
-
-    An axis that does not exist, or a range that is empty or exceeds it, raises an AxisError.
-    """
+    """Return the axis of `shape` sliced by the node `name`, counted from the front."""
     if not -len(shape) <= operation.axis < len(shape):
         raise AxisError(f"{name!r} slices axis {operation.axis} of an input of shape {shape}; give one of its axes.")
     axis = operation.axis % len(shape)

@@ -57,8 +57,6 @@ class _OneToOneFields:
 
 @dataclass(frozen=True)
 class _PoolFields(_ConnectionFields):
-    """Operation that reduces each window to one value."""
-
     windows: Windows
     kind: PoolKind
     count_padding: bool
@@ -66,8 +64,6 @@ class _PoolFields(_ConnectionFields):
 
 @dataclass(frozen=True)
 class _ReduceFields(_ConnectionFields):
-    """Operation that reduces values of `shape` over `axes`."""
-
     shape: Shape
     axes: tuple[int, ...]
     kind: ReduceKind
@@ -75,8 +71,6 @@ class _ReduceFields(_ConnectionFields):
 
 @dataclass(frozen=True)
 class _SliceFields(_ConnectionFields):
-    """Operation that slices values of `shape` to ``start:stop`` along `axis`."""
-
     shape: Shape
     axis: int
     start: int
@@ -85,8 +79,6 @@ class _SliceFields(_ConnectionFields):
 
 @dataclass(frozen=True)
 class _PadFields(_ConnectionFields):
-    """Operation that surrounds values of `shape` with zeros."""
-
     shape: Shape
     padding: tuple[tuple[int, int], ...]
 
@@ -112,8 +104,6 @@ class _NeuronFields:
 
 @dataclass(frozen=True)
 class _RecordFields:
-    """Value recorded by an output, and the buffer of its record."""
-
     output: str
     source: BufferValue
     target: str

@@ -56,7 +56,6 @@ def _check_has_ends(graph: Graph) -> None:
 
 
 def _check_output_steps(graph: Graph, steps: int | None) -> None:
-    """Check that the steps that each output uses exist."""
     for name, output in graph.of_type(ir.Output):
         start, stop = output.start, output.stop
         if start < 0 or (stop is not None and stop <= start) or (steps is not None and max(start + 1, stop or 0) > steps):
@@ -66,7 +65,6 @@ def _check_output_steps(graph: Graph, steps: int | None) -> None:
 
 
 def _check_ports(graph: Graph) -> None:
-    """Check that the ends of each edge are ports, and that no delay is negative."""
     for edge in graph.edges:
         known = source_ports(graph.operation(edge.source))
         if isinstance(graph.operation(edge.source), ir.Output) or edge.source_port not in known:
@@ -121,7 +119,6 @@ def _check_sizes(graph: Graph) -> None:
 
 
 def _check_weight(name: str, operation: ir.Linear | ir.Conv) -> None:
-    """Check the number of axes of a weight, its size, and the shape of the bias."""
     weight, bias = operation.weight, operation.bias
     expected, axes = ("[outputs, inputs]", (2,)) if isinstance(operation, ir.Linear) else ("[outputs, inputs / groups, *kernel]", (3, 4))
     if weight.ndim not in axes:
@@ -136,7 +133,6 @@ def _check_bias(name: str, bias: Array | None, weight: Shape) -> None:
 
 
 def _check_population(name: str, population: Population) -> None:
-    """Check that the parameters and states that a population sets exist, and their shapes."""
     model = population.model
     for what, values, known in (("parameter", population.parameters, model.parameters), ("state", population.initial, model.states)):
         for key, value in values.items():
@@ -156,7 +152,6 @@ def _check_population(name: str, population: Population) -> None:
 
 
 def _check_connected(graph: Graph) -> None:
-    """Check that each input port has a source (only one unless they are summed), and each node except populations and outputs a target."""
     for name in graph.names:
         operation = graph.operation(name)
         # A Concat without sources has no port yet; it needs port "0".
@@ -174,7 +169,6 @@ def _check_connected(graph: Graph) -> None:
 
 
 def _check_values(graph: Graph) -> None:
-    """Check that all weights, parameters and initial states are finite."""
     for name, what, value in _arrays(graph):
         finite = np.isfinite(value)
         if not finite.all():
@@ -212,7 +206,6 @@ def _check_cycles(graph: Graph) -> None:
 
 
 def _check_edges(graph: Graph, ports: PortMap) -> None:
-    """Check that the shape of every source fits its target."""
     for edge in graph.edges:
         source = ports[edge.source, edge.source_port].shape
         _check_target(graph, edge, source, ports)
@@ -227,7 +220,6 @@ def _check_edges(graph: Graph, ports: PortMap) -> None:
 
 
 def _check_target(graph: Graph, edge: Edge, source: Shape, ports: PortMap) -> None:
-    """Check that a Reshape keeps the number of values, that a Scale keeps the shape of its input, and that the parts of a Concat agree."""
     match graph.operation(edge.target):
         case ir.Reshape(shape=shape) if size(shape) != size(source):
             raise ReshapeError(
@@ -265,7 +257,6 @@ def _expected_shape(graph: Graph, edge: Edge, ports: PortMap) -> Shape | None:
 
 
 def _check_concat(graph: Graph, edge: Edge, part: Shape, total: Shape, axis: int) -> None:
-    """Check that parts agree except along the axis, and are contiguous."""
     axis %= len(total)
     if len(part) != len(total) or any(a != b for i, (a, b) in enumerate(zip(part, total, strict=False)) if i != axis):
         raise ShapeMismatchError(
@@ -279,7 +270,6 @@ def _check_concat(graph: Graph, edge: Edge, part: Shape, total: Shape, axis: int
 
 
 def _check_states(graph: Graph) -> None:
-    """Check that the states that a caller may set exist."""
     for label, ref in graph.state_inputs.items():
         operation = graph.operation(ref.node) if ref.node in graph.nx else None
         if not isinstance(operation, Population):

@@ -105,7 +105,6 @@ def _part(text: str) -> Composed:
 
 
 def _term_of(text: str, key: str, equation: str | None, options: dict[str, Any]) -> Term:
-    """Return the term called `key` with these `options`; `text` is quoted in messages."""
     try:
         if key == "equation":
             if equation is None:

@@ -141,7 +141,6 @@ def _layer(choice: str | HalfNumbers | None, half: object) -> HalfNumbers | None
 
 
 def _numbers(words: str, half: object) -> HalfNumbers:
-    """Return the choice described by `words`, separated by commas; `half`, the whole option, is quoted in messages."""
     rounding: Rounding | None = None
     names: list[str] = []
     for word in words.replace(" ", "").split(","):

@@ -193,10 +193,7 @@ def rounded_weights(parameters: Mapping[str, Parameter], connections: Iterable[C
 
 
 def half_weights(program: StepProgram, half: Halves) -> dict[str, Parameter]:
-    """Return the parameters, with the weights of the chosen connections rounded to float16.
-
-    A weight beyond the range of float16 raises a HalfRangeError.
-    """
+    """Return the parameters, with the weights of the chosen connections rounded to float16."""
     parameters, populations = dict(program.parameters), {p.id: p.label for p in program.populations}
     chosen = [c for c in program.connections if "weights" in half.of(c.label, populations[c.target])]
     for weight in rounded_weights(program.parameters, chosen):

@@ -90,15 +90,6 @@ def lower(
         Numbers that are stored as float16, in all layers or by layer, see :mod:`snnc.compiler.lowering.halves`.
     rounding
         Rounding of updates of float16 weights; None: to the nearest.
-
-    Raises
-    ------
-    GraphError
-        The graph, or its combination with the loss, is invalid.
-    SurrogateValueError
-        The gradient window is not a range.
-    NothingRoundedError, HalfRangeError
-        No number of a kind in `half` can be float16, or a weight exceeds the range of float16.
     """
     verify(graph, steps=steps)
     optimizer = None if loss is None else optimizer
@@ -281,7 +272,6 @@ def _add_limits(draft: Draft, forward: list[ForwardOp]) -> None:
 
 
 def _connect(draft: Draft, link: PopulationLink, port: int) -> ConnectionInfo:
-    """Add a connection to input port number `port` of its target, with its parameters."""
     id_, kind = f"c{len(draft.connections)}", kind_of(link)
     source = draft.sources[link.source, link.source_port]
     learnable = link.learnable and link not in draft.frozen

@@ -45,11 +45,9 @@ class Draft:
     connections: list[ConnectionInfo] = field(default_factory=list)
     steps: list[NeuronStep] = field(default_factory=list)
     connection_ops: dict[str, ConnectionOp] = field(default_factory=dict)
-    """Forward operation of each connection, by id."""
     gradients: dict[str, str] = field(default_factory=dict)
     """Gradient buffers, by parameter."""
     ids: dict[str, str] = field(default_factory=dict)
-    """Ids of nodes, by name."""
     sources: dict[tuple[str, str], str] = field(default_factory=dict)
     """Buffers with the values of ports, by (node, port)."""
 
@@ -144,7 +142,6 @@ def lower_backward(draft: Draft, output: OutputInfo) -> tuple[BackwardOp, ...]:
 
 
 def _population(draft: Draft, info: PopulationInfo, step: NeuronStep) -> list[BackwardOp]:
-    """Return the adjoint of a population and of its incoming connections."""
     for name in (*step.currents, *step.states, *step.outputs):
         draft.adjoint(name)
     parameter = dict(zip(info.kernel.parameters, step.parameters, strict=True))

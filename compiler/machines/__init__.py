@@ -46,7 +46,6 @@ def target_text(name_or_path: str | Path, other_targets: OtherTargets = _NONE) -
 
 
 def _unknown(text: str, other_targets: OtherTargets) -> str:
-    """Return the message about an unknown target, with the most similar name."""
     names = (*other_targets, *target_names())
     if text.lower().endswith(".toml") or "/" in text:
         return f"the target file {text!r} does not exist; give the path of a TOML file, or a name: {', '.join(names)}."

@@ -26,7 +26,6 @@ MAX_TILES: Final = 1 << 22
 MAX_CHIPS: Final = 1 << 10
 """Maximum number of chips of a machine: routes are computed between all pairs of chips."""
 MAX_LINKS: Final = 1 << 20
-"""Maximum number of links between two chips."""
 TABLES: Final[Mapping[str, type]] = {
     "links": Links,
     "memory": TileMemory,
@@ -108,7 +107,6 @@ def _read(values: Mapping[str, Any], known: Iterable[Field[Any]], prefix: str, w
 
 
 def _value(key: str, kind: str, value: Any, where: str) -> Any:
-    """Return the value of a key if it has the type `kind` (as text) and is in range."""
     setting = f"{key} = {value!r} of the target file {where!r}"
     if kind == "str":
         if not isinstance(value, str) or (key == "name" and not value):
@@ -134,8 +132,6 @@ def _value(key: str, kind: str, value: Any, where: str) -> Any:
 
 
 def _wires(setting: str, value: Any) -> tuple[Wire, ...]:
-    """Return wires from lists of three whole numbers; `setting` is quoted in messages."""
-
     def is_whole(wire: Any) -> bool:
         return isinstance(wire, list) and len(wire) == 3 and all(isinstance(n, int) and not isinstance(n, bool) for n in wire)
 

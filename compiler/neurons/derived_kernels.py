@@ -59,7 +59,6 @@ def _key(model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], por
 
 @cache
 def _code_hash() -> str:
-    """Return a hash of SymPy's version and of the modules that derive kernels."""
     total = hashlib.sha256(version("sympy").encode())
     for name in _DERIVING_MODULES:
         total.update(Path(__file__).with_name(f"{name}.py").read_bytes())
@@ -75,7 +74,6 @@ def _read(path: Path) -> Kernel | None:
 
 
 def _write(path: Path, kernel: Kernel) -> None:
-    """Write the kernel, completely or not at all, if reading it returns an equal kernel."""
     data = encoded_fields(kernel)
     try:
         if decoded_fields(Kernel, data, "the kernel") != kernel:

@@ -34,7 +34,6 @@ def evaluate(assignments: Iterable[Assignment], environment: Mapping[str, npt.Ar
 
 
 def _value(expression: Expression, values: Mapping[str, Array], real: np.dtype[Any]) -> Array:
-    """Evaluate an expression; constants have the type `real`."""
     match expression:
         case Number(value):
             return np.asarray(value, dtype=real)

@@ -86,7 +86,6 @@ def neuron(
 
 
 def _check(model: NeuronModel) -> None:
-    """Check the names of a model, that equations read only defined names, and that outputs exist."""
     declared = [*model.inputs, *model.states, *model.parameters]
     where = f"neuron '{model.name}'"
     repeated = sorted({n for n in declared if declared.count(n) > 1})

@@ -91,7 +91,6 @@ class _Rounding:
         return self._of_call(expression, [self._effect(argument) for argument in expression.args])
 
     def _of_call(self, call: Call, arguments: Sequence[int]) -> int:
-        """Return the effect on a call, given the effects on its arguments."""
         worst = max(arguments, default=_EXACT)
         if worst == _EXACT or (call.function in _SPIKES and worst == _SIGNED):
             return _EXACT

@@ -47,10 +47,7 @@ def without_detach(expression: Expression) -> Expression:
 
 
 def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
-    """Convert `model` to single assignments that compute its states and the outputs `ports`.
-
-    A port that is neither a state nor assigned raises a NeuronDefinitionError.
-    """
+    """Convert `model` to single assignments that compute its states and the outputs `ports`."""
     output_ports = tuple(model.outputs if ports is None else ports)
     inputs = {name: f"i{n}" for n, name in enumerate(model.inputs)}
     states = {name: f"s{n}" for n, name in enumerate(model.states)}

@@ -119,7 +119,6 @@ def to_sympy(expression: Expression) -> Sympy:
 
 
 def _power(base: Sympy, exponent: Sympy) -> Sympy:
-    """Return a power; if both arguments are numbers, the value is computed."""
     if not exponent.is_Number:
         return Power(base, exponent)
     if not base.is_Number:
@@ -158,7 +157,6 @@ def from_sympy(expression: Sympy, name: Callable[[Expression], Expression]) -> E
 
 
 def _constant(expression: Sympy) -> Number:
-    """Return a number, which must be finite."""
     try:
         value = float(expression)
     except OverflowError:

@@ -97,7 +97,6 @@ def run_flow(graph: Graph, dump_after: str | None = None) -> Graph:
 
 
 def _is_unchanged(before: Graph, after: Graph) -> bool:
-    """Return whether a pass returned a graph with the same operations, edges and inputs."""
     return (
         before.steps == after.steps
         and before.edges == after.edges

@@ -58,7 +58,6 @@ def _per_channel(values: Array | None, shape: tuple[int, ...]) -> Array | None:
 
 
 def _fold_into_target(graph: Graph, name: str, scale: Scale) -> None:
-    """Multiply the weights after a Scale by its factor, if possible, and remove it."""
     (before,), (after, *others) = graph.incoming(name), graph.outgoing(name)
     weighted = graph.operation(after.target)
     if (

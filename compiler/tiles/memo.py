@@ -7,7 +7,6 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 MAX_RESULTS: Final = 1 << 14
-"""Default maximum number of cached results."""
 
 
 class Memo:

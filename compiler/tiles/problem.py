@@ -48,7 +48,6 @@ class MappingProblem:
     steps: int
     batch: int
     mode: Mode
-    """Treatment of events beyond the capacity of a window; see :func:`snnc.compile`."""
     windowed: frozenset[BusSource] = frozenset()
     """Sources whose gradient returns only for neurons that spiked or are near the threshold."""
     segment: int = 0
@@ -56,7 +55,6 @@ class MappingProblem:
     bits: frozenset[BusSource] = frozenset()
     """Sources of spikes for which relays store a bit for each value and step instead of ids."""
     streamed: Streamed = "off"
-    """Data stored outside the tiles. See :class:`snnc.compiler.ir.plan.Plan`."""
     packed: bool = False
     """Whether targets pack rows of weights before they send them to sources, where packing saves pieces."""
     fused: TileSchedule | None = None

@@ -15,11 +15,7 @@ def as_planned(plan: Plan) -> Placer:
     """Return a `placer` for `make_plan` that places every population as in `plan`, a plan on one chip.
 
     Relays and losses are distributed again, which gives the same result if the costs are the same.
-
-    Raises
-    ------
-    ValueError
-        The plan uses several chips; a plan does not record whether groups of chips share the batch.
+    Plans on several chips are rejected (ValueError), because a plan does not record whether groups of chips share the batch.
     """
     if plan.chips_used != 1:
         raise ValueError(f"the plan uses {plan.chips_used} chips; only a plan on one chip can be priced again.")

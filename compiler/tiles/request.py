@@ -124,13 +124,7 @@ MAX_OUTPUTS_FACTOR: Final = 4
 def check_options(
     target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str, recompute: object, streaming: str
 ) -> None:
-    """Check the numbers and keywords of a request.
-
-    Raises
-    ------
-    MappingOptionError
-        A number is outside its range, a keyword is unknown, or the target lacks the requested streaming memory.
-    """
+    """Raise a MappingOptionError for a number out of range, an unknown keyword, or streaming memory that the target lacks."""
     for name, value in (("steps", steps), ("batch", batch)):
         if value < 1:
             raise MappingOptionError(f"{name} is {value}; it must be 1 or more.")

@@ -232,7 +232,6 @@ def _elements(small: Shape | None, shape: Shape) -> Ints:
 
 @_map.register
 def _reduction(op: AddReduced, sizes: _Sizes) -> IndexedMap:
-    """Return the map of a sum, mean or maximum over axes."""
     results = np.arange(sizes.outputs, dtype=np.int64).reshape(tuple(1 if a in op.axes else n for a, n in enumerate(op.shape)))
     target, source = np.broadcast_to(results, op.shape).reshape(-1), np.arange(sizes.inputs, dtype=np.int64)
     if op.kind == "max":

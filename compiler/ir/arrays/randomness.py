@@ -18,13 +18,7 @@ FROZEN: Final = ("uniform", "normal", "lognormal", "binomial")
 
 
 class Stream(np.random.Generator):
-    """Generator on PCG64. :data:`FROZEN` and the methods below draw like ``RandomState``; other methods of NumPy's generator may change.
-
-    Parameters
-    ----------
-    seed
-        As for :func:`numpy.random.default_rng`.
-    """
+    """Generator on PCG64. :data:`FROZEN` and the methods below draw like ``RandomState``; other methods of NumPy's generator may change."""
 
     # The signatures are parts of NumPy's.
     def __init__(self, seed: int | Sequence[int]) -> None:

@@ -55,11 +55,7 @@ def nonzeros_of(dense: Array, operation: Sparse) -> Array:
 
 
 def check_pattern(name: str, operation: Sparse) -> None:
-    """Check the positions of the entries of node `name` before they are used as indices.
-
-    A weight without entries, or an array that is not a vector, raises a ParameterShapeError; positions that are not a CSR pattern raise a
-    SparsePatternError.
-    """
+    """Check the positions of the entries of node `name` before they are used as indices."""
     weight, indices, indptr, (outputs, inputs) = operation.weight, operation.indices, operation.indptr, operation.shape
     for what, array in (("weight", weight), ("indices", indices), ("indptr", indptr)):
         if array.ndim != 1 or not array.size:
@@ -79,7 +75,6 @@ def check_pattern(name: str, operation: Sparse) -> None:
 
 
 def _check_indices(name: str, pattern: Pattern, inputs: int) -> None:
-    """Check that all columns exist, and that those of a row are ascending and distinct."""
     indices, rows = pattern.indices, pattern.rows
     outside = np.flatnonzero((indices < 0) | (indices >= inputs))
     if outside.size:

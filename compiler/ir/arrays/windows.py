@@ -94,10 +94,7 @@ class WindowAxis:
 
 
 def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
-    """Return the windows of `operation`, the node `name`, over an input of `shape`.
-
-    A number out of range, or an input that no window fits, raises a WindowError; channels that do not fit the weight raise a ChannelError.
-    """
+    """Return the windows of `operation`, the node `name`, over an input of `shape`."""
     kernel = operation.weight.shape[2:] if isinstance(operation, Conv) else operation.kernel
     dimensions = len(kernel)
     if dimensions not in DIMENSIONS:
@@ -152,7 +149,6 @@ def _pairs(name: str, padding: tuple[tuple[int, int], ...], dimensions: int) -> 
 
 
 def _check_channels(name: str, operation: Conv, shape: Shape) -> None:
-    """Check that the groups divide the output channels, and that the weight fits the channels of the input."""
     outputs, inputs = operation.weight.shape[:2]
     groups = operation.groups
     if groups < 1 or outputs % groups:

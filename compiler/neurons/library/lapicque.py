@@ -58,7 +58,6 @@ def Lapicque(  # noqa: N802 - the name of the neuron
 
 
 def _circuit(R: float | None, C: float | None, time_step: float, beta: float | None) -> tuple[float, float]:
-    """Return R and C; a missing one is derived from `beta`, or is 1."""
     if beta is None:
         return (1.0 if R is None else R), (1.0 if C is None else C)
     if not 0 < beta < 1:

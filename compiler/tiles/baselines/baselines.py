@@ -27,13 +27,7 @@ SEED: Final = 0
 
 
 def check_strategy(strategy: str) -> None:
-    """Reject an unknown strategy.
-
-    Raises
-    ------
-    StrategyError
-        The strategy is neither "snnc" nor a baseline.
-    """
+    """Raise a StrategyError unless the strategy is "snnc" or a baseline."""
     if strategy not in (SNNC, *BASELINES):
         raise StrategyError(f"the strategy {strategy!r} is unknown; use {SNNC}, or a baseline: {', '.join(BASELINES)}.")
 

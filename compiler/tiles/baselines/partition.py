@@ -133,13 +133,7 @@ def make_graph(runs: Runs, flows: tuple[NeuronFlow, ...]) -> tuple[Ints, Ints, I
 
 
 def metis(runs: Runs, flows: tuple[NeuronFlow, ...], sizes: tuple[int, ...], tiles: int, seed: int, *, recursive: bool) -> Assignment:
-    """Let METIS choose the tile of every node.
-
-    Raises
-    ------
-    NoPartitionerError
-        pymetis is not installed.
-    """
+    """Let METIS choose the tile of every node; raise a NoPartitionerError if pymetis is not installed."""
     if not has_metis():
         raise NoPartitionerError(
             "the strategy 'metis' needs pymetis, which is not installed: pip install 'snnc[partition]'; 'greedy' works without it."

@@ -287,7 +287,6 @@ def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 
 
 def _numbers(name: str, access: FieldKind, contents: str, *, half: bool) -> FieldSpec:
-    """Return a field of floats, or of float16 numbers, which are padded to whole words."""
     return run(access, "half", name, contents, align=4) if half else run(access, "float", name, contents)
 
 

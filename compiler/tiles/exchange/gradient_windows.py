@@ -38,7 +38,6 @@ class BusReduction:
     """Stage one of the reduction for one bus."""
 
     capacity: int
-    """Maximum number of entries in a window."""
     parts: int
     table: Mapping[str, Ints]
     """Columns of :class:`~snnc.compiler.ir.plan.PartialSum`, one row per vertex."""

@@ -39,7 +39,6 @@ class LossShape:
     """The properties of a loss that determine its memory and cycles."""
 
     name: str | None = None
-    """Name of the loss; None without a loss."""
     width: int = 0
     """Number of outputs that the loss reads."""
     slots: tuple[ScoreSlot, ...] = ()

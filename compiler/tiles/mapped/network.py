@@ -154,7 +154,6 @@ class Layer:
     """For each bias of each port, whether all neurons share one value."""
     learned: tuple[LearnedParameter, ...]
     outputs: tuple[str, ...]
-    """Output buffers of the kernel, in order."""
     sent: tuple[BusSource, ...]
     """Output buffers transported by buses."""
     recorded: tuple[str, ...]
@@ -247,7 +246,6 @@ class MappedNetwork:
     update: int = SGD_CYCLES
     """Worker cycles of the optimiser per parameter."""
     accumulates: bool = False
-    """Whether gradients of several batches are accumulated before an update."""
     square: int = 0
     """Worker cycles to add a gradient to the norm of all gradients; 0 if no norm is needed."""
     scaled: bool = False

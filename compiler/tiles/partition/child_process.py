@@ -16,18 +16,13 @@ from snnc.compiler.tiles.errors import PartitionerCrashError
 from snnc.compiler.tiles.partition.hypergraph import Ints
 
 PROGRAM: Final = Path(__file__).with_name("native.py")
-"""Program of the child process."""
 
 
 def run_partitioner(library: Literal["mtkahypar", "metis"], **arguments: Any) -> Ints:
     """Run a partitioner in a child process, and return the part of every vertex.
 
     `arguments` are the arrays and numbers that :mod:`~snnc.compiler.tiles.partition.native` passes to this library.
-
-    Raises
-    ------
-    PartitionerCrashError
-        The library ended its process, or its output is not a partition.
+    If the library ends its process, or its output is not a partition, a PartitionerCrashError is raised.
     """
     arrays, vertices = io.BytesIO(), len(arguments["work"])
     np.savez(arrays, **arguments)

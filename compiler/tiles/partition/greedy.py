@@ -19,7 +19,6 @@ GROWTH: Final = 0.25
 PIECES: Final = 4
 """Number of small pieces per part in :func:`joined`."""
 ROUNDS: Final = 60
-"""Maximum number of rounds of moves."""
 LEAST: Final = 1e-9
 """Minimum gain of a move, and of a successful round, as a fraction of the cut."""
 

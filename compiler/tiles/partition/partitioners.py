@@ -76,13 +76,7 @@ def partitioners() -> dict[str, Partitioner]:
 
 
 def partitioner(name: str) -> Partitioner:
-    """Return the partitioner `name`.
-
-    Raises
-    ------
-    PartitionerError
-        The partitioner is unknown or not installed.
-    """
+    """Return the partitioner `name`; raise a PartitionerError if it is unknown or not installed."""
     installed = partitioners()
     if name not in installed:
         raise PartitionerError(

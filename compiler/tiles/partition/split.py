@@ -64,10 +64,7 @@ class Split:
 def split(graph: Graph, partition: Partition) -> Split:
     """Cut the populations of `partition`, which have only Linear and Sparse connections, into parts; `graph` is not modified.
 
-    Raises
-    ------
-    UnreachedPartError
-        No connection leads to a part, or a part has the bias of a connection but none of its weights.
+    A part to which no connection leads, or with the bias of a connection but none of its weights, raises an UnreachedPartError.
     """
     work = _Work(graph, partition)
     for name in graph.names:

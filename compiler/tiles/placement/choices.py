@@ -90,13 +90,7 @@ def pairs_samples(batch: int, replicas: int) -> bool:
 
 
 def check_pairs(network: MappedNetwork, batch: int) -> None:
-    """Check that a batch can be distributed in pairs of samples if deltas are float16.
-
-    Raises
-    ------
-    HalfDeltasError
-        The batch is odd.
-    """
+    """Raise a HalfDeltasError if deltas are float16, which are stored for pairs of samples, and the batch is odd."""
     if network.half_deltas and not pairs_samples(batch, 1):
         raise HalfDeltasError(
             f"float16 deltas need samples in pairs, because two samples share a word, but the batch of {batch} samples is odd; use an "

@@ -29,7 +29,6 @@ from snnc.compiler.tiles.problem import MappingProblem
 ROOMY: Final = 0.3
 """Tiles that remain are given to the population with the fullest tiles only if these are filled to more than this fraction."""
 BISECTIONS: Final = 40
-"""Maximum number of bisections of a bound."""
 CLOSE: Final = 1.002
 """Bounds on a tile's cycles count as equal if their ratio is less than this."""
 

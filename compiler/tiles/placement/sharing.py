@@ -48,8 +48,6 @@ MAX_POPULATIONS: Final = 24
 
 @dataclass(frozen=True, eq=False)
 class _LoadedAllocation(Allocation):
-    """An allocation with its load on each of its tiles."""
-
     @cached_property
     def busiest(self) -> Floats:
         """Cycles of each part on a tile with the larger number of neurons."""

@@ -28,7 +28,6 @@ class PlanOptions:
 
     steps: int | None = None
     batch: int | None = None
-    """Number of samples per run or update."""
     loss: Loss | None = None
     loss_output: str | None = None
     optimizer: Optimizer | None = None
@@ -46,7 +45,6 @@ class PlanOptions:
     embedded: bool = False
     """Whether the plan is a part of a different program, so that neurons keep the author's order."""
     operation: bool = False
-    """Whether forward and backward pass are two operations in the graph of another framework."""
 
     @property
     def lowering(self) -> dict[str, Any]:

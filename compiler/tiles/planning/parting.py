@@ -123,12 +123,7 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
 def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
     """Map the network whole in the author's order, whole in an order with even work, and in parts; return the fastest plan.
 
-    If the user requests a number of parts (`wanted`), only that number is mapped.
-
-    Raises
-    ------
-    PartsError
-        The network cannot be cut into `wanted` parts.
+    If the user requests a number of parts (`wanted`), only that number is mapped; if that is impossible, a PartsError is raised.
     """
     whole = partial(mapper, parter.program, parter.activity)
     if wanted is not None and wanted > 1:

@@ -183,7 +183,6 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
 
 
 def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps that restore the initial states of a segment and run its forward pass again."""
     problem, runs = layout.problem, layout.problem.segments.rerun_iterations
     if not runs:
         return (_boundary_step(layout, "recompute: restore", 1),) if problem.segment else ()

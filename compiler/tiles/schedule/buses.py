@@ -76,11 +76,6 @@ def make_buses(
 
     `activity` and `support` are measured fractions of values that spike, and of neurons that receive a gradient in a step. `capacity` and
     `gradients` are the user's capacities of forward windows and of windows of the backward pass.
-
-    Raises
-    ------
-    CapacityError
-        A capacity is less than 1.
     """
     keys = sorted(
         {(link.source, schedule.lags[link.id]) for link in network.links}, key=lambda key: (network.sources.index(key[0]), key[1])
@@ -112,11 +107,6 @@ def expected_support(network: MappedNetwork, measured: Mapping[str, float] | Non
     """Return, for each source with a gradient window, the fraction of neurons that receive a gradient per step, at least the activity.
 
     Without a measurement in `measured`, it is :data:`SUPPORT_RATIO` times the activity. Sources with neither of the two are omitted.
-
-    Raises
-    ------
-    CapacityError
-        A number is not in [0, 1].
     """
     for name, value in (measured or {}).items():
         if not 0 <= value <= 1:
@@ -127,13 +117,7 @@ def expected_support(network: MappedNetwork, measured: Mapping[str, float] | Non
 
 
 def expected_activity(network: MappedNetwork, measured: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the mean number of spikes per value and step of each source of spikes, from `measured` or else :data:`ASSUMED_ACTIVITY`.
-
-    Raises
-    ------
-    CapacityError
-        A number is not in [0, 1].
-    """
+    """Return the mean number of spikes per value and step of each source of spikes, from `measured` or else :data:`ASSUMED_ACTIVITY`."""
     known = {s.buffer for s in network.sources if s.kind == "spikes"}
     for name, value in (measured or {}).items():
         if not 0 <= value <= 1:
@@ -147,11 +131,6 @@ def window_capacity(source: BusSource, activity: float | None, requested: Mappin
     For a source of values, this is its width. For a source of spikes, it is the user's number in `requested`, if there is one. Otherwise it
     is the mean number of spikes by the measured activity, plus :data:`MARGIN` standard deviations of ``width`` independent values, plus 1,
     rounded up to a multiple of :data:`GRAIN`, but at most the width. Without measurements, it is the width, so that windows never overflow.
-
-    Raises
-    ------
-    CapacityError
-        The user's capacity is less than 1.
     """
     if source.kind != "spikes":
         return source.width
@@ -168,11 +147,6 @@ def gradient_capacity(source: BusSource, capacity: int, support: float | None, r
 
     It is 0 for a source without gradient windows. Otherwise it is computed as in :func:`window_capacity`, from the fraction `support` of
     neurons that receive a gradient, and is at least `capacity`, that of a forward window.
-
-    Raises
-    ------
-    CapacityError
-        The user's capacity is less than 1.
     """
     if not source.windowed:
         return 0
@@ -190,13 +164,7 @@ def _default_capacity(source: BusSource, share: float) -> int:
 
 
 def check_names(network: MappedNetwork, *by_buffer: Mapping[str, object] | int | None) -> None:
-    """Check that all names in `by_buffer` (activities and capacities) are those of buffers that send spikes.
-
-    Raises
-    ------
-    CapacityError
-        A name is not that of such a buffer.
-    """
+    """Check that all names in `by_buffer` (activities and capacities) are those of buffers that send spikes."""
     known = sorted(s.buffer for s in network.sources if s.kind == "spikes")
     for mapping in by_buffer:
         for name in mapping if isinstance(mapping, Mapping) else ():

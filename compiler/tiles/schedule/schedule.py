@@ -44,11 +44,7 @@ def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[st
     """Return the smallest interval R >= 1 and, for it, the smallest stages >= 0 with ``R*delay + stage[target] - stage[source] >= 1``.
 
     A larger R never violates a constraint, and R = number of populations satisfies every cycle that has a delay, so bisection finds R.
-
-    Raises
-    ------
-    NoScheduleError
-        A cycle contains no delay.
+    A cycle without a delay raises a NoScheduleError.
     """
     low, high = 1, max(1, len(names))
     best = stages_of(names, arcs, high)

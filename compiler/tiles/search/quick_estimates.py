@@ -94,7 +94,6 @@ class QuickEstimates:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether two arguments are equal; arrays are equal only if they are the same object."""
     if one is other:
         return True
     if isinstance(one, Mapping) and isinstance(other, Mapping):
