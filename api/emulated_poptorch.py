@@ -20,19 +20,10 @@ VERSION = "POPTORCH_IPU_MODEL_VERSION"
 def install(folder: str | Path, *, tiles: int = 0) -> None:
     """Build the package's operation for the emulator, and make ``import poptorch`` load snnc's emulation of PopTorch.
 
-    Parameters
-    ----------
-    folder
-        A folder written by ``snnc compile --target poptorch``.
-    tiles
-        Number of tiles of the emulated IPU, 0 for all.
+    ``snnc compile --target poptorch`` wrote `folder`. `tiles` is the number of tiles of the emulated IPU, 0 for all.
 
-    Raises
-    ------
-    PopTorchFolderError
-        The folder contains no PopTorch package.
-    ToolMissingError, BuildError
-        No C++ compiler was found, or it fails on the operation.
+    Raise PopTorchFolderError if the folder contains no PopTorch package, ToolMissingError if no C++ compiler was found, and BuildError if
+    the compiler fails on the operation.
     """
     where = Path(folder)
     if not (where / "operation.cpp").exists() or not (where / "network.json").exists():

@@ -69,10 +69,7 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
 
     They are arguments of ``session.fit``, except ``data``, ``validation`` and ``checkpoint_every``, which are for ``snnc train`` only.
 
-    Raises
-    ------
-    RecipeError
-        The recipe is invalid; the message names the file and, for an invalid setting, the line and the key.
+    Raise RecipeError if the recipe is invalid; the message names the file and, for an invalid setting, the line and the key.
     """
     file = Path(path)
     try:
@@ -156,6 +153,5 @@ def _problem(key: str, value: Any, kind: str) -> str:
 
 
 def _line(text: str, key: str) -> int:
-    """Return the number of the first line that sets `key`, or 1 if none is found."""
     lines = (number for number, line in enumerate(text.splitlines(), 1) if line.split("=")[0].strip().strip("\"'[] ").split(".")[0] == key)
     return next(lines, 1)

@@ -72,7 +72,6 @@ class Session(session.BackendSession):
         return self.options.seed if seed is None else seed
 
     def _after_fit(self, history: History, samples: int) -> None:
-        """Store the measured time of a training step, if no plan predicts it."""
         if self.plan is None and samples:
             from snnc.report.program import timing_of
 

@@ -29,7 +29,6 @@ class Benchmark:
     target: str
     """Name of the machine."""
     chips: int
-    """Number of chips that are used."""
     steps: int
     batch: int
     loss: str

@@ -27,7 +27,6 @@ SCALED: Final[Mapping[str, tuple[str, ...]]] = {
 VERTICES: Final = "vertices"
 """Group of the cycles of vertices, which are not in the machine file."""
 GROUPS: Final = (VERTICES, *SCALED)
-"""Groups of coefficients."""
 FACTORS: Final = (1.3, 0.7)
 """Factors by which the costs of a group are multiplied."""
 BASE: Final = "none"

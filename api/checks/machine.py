@@ -45,7 +45,6 @@ def examine() -> list[Finding]:
 
 
 def _tool(name: str, detail: str | None, purpose: str, hint: str, missing: str = "none") -> Finding:
-    """Return the finding for a tool; `detail` is its version, or None if it was not found."""
     found = detail is not None
     return Finding(name, found, f"{detail if found else missing} ({purpose})", "" if found else hint)
 

@@ -34,8 +34,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _Member:
-    """One array of an archive: its entry in the zip file, and its declared shape and type."""
-
     info: zipfile.ZipInfo
     shape: tuple[int, ...]
     dtype: np.dtype[Any]

@@ -82,7 +82,6 @@ class Bin:
         return spikes.counts() if self.counts else spikes
 
     def _steps(self, times: Array) -> tuple[Array, int]:
-        """Return the step of each event, and the number of steps."""
         if self.dt is None and self.duration is None:
             assert self.steps is not None, "checked when it was made"
             first, span = (int(times.min()), int(times.max() - times.min()) + 1) if len(times) else (0, 1)
@@ -96,7 +95,6 @@ class Bin:
         return _exact(self.dt) if self.duration is None else _exact(self.duration) / (self.steps or 1)
 
     def _cells(self, events: Aer) -> tuple[Array, Shape]:
-        """Return the address of each event's cell, and the shape of all cells."""
         merged = events.polar and self.polarity == "merged"
         space = events.space
         factors = per_axis("downsample", self.downsample, space)

@@ -203,7 +203,6 @@ class DataSet:
                 yield collate([s for s, _ in samples], samples[0][1]), targets_of(targets)
 
     def _transformed(self, sample: Sample, number: int, epoch: int) -> tuple[Sample, bool]:
-        """Return the transformed sample, and whether it has a time axis if it is an array."""
         timed = self.source.timed
         for place, step in enumerate(self.transforms):
             sample = step.apply(sample, Draw(epoch, number, place, timed))
@@ -231,5 +230,4 @@ class _Function:
     gives_time: bool = False
 
     def apply(self, sample: Sample, draw: Draw) -> Sample:
-        """See :class:`Transform`."""
         return cast(Sample, self.function(sample))

@@ -99,7 +99,6 @@ class _Shaped:
     gives_time: bool = False
 
     def apply(self, sample: Sample, draw: Draw) -> Sample:
-        """See :class:`snnc.data.Transform`."""
         if isinstance(sample, Spikes):
             return Spikes(sample.at, sample.units, sample.steps, self.shape) if prod(sample.shape) == prod(self.shape) else sample
         lead = 1 if draw.timed else 0

@@ -46,7 +46,6 @@ def _released_graph(graph: Graph, views: Mapping[str, tuple[Array, Array]]) -> G
 
 
 def _equal(field: Any, value: Array) -> bool:
-    """Return whether a field of an operation is an array that is bitwise equal to `value`."""
     if not isinstance(field, np.ndarray) or field.dtype != value.dtype or field.shape != value.shape:
         return False
     return bool(np.array_equal(field.view(np.uint32), value.view(np.uint32)))

@@ -64,7 +64,6 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
 
 
 def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the phases with their bars: kind of cycles, width in per cent of the longest bar, and colour."""
     longest = max(max(p["predicted_total"], p["emulated_total"] or 0) for p in phases)
     rows = []
     for phase in phases:

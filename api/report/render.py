@@ -42,6 +42,8 @@ def render(
 ) -> str:
     """Render `plan` in a text format; :func:`write` also supports PNG.
 
+    Raise ReportOptionError if the format is unknown, or the profile is not from the emulator.
+
     Parameters
     ----------
     plan
@@ -55,11 +57,6 @@ def render(
         The emulator's profile; its cycles are shown next to the predictions.
     recording
         Spikes of a run.
-
-    Raises
-    ------
-    ReportOptionError
-        The format is unknown, or the profile is not from the emulator.
     """
     return write(Subject(plan, program or {}, profile, recording), fmt).decode("utf-8")
 

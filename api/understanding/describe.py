@@ -144,7 +144,6 @@ def _short(value: float) -> float:
 
 
 def _distinct_neurons(graph: Graph, firings: Mapping[str, FiringDescription]) -> list[dict[str, Any]]:
-    """Return the distinct neurons, each with its populations, readable equations, parameters, firing and reset, as JSON types."""
     distinct: dict[Any, dict[str, Any]] = {}
     for name, population in graph.of_type(Population):
         about = firings[name]

@@ -123,7 +123,6 @@ def _expected(problem: TrainingStepProblem, window: float | None) -> Expected | 
 
 
 def _parameters(program: StepProgram, workload: Workload) -> dict[str, str]:
-    """Return the program's parameter for each name of the problem's weights."""
     by_label = {p.label: name for name, p in program.parameters.items()}
     return {name: by_label[label] for name, label in labels(workload).items()}
 

@@ -61,7 +61,6 @@ def _panel(index: int, title: str, rows: Sequence[Row], colours: Mapping[Kind, s
 
 
 def _names(columns: Sequence[tuple[str, float]]) -> list[str]:
-    """Return the workloads' names, with the density if a workload has several."""
     names = [name for name, _ in columns]
     return [f"{name} {100 * density:g}%" if names.count(name) > 1 else name for name, density in columns]
 

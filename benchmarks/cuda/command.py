@@ -105,8 +105,6 @@ def run_suite(
 
 @dataclass
 class _Suite:
-    """A run of the suite: its settings, and its rows."""
-
     settings: SuiteSettings
     gpu: Gpu
     times: str
@@ -115,7 +113,6 @@ class _Suite:
     save: Callable[[], None]
 
     def run(self, workloads: Sequence[Workload], requested: Sequence[Entry]) -> None:
-        """Prepare all workloads, then measure one after another."""
         versions = versions_of(requested, self.settings.device)
         plan: list[tuple[Workload, list[BenchLine]]] = []
         for workload in workloads:
@@ -131,7 +128,6 @@ class _Suite:
                 self._measure(workload, lines, ready, versions)
 
     def _line(self, workload: Workload, entry: Entry, versions: Mapping[str, str] | str) -> BenchLine | None:
-        """Return the line of an engine and mode; None if it was measured before or cannot run."""
         if isinstance(versions, str):
             self._leave_out(workload, [named(workload, entry) | {"reason": versions}])
             return None

@@ -160,7 +160,6 @@ def _choose(lines: Sequence[BenchLine], ways: str) -> None:
 
 
 def _try(one: BenchLine) -> None:
-    """Time a few turns of each variant that has not been tried."""
     for way, runner in list(one.runners.items()):
         try:
             if way not in one.trial_ms:

@@ -110,7 +110,6 @@ def _first_step(one: BenchLine, way: str, data: str, settings: SuiteSettings) ->
 
 
 def _failure(future: Future[Any]) -> str:
-    """Return the reason why a preparation failed; "" if it succeeded."""
     error = future.exception()
     if error is None:
         return ""

@@ -62,7 +62,6 @@ def _spread(ratios: Sequence[float]) -> str:
 
 
 def _way(row: Row) -> str:
-    """Return the chosen variant and the reason for the choice: times of the trial, reasons of omitted variants."""
     chosen = row["chosen"]
     others = [f"{way} {ms:.4g} ms" for way, ms in chosen["trial_ms"].items() if way != row["variant"]]
     aside = [f"{way} left out ({reason})" for way, reason in chosen["left_out"].items()]

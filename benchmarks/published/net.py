@@ -22,7 +22,6 @@ class PublishedLayer:
     """A layer of LIF neurons with dense input weights."""
 
     neurons: int
-    """Number of neurons N."""
     capacity: int
     """K, the capacity of the layer's sparse spike tensor, in ids per sample and step."""
     spikes: float
@@ -45,7 +44,6 @@ class PublishedNet:
     """A network of the published program, and the size of its training step."""
 
     name: str
-    """Name in reports."""
     inputs: int
     input_capacity: int
     """Maximum number of ids per sample and step."""

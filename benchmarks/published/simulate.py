@@ -87,7 +87,6 @@ def _weights(rng: np.random.Generator, inputs: int, outputs: int, multiplier: fl
 
 
 def _lowest(flags: Flags, capacity: int) -> Flags:
-    """Keep the first `capacity` flags of each row."""
     return flags & (np.cumsum(flags, axis=1) <= capacity)
 
 

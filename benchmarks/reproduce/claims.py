@@ -34,11 +34,9 @@ class Claim:
 
     paper: Paper
     says: str
-    """The claim in a few words."""
     figure: str
     """Name of the figure that shows the numbers; "" for none."""
     judge: Callable[[Results], Verdict]
-    """Computes the verdict from the results."""
 
 
 NOTHING: Final = Verdict("cannot be decided", "A result that it needs is missing.")
@@ -48,7 +46,6 @@ GPU_NET: Final = "logged-h2-a5"
 
 
 def _fitting(results: Results, *rows: Row) -> list[Mapping[str, Any]]:
-    """Return the results of `rows`; an empty list if one is missing or does not fit."""
     known = [results.get(row.key, {}) for row in rows]
     return known if all(result.get("fits") for result in known) else []
 
@@ -69,7 +66,6 @@ def _against_gpu(results: Results) -> Verdict:
 
 
 def _gpu_comparison(results: Results, net: str, ipu_ms: float) -> str:
-    """Return a sentence that compares the predicted steps of a network on a GPU and on an IPU; empty without a prediction for the GPU."""
     gpu = results.get(gpu_row(net).key, {})
     if "step_ms" not in gpu:
         return ""

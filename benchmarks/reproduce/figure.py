@@ -76,7 +76,6 @@ class Figure:
     """Name of the figure, for ``--only`` and for its files."""
     title: str
     caption: str
-    """Text below the figure."""
     x: str
     y: str
     points: Callable[[Results], tuple[Point, ...]]

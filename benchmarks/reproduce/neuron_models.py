@@ -30,7 +30,6 @@ class Variant:
     """A neuron model in a network."""
 
     neuron: Callable[[], NeuronModel]
-    """Returns the model."""
     recurrence: Recurrence = ""
     """Kind of the recurrent connection; "" for none."""
     gates: bool = False

@@ -27,8 +27,6 @@ import task_data
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """A data set, and the training settings for it."""
-
     data: Callable[[], tuple[Any, Any, Any, Any]]
     hidden: int
     classes: int
@@ -135,7 +133,6 @@ def run(name: str, engine: str, seed: int, target: str) -> dict[str, Any]:
 
 
 def summary(name: str, rows: list[dict[str, Any]]) -> str:
-    """Return a line for a task: accuracies, seconds, and the median ratio of the two engines' times with the same seed."""
     parts = []
     for engine in ENGINES:
         accuracy, seconds = ([r[key] for r in rows if r["engine"] == engine] for key in ("accuracy", "seconds"))

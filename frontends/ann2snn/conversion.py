@@ -24,7 +24,6 @@ STEPS: Final = 64
 PERCENTILE: Final = 99.9
 """Default percentile of a layer's positive activations that becomes a firing rate of 1, from Rueckauer et al. 2017."""
 _MAX_STEPS: Final = 1_000_000
-"""Maximum number of time steps."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,14 +61,8 @@ def measure(
 ) -> tuple[float | None, tuple[AccuracyPoint, ...], dict[str, float]]:
     """Run both networks on all samples, and compare their `output` after an eighth, a quarter, a half and all of `steps`.
 
-    Returns
-    -------
-    accuracy
-        Accuracy of the ReLU network; None without labels.
-    points
-        Results of the spiking network after increasing numbers of steps.
-    rates
-        Spikes per neuron and step of each of `layers`, populations of `snn`.
+    Return the accuracy of the ReLU network (None without labels), the results of the spiking network after increasing numbers of steps,
+    and the spikes per neuron and step of each of `layers`, populations of `snn`.
     """
     expected = np.concatenate([outputs[output] for _, run in _runs(ann, samples.inputs, 1) for outputs in run])
     measured_steps = sorted({max(1, steps // k) for k in (8, 4, 2, 1)})
@@ -101,7 +95,6 @@ def _accuracy(rows: Array, labels: Array | None) -> float | None:
 
 
 def _recording(graph: Graph) -> tuple[Graph, dict[str, str]]:
-    """Return a copy of `graph` with an output for each population, and the name of this output by population."""
     graph, names = graph.copy(), dict[str, str]()
     for name, population in list(graph.of_type(Population)):
         names[name] = graph.add(fresh_name(graph, f"record.{name}"), Output("all", FileLayout(None, 0)))

@@ -48,14 +48,8 @@ class ReluNetwork:
 def read_relu_network(path: Path) -> ReluNetwork:
     """Read a ReLU network from a file.
 
-    Raises
-    ------
-    AlreadySpikingError
-        The file contains a spiking network.
-    NoSpikingFormError, BatchAxisError
-        A layer cannot be converted, or the first axis is not the sample axis; the message names the node.
-    OnnxError
-        The file is invalid or not supported.
+    Raise AlreadySpikingError if the file contains a spiking network, and OnnxError if it is invalid or not supported. NoSpikingFormError
+    (a layer cannot be converted) and BatchAxisError (the first axis is not the sample axis) name the node.
     """
     try:
         return recognise(path)

@@ -37,20 +37,10 @@ class Samples:
 def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt.ArrayLike | None = None) -> Samples:
     """Return sample data that fit the inputs and the first output of a ReLU network, at most :data:`MAX_SAMPLES` samples.
 
-    Parameters
-    ----------
-    graph
-        The network.
-    arrays
-        Each input by name, or ``x`` for a single input: [samples, *shape]. Class indices ``y`` [samples] may be included, unless an input
-        is called ``y``.
-    labels
-        Class indices, if they are not in `arrays`.
+    `arrays` contains each input by name, or ``x`` for a single input: [samples, *shape]. Class indices [samples] are in `labels`, or in
+    `arrays` as ``y``, unless an input is called ``y``.
 
-    Raises
-    ------
-    CalibrationMissingError, CalibrationShapeError, CalibrationValueError, LabelError
-        The data do not fit the network.
+    Raise CalibrationMissingError, CalibrationShapeError, CalibrationValueError or LabelError if the data do not fit the network.
     """
     shapes = {name: operation.shape for name, operation in graph.of_type(Input)}
     # Names of arrays by input; the arrays stay unread, because an .npz archive reads an array each time it is accessed.

@@ -96,14 +96,9 @@ def describe(
     The description also records where the file stores parameters that have their model's default value, because another tool may change
     them in the file.
 
-    Parameters
-    ----------
-    graph, values, structure
-        See :class:`Description`.
-    find_place
-        Returns the place in the file of an array (node, field), as any JSON type except an object; None if it is not in the file.
-    find_array
-        Returns the array at a place, as a reader of the file finds it, or None.
+    `find_place` returns the place in the file of an array (node, field), as any JSON type except an object; None if it is not in the file.
+    `find_array` returns the array at a place, as a reader of the file finds it, or None. For `values` and `structure` see
+    :class:`Description`.
     """
 
     def stored(node: str, field: str, array: Array) -> Any:
@@ -133,10 +128,7 @@ def describe(
 def read_description(text: object, find_array: FindArray) -> Description:
     """Reverse :func:`describe`, with the file's current arrays. The graph is not verified.
 
-    Raises
-    ------
-    SnncError
-        The text is not a description, or refers to arrays that the file does not contain.
+    Raise SnncError if the text is not a description, or refers to arrays that the file does not contain.
     """
     data = _parsed(text)
     defaults, values = (_rows(data.pop(what, None), what) for what in ("defaults", "values"))

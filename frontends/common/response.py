@@ -24,7 +24,6 @@ Form: TypeAlias = Array
 """Coefficients [1 + steps, neurons]: the constant, then the coefficient of each step's current."""
 
 _STEPS: Final = 5
-"""Number of steps of a run."""
 _TOLERANCE: Final = 3e-5
 """Relative and absolute difference up to which coefficients count as equal; see :func:`close`."""
 _OF_CONSTANTS: Final = frozenset({"exp", "log", "sqrt", "abs", "tanh", "min", "max"})

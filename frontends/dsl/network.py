@@ -421,7 +421,6 @@ class Network:
 
 
 def _readers(graph: Graph, name: str) -> set[str]:
-    """Return the populations other than `name` that `name` feeds."""
     populations, open_ = set(), [e.target for e in graph.outgoing(name)]
     while open_:
         node = open_.pop()

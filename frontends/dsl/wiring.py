@@ -114,7 +114,6 @@ class Wiring:
         return ends
 
     def _total(self, taps: Sequence[Tap], name: str) -> Tap:
-        """Add a sum of `taps` if there are several."""
         if len(taps) == 1:
             return taps[0]
         total = self.graph.add(fresh_name(self.graph, f"{name}_sum"), Add())

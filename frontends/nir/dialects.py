@@ -69,7 +69,6 @@ _ALL: Final = (
     ),
 )
 DIALECTS: Final[Mapping[str, Dialect]] = {dialect.name: dialect for dialect in _ALL}
-"""Every dialect by name."""
 
 
 def find_dialect(name: str) -> Dialect:

@@ -64,7 +64,6 @@ def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Grap
 
 
 def _time_step(file: NirGraph, dt: float | None, dialect: Dialect) -> tuple[float, str]:
-    """Return the seconds per step, and a sentence that says where they come from."""
     seconds, source = dt, "given"
     if seconds is None and "dt" in file.metadata:
         seconds, source = file.metadata["dt"], "from the file's metadata"

@@ -40,13 +40,11 @@ class _InterpretedFields:
 
     @property
     def firing(self) -> Firing:
-        """Firing and reset of the neuron."""
         if self.dialect.reset == "subtract":
             return Firing("subtract", True, strict=self.dialect.strict)
         return Firing("value" if self.value("v_reset").any() else "zero", False, strict=self.dialect.strict)
 
     def start(self) -> Array:
-        """Return the initial membrane potential."""
         if self.dialect.start == "zero":
             return np.zeros(())
         return self.value("v_leak" if self.dialect.start == "leak" and "v_leak" in self.node.fields else "v_reset")
@@ -100,7 +98,6 @@ def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Popu
 
 
 def _array(value: Array | float, shape: Shape) -> Array:
-    """Return one number if all values are equal, else one per neuron."""
     array = np.asarray(value, np.float64).astype(np.float32)
     if array.size == 1 or (array == array.flat[0]).all():
         return np.asarray(array.reshape(-1)[0])
@@ -164,7 +161,6 @@ def library(kind: str, firing: Firing | None) -> NeuronModel:
 
 
 def _neuron(fields: _InterpretedFields) -> tuple[NeuronModel, Mapping[str, Array | float]]:
-    """Return the model of a node, and the values of its parameters."""
     kind = fields.node.type
     if kind == "Threshold":
         return Threshold(strict=fields.dialect.strict), {"threshold": fields.value("threshold")}

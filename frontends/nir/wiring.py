@@ -67,7 +67,6 @@ def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
 
 
 def _check_cycles(flat: Flat, immediate: Mapping[str, list[str]]) -> None:
-    """Raise an error for a cycle without neurons and delays."""
     stateless: nx.DiGraph[str] = nx.DiGraph()
     for source, targets in immediate.items():
         if flat.nodes[source].type not in NEURONS:

@@ -79,7 +79,6 @@ def _described(source: ParsedFile, notes: object, digest: object) -> tuple[Impor
 
 
 def _checked_shapes(shapes: Mapping[str, tuple[int | str, ...]]) -> Mapping[str, tuple[int | str, ...]]:
-    """Return the declared shapes of the inputs; refuse sizes below 1."""
     for name, shape in shapes.items():
         if any(d == 0 for d in shape):
             raise NoTimeError(

@@ -116,14 +116,12 @@ def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, 
 def _flattened(
     source: ParsedFile, shapes: Mapping[str, Shape], time_axes: Mapping[str, int] | None = None
 ) -> tuple[NodePool, dict[str, Node], dict[str, Node]]:
-    """Return the nodes of the file, those of its inputs and those of its outputs."""
     pool = NodePool(time_axes)
     inputs = {n: pool.input(n, s) for n, s in shapes.items()}
     return pool, inputs, _run(source, pool, inputs)
 
 
 def _run(source: ParsedFile, pool: NodePool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
-    """Return the nodes of the file's outputs, by name."""
     results = Run(pool, HANDLERS if source.detach else MARKED, step).graph(source.graph, dict(inputs))
     nodes: dict[str, Node] = {}
     for name, value in zip(source.graph.outputs, results, strict=True):
@@ -286,7 +284,6 @@ _MIXING: Final = (Linear, Sparse, Conv, Pool, Reduce)
 
 
 def _lost_states(graph: Graph) -> list[str]:
-    """Return a warning for each spiking population without a state."""
     return [
         f"SNNC-W201: the spiking population '{name}' carries no state from step to step; "
         "if its neurons have a membrane potential, the export lost it."

@@ -135,7 +135,6 @@ def first_line(error: Exception) -> str:
 
 @contextmanager
 def _without_messages() -> Iterator[None]:
-    """Hide exporters' messages about other packages."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -103,7 +103,6 @@ def _layers(module: Any) -> set[str]:
 
 
 def _parameters(population: Population) -> dict[str, Array]:
-    """Return the value of each parameter; the model's default if the population does not override it."""
     return {p: np.asarray(population.parameters.get(p, default)) for p, default in population.model.parameters.items()}
 
 

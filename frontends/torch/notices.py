@@ -11,7 +11,6 @@ from snnc.frontends.torch.forms import FUNCTIONS, blocks, forms
 from snnc.frontends.torch.training import is_dropout
 
 _MAX_NAMES: Final = 6
-"""Maximum number of names in a notice."""
 
 
 def notices(graph: Graph, module: Any, shared: list[str], train: bool) -> Iterator[str]:

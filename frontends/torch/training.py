@@ -172,7 +172,6 @@ def _marker(shape: tuple[int, ...], name: str, number: int) -> Any:
 
 
 def _normalisation(part: Any, shape: tuple[int, ...], each_step: bool) -> tuple[Operation, ...]:
-    """Return the operations of a batch normalisation with the weights and statistics of `part`."""
     per_channel = (shape[0], *(1,) * (len(shape) - 1))
 
     def over_space(values: Array) -> Array:

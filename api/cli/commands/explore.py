@@ -92,7 +92,6 @@ def explore(context: typer.Context, args: ExploreArguments) -> None:
 
 
 def _line(point: ExplorationPoint) -> str:
-    """Return one row of the table: target, batch size and activity, then predictions, and last the seconds spent on planning."""
     activity = "default" if point.activity is None else f"{100 * point.activity:g} %"
     start = f"{point.target:10} {point.batch:6d} {activity:>8} "
     if point.estimate is None:

@@ -107,7 +107,6 @@ def _arranged(subject: Subject, pixels: Pixels) -> Pixels:
 
 
 def _enlarged(pixels: Pixels) -> Pixels:
-    """Enlarge each pixel to a square; squares of 5 pixels or more are separated by white lines."""
     side = max(2, MAP_WIDTH // pixels.shape[1])
     enlarged = np.repeat(np.repeat(pixels, side, axis=0), side, axis=1)
     if side >= 5:

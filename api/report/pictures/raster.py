@@ -52,7 +52,6 @@ def recording_data(plan: Plan | None, recording: Recording | None) -> dict[str, 
 
 
 def _warning(measured: float, assumed: float | None, peak: int, bus: BusPlan | None) -> str:
-    """Return a text on what exceeds the plan's assumptions; empty if nothing does."""
     texts = []
     if assumed is not None and measured > (1 + MARGIN) * assumed:
         texts.append(f"fires {100 * measured:.3g} %, but the plan assumes {100 * assumed:.3g} %: predicted cycles are too low")

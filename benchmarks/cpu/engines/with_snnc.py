@@ -71,7 +71,6 @@ def session(workload: Workload, mode: str, target: str) -> Session:
 
 
 def _placed(x: Array, device: str) -> Any:
-    """Return the batch on the device of the program."""
     if device == "cpu":
         return x
     import torch

@@ -44,7 +44,6 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
 
 
 def _counted(result: Mapping[str, Any], percent: float) -> float:
-    """Return the counted activity of the hidden layers in %; `percent` if it was not counted."""
     return _mean(Conditions(**result["conditions"])) if "conditions" in result else percent
 
 

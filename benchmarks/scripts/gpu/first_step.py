@@ -22,10 +22,9 @@ NETS: Final = ("warm", "w1", "digits")
 
 
 def timed(net: str) -> dict[str, float]:
-    """Compile a network and run one training step; return the seconds that each part took.
+    """Compile a network and run one training step; return the seconds of each part.
 
-    ``imports_s`` is the time of the imports, ``compile_s`` of the compilation, ``step_s`` of the step, and ``first_step_s`` of compilation
-    and step together.
+    ``first_step_s`` is the time of compilation and step together.
     """
     begin = time.perf_counter()
     import numpy as np
@@ -64,7 +63,6 @@ def run_in_process(net: str, cache: Path) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure every case and rewrite the file after each; return 1 if one failed."""
     if sys.argv[1] == "--net":
         print(json.dumps(timed(sys.argv[2])))
         return 0

@@ -24,7 +24,6 @@ NETS: Final = ("w1-5", "w1-ff-5", "w2-5", "conv-3", "open-512-5", "open-4096-5",
 
 
 def kernel_resources(net: str, architecture: str) -> list[KernelResources]:
-    """Return the resources of the kernels of a network's program."""
     workload = next(w for w in CUDA_WORKLOADS if w.label == net)
     with tempfile.TemporaryDirectory() as folder:
         project = emit_cuda(program_of(workload), Path(folder) / "project", workload.steps, workload.batch)
@@ -32,7 +31,6 @@ def kernel_resources(net: str, architecture: str) -> list[KernelResources]:
 
 
 def main(architectures: Sequence[str]) -> int:
-    """Print the table; return 1 if a network does not compile."""
     print("| network | architecture | kernels | most registers | kernels that spill | most bytes spilled |")
     print("|---|---|---|---|---|---|", flush=True)
     spilled: dict[str, KernelResources] = {}

@@ -36,12 +36,9 @@ NAMES: Final = {"spikingjelly": "SpikingJelly", "jax": "JAX", "norse": "Norse", 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the session."""
-
     name: str
     """Name of the part, for ``--only``."""
     command: tuple[str, ...]
-    """Command line of the process."""
     seconds: float
     """Time limit, in seconds."""
     rows: str = ""
@@ -108,7 +105,6 @@ def run_part(part: Part, seconds: float, out: Path, environment: dict[str, str])
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a file; an empty list if the file does not exist yet."""
     try:
         return list(json.loads(path.read_text())["rows"])
     except (OSError, ValueError, KeyError):
@@ -160,7 +156,6 @@ def _write(out: Path, outcomes: Sequence[dict[str, Any]], commit: str) -> None:
 
 
 def main() -> int:
-    """Run the session; return 1 if a part failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path, help="folder for the results, created if missing")
     parser.add_argument("--minutes", type=float, default=9.0, help="time for all parts (default 9)")

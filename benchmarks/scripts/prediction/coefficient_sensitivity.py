@@ -57,14 +57,12 @@ def time_factor(group: str, factor: float) -> float:
 
 
 def machine_file(base: str, changed: Mapping[str, float]) -> str:
-    """Return the text of a machine file: `base` with changed numbers."""
     top = [f"{key} = {value!r}" for key, value in changed.items() if "." not in key]
     tables = [f"[{key.split('.')[0]}]\n{key.split('.')[1]} = {value!r}" for key, value in changed.items() if "." in key]
     return "\n".join([f'name = "{base}"', f'extends = "{base}"', *top, *tables, ""])
 
 
 def predicted_row(net: str, strategy: str, group: str, factor: float) -> dict[str, Any]:
-    """Map `net` and return a row with its predicted milliseconds, None if it does not fit."""
     base = benchmark(net).target
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "machine.toml"

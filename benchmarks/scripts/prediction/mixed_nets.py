@@ -37,7 +37,6 @@ class Case:
 
 
 def spikes(program: StepProgram, steps: int, batch: int, density: float, seed: int = 0) -> dict[str, Any]:
-    """Return independent spikes by input id, [T, B, *shape]."""
     random = np.random.default_rng(seed)
     return {i.id: (random.random((steps, batch, *i.shape)) < density).astype(np.float32) for i in program.inputs}
 

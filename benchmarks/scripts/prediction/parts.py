@@ -45,7 +45,6 @@ def main() -> None:
 
 
 def cuts(parter: NetworkPartitioner, numbers: list[int], names: list[str]) -> None:
-    """Print the number of events between parts, the imbalance and the duration of partitioning, by partitioner and number of parts."""
     graph = parter.hypergraph()
     print(f"{'partitioner':12} {'parts':>5} {'events cut':>11} {'imbalance':>9} {'seconds':>8}   (events sent: {graph.rate.sum():.1f})")
     for name in names:

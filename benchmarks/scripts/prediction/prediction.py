@@ -45,7 +45,6 @@ LIMITS: Final = {"cycles": 0.05, "peak bytes": 0.01}
 
 
 def compare(case: Case) -> dict[str, Any]:
-    """Map, emit and emulate one network; return the row of :func:`row`."""
     counted = measure_activity(case.dropping or case.program, case.inputs, "the same inputs")
     measured = {"activity": counted.mean, **counted.measured}
     plan = make_plan(case.program, case.target, steps=case.steps, batch=case.batch, **measured, **dict(case.options))
@@ -135,7 +134,6 @@ def drawn(seed: int, first: int, end: int) -> list[str]:
 
 
 def outside(row: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Return the deviations outside of :data:`LIMITS`, as text."""
     return [
         f"{what}: predicted {row[what][0]:,.0f}, emulated {row[what][1]:,.0f}, {_error(*row[what])}"
         for what, limit in LIMITS.items()

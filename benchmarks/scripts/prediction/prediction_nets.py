@@ -38,7 +38,6 @@ def recurrent(inputs: int, hidden: int, classes: int) -> snnc.Network:
 
 
 def deep(kind: Literal["spikes", "values"], *widths: int) -> snnc.Network:
-    """Return a network of LIF layers and a leaky readout, with an input of `kind`."""
     net = snnc.Network("net")
     last: Any = net.input(widths[0], kind=kind)
     for n, width in enumerate(widths[1:-1]):

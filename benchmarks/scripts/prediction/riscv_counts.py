@@ -78,7 +78,6 @@ class Match:
     way: Way = "both"
     """How instructions are counted."""
     note: str = ""
-    """Note in the table."""
     trips: int = 1
     """Number of trips of the compiled loop that correspond to the trips in `loops`."""
 
@@ -99,7 +98,6 @@ class Row:
 
     @property
     def counted(self) -> float:
-        """The mean of the shortest and the longest path."""
         return (self.shortest + self.longest) / 2
 
 
@@ -276,7 +274,6 @@ def weigher(paired: Paired) -> dict[str, float]:
 
 
 def kind_of(instruction: Instruction) -> str:
-    """Return the kind of `instruction`, a key of the weights."""
     name = instruction.name
     if name.startswith(("fdiv", "fsqrt")):
         return "slow"
@@ -284,7 +281,6 @@ def kind_of(instruction: Instruction) -> str:
 
 
 def row_of(match: Match, model_loops: Mapping[str, tuple[Loop, ...]], source: str, code: Mapping[str, list[Instruction]]) -> Row | None:
-    """Return the line that compares `match`, or None if the code has no such loop."""
     if (loop := find_loop(match, source, code)) is None:
         return None
     weights = weigher(match.paired)
@@ -317,7 +313,6 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """Return a sentence with the range and the mean of the ratios."""
     plain, paired = ([getattr(row, name) / row.cycles for row in rows] for name in ("counted", "paired"))
     near = sum(abs(math.log(r)) <= math.log(1.5) for r in paired)
     return (

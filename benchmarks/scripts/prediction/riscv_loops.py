@@ -36,7 +36,6 @@ class Instruction:
 
     @property
     def branches(self) -> bool:
-        """Whether the instruction is a conditional branch."""
         return self.name in _BRANCHES
 
     @property
@@ -46,12 +45,10 @@ class Instruction:
 
     @property
     def calls(self) -> bool:
-        """Whether the instruction calls a function."""
         return self.name in ("jal", "jalr") and not self.jumps
 
     @property
     def target(self) -> int | None:
-        """The target address of a branch or a direct jump."""
         address = _TARGET.search(self.operands) if self.branches or self.jumps else None
         return int(address.group(1), 16) if address else None
 
@@ -73,12 +70,10 @@ class CodeLoop:
 
     @property
     def lines(self) -> frozenset[int]:
-        """Source lines of :attr:`blocks`."""
         return frozenset(i.line for block in self.blocks.values() for i in block)
 
     @property
     def calls(self) -> int:
-        """Number of calls in :attr:`blocks`."""
         return sum(i.calls for block in self.blocks.values() for i in block)
 
     @property

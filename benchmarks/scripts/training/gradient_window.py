@@ -28,7 +28,6 @@ SAMPLES, BATCH, SEED = 256, 32, 1
 
 
 def network(seed: int) -> snnc.Network:
-    """Return a network 64-100-100-10 of leaky integrate-and-fire neurons."""
     return snnc.Sequential(64, snnc.Dense(100), snnc.LIF(0.95), snnc.Dense(100), snnc.LIF(0.95), snnc.Dense(10), snnc.LIF(0.95), seed=seed)
 
 

@@ -41,12 +41,10 @@ BEGIN, END = "<!-- half_precision.py: {} -->", "<!-- end -->"
 
 
 def optimizer_of(half: HalfNumbers | None) -> Adam:
-    """Return Adam, with a loss scale if deltas are float16."""
     return Adam(RATE, loss_scale=SCALE if half is not None and half.deltas else None)
 
 
 def lowering(half: HalfNumbers | None, *, trains: bool) -> dict[str, object]:
-    """Return the options of lowering for a choice of values to store as float16."""
     rounding = None if half is None or half.weights is None else WeightRounding(half.weights)
     return {"half": halves_of("float32", half, trains=trains), "rounding": rounding}
 
@@ -126,7 +124,6 @@ def curve_table(curves_by_steps: Mapping[int, Mapping[str, np.ndarray]]) -> str:
 
 
 def plan_of(steps: int, half: HalfNumbers | None, x: np.ndarray, *, trains: bool, hidden: int, machine: str) -> Plan:
-    """Return the plan for a batch on a machine."""
     options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": optimizer_of(half)} if trains else {}
     program = lower(network(0, x.shape[2], hidden), steps=steps, **options, **lowering(half, trains=trains))
     activity = measure_activity(program, {"x0": x}, "the data")

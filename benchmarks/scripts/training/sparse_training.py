@@ -155,7 +155,6 @@ def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> sn
 
 
 def pressures_of(setting: Setting) -> tuple[float, ...]:
-    """Return the pressure of each hidden layer."""
     return setting.pressure if isinstance(setting.pressure, tuple) else (setting.pressure,) * len(HIDDEN)
 
 
@@ -235,7 +234,6 @@ Run = tuple[str, str, int, Setting]
 
 
 def runs(path: Path | None) -> dict[Run, dict[str, Any]]:
-    """Return the runs stored in a file; a run without a setting has the default one."""
     lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
     stored = map(json.loads, lines)
     return {(run["data"], run["training"], run["seed"], setting_of(run.get("setting", {}))): run for run in stored}
@@ -282,7 +280,6 @@ def draw_curves(curves: dict[str, np.ndarray]) -> str:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--recipe", choices=tuple(RECIPES), help="run a recipe and its dense training; replaces the settings below --seeds")
     parser.add_argument("--results", type=Path)
@@ -310,7 +307,6 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def chosen_setting(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> Setting:
-    """Return the setting of the command line."""
     if len(chosen.pressure) not in (1, len(HIDDEN)):
         parser.error(f"--pressure needs 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
     values = {field.name: getattr(chosen, field.name) for field in fields(Setting)}

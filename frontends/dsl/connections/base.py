@@ -57,10 +57,7 @@ class Connection(ABC):
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
         """Return the branches of the connection; if `target` is None, their result has the shape from :meth:`shape_after`.
 
-        Raises
-        ------
-        SnncError
-            A shape, a setting or an array does not fit.
+        Raise SnncError if a shape, a setting or an array does not fit.
         """
 
 

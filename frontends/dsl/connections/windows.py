@@ -35,7 +35,6 @@ Padding: TypeAlias = "int | str | Iterable[int | tuple[int, int]]"
 
 
 def _dimensions_of(source: Shape, what: str, where: str) -> int:
-    """Return the number of spatial dimensions of `source`, (channels, length) or (channels, height, width)."""
     if len(source) not in (2, 3):
         raise ConnectionWindowError(
             f"{where}: {what} needs a source of shape (channels, length) or (channels, height, width), but its shape is {source}; give the "

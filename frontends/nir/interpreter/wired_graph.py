@@ -75,7 +75,6 @@ def unfold(graph: NirGraph, *, bypass_weights: bool = False) -> Unfolded:
 def _collect(
     graph: NirGraph, place: Place, places: dict[Place, NirNode], links: dict[tuple[Place, Place], None], bypass_weights: bool
 ) -> None:
-    """Add the nodes of `graph` and of its nested graphs to `places`, and their edges to `links`."""
     for name, member in graph.nodes.items():
         if isinstance(member, NirGraph):
             _collect(member, (*place, name), places, links, bypass_weights)
@@ -149,7 +148,6 @@ def edge_lags(unfolded: Unfolded, delays: Mapping[str, Array], *, late_spikes: b
 
 
 def _delays_all(name: str, delays: Mapping[str, Array]) -> bool:
-    """Return whether node `name` delays all its values by at least one step."""
     return name in delays and delays[name].min() > 0
 
 

@@ -41,7 +41,6 @@ FIRING: Final = frozenset({"IF", "LIF", "CubaLIF"})
 POSITIVE: Final = frozenset({"tau", "tau_syn", "tau_mem"})
 """Fields that must be above 0, because they are divisors."""
 INTEGERS: Final = frozenset({"shape", "input_shape", "stride", "dilation", "groups", "kernel_size", "start_dim", "end_dim", "padding"})
-"""Fields that contain integers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,7 +98,6 @@ def _entering(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shap
 
 
 def _convolution_input(node: NirNode) -> Shape | None:
-    """Return the input shape declared by a convolution: channels and axes; None if it declares none."""
     declared = node.fields.get("input_shape")
     rank = node.fields["weight"].ndim - 2 if "weight" in node.fields else 0
     if declared is None or declared.size != rank:
@@ -111,7 +110,6 @@ def _channels(node: NirNode) -> int:
 
 
 def _matrix_input(node: NirNode) -> Shape:
-    """Return the input shape of a Linear or Affine: the number of columns of its weight."""
     weight = node.fields["weight"]
     if weight.ndim != 2:
         raise NirShapeError(f"the weight of {node.path!r} ({node.type}) has the shape {list(weight.shape)}; snnc reads [outputs, inputs].")

@@ -20,7 +20,6 @@ MAX_BYTES: Final = 2**31
 MAX_MEMBERS: Final = 20_000
 """Maximum number of nodes, graphs and fields of a file."""
 MAX_EDGES: Final = 100_000
-"""Maximum number of edges of a graph."""
 MAX_TEXT: Final = 4_096
 """Maximum size of a name in bytes."""
 MAX_CHUNKS: Final = 2**18
@@ -177,7 +176,6 @@ class HdfFile:
 
 
 def _reason(error: OSError) -> str:
-    """Return the message of an error of HDF5, without details."""
     text = error.strerror or str(error)
     inner = text.partition("(")[2] if text.startswith(("Unable", "[Errno")) else text
     return (inner or text).partition("\n")[0].partition(", time =")[0].rstrip(")")[:160]

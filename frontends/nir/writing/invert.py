@@ -126,7 +126,6 @@ def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fie
 
 
 def _reason(facts: Facts) -> str:
-    """Return why NIR cannot express a neuron; empty if no reason is found."""
     if facts.threshold is None:
         return ""
     if facts.compare != ">":

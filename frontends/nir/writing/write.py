@@ -254,7 +254,6 @@ def _convolution(name: str, conv: ir.Conv, shape: Shape) -> Any:
 
 
 def _padding(padding: tuple[tuple[int, int], ...]) -> tuple[int, ...] | None:
-    """Return the padding per axis if it is equal at both ends of every axis; else None."""
     return tuple(before for before, _ in padding) if all(before == after for before, after in padding) else None
 
 

@@ -18,12 +18,7 @@ from snnc.frontends.onnx.flattening.shaping import evaluate_layer
 class Evaluator:
     """Evaluates nodes in float64 on reproducible random inputs, each node once.
 
-    Parameters
-    ----------
-    seed
-        Seed of the inputs.
-    axes
-        Axis of an input, such as time, along which it is drawn entry by entry, and only where requested.
+    `axes` contains the axis of an input, such as time, along which it is drawn entry by entry, and only where requested.
     """
 
     def __init__(self, seed: int, axes: Mapping[str, int]) -> None:

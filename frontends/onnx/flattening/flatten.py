@@ -19,7 +19,6 @@ Value: TypeAlias = "Node | tuple[Node, ...] | None"
 """A tensor, a sequence of tensors, or an omitted optional input."""
 
 Scope: TypeAlias = dict[str, Value]
-"""Values by name."""
 
 MAX_OPERATIONS: Final = 1_500_000
 """Maximum number of operations of a run; each iteration of a loop counts."""

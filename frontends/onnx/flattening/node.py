@@ -29,7 +29,6 @@ Shape: TypeAlias = tuple[int, ...]
 MAX_TRIPS: Final = 20_000
 """Maximum number of unrolled steps."""
 MAX_NODES: Final = 2_000_000
-"""Maximum number of nodes of a flattened graph."""
 MAX_CONSTANT: Final = 2**26
 """Maximum number of elements of a computed constant."""
 MAX_ELEMENTS: Final = 2**31
@@ -80,10 +79,7 @@ class Tensor(NamedTuple):
 class NodePool:
     """All nodes of one flattened graph, without duplicates.
 
-    Parameters
-    ----------
-    time_axes
-        Time axis of each input that is known to have one.
+    `time_axes` contains the time axis of each input that is known to have one.
     """
 
     def __init__(self, time_axes: Mapping[str, int] | None = None) -> None:

@@ -30,7 +30,6 @@ def _subgraph(call: OperatorCall, name: str) -> Subgraph:
 
 
 def _run(call: OperatorCall, attribute: str, trip: int, arguments: Sequence[Value]) -> list[Value]:
-    """Run the graph that is an attribute of the node, and return its outputs."""
     subgraph = _subgraph(call, attribute)
     level = SubgraphRun(next((name for name in call.operation.outputs if name), ""), attribute, trip)
     return call.run.inside(level, subgraph, dict(zip(subgraph.inputs, arguments, strict=False)), call.scope)

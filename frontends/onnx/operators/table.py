@@ -17,7 +17,6 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     **moving.HANDLERS,
     **loops.HANDLERS,
 }
-"""Handler of each ONNX operator."""
 MARKED: Final[Mapping[str, Handler]] = {**HANDLERS, **elementwise.MARKED}
 """Handlers for a file that marks where gradients stop."""
 DESCRIBED: Final[Mapping[str, Handler]] = {**HANDLERS, **elementwise.DESCRIBED}

@@ -196,7 +196,6 @@ class _Hidden:
         self.largest = max(self.largest, largest_magnitude(expected))
 
     def first(self) -> int | None:
-        """Return the first step with a difference; None if there is none."""
         allowed = 0.0 if self.trace.fires else _TOLERANCE * self.largest
         return min((t for t, gap in self.by_step.items() if gap > allowed), default=None)
 

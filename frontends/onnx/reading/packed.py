@@ -27,8 +27,6 @@ _MAX_DEPTH: Final = 1024
 
 @dataclass(frozen=True, eq=False)
 class _Leaf:
-    """A part of a state."""
-
     numbers: Array  # index of each value among the values of all states
     source: Array | None  # indices of the values of the previous step that the part copies; None if it is computed
 

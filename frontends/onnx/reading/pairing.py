@@ -123,14 +123,13 @@ _SAME: Final = 7
 def _rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> tuple[_Costs, _Costs]:
     """Rate how directly each output is computed from each state.
 
-    Returns
-    -------
-    direct, indirect
-        Ratings [states, outputs]; low if the output is probably the new value of the state. The direct rating is that of the lowest-rated
-        path. Paths through weights or a spike count as no path, because they lead to all populations alike. If the state is compared with
-        a threshold, the rating of an output that is a spike is one higher. The indirect rating is for outputs without a direct path: 0 for
-        a path through weights, or an output that passes on another state; 1 for a path through a spike; 2 for no path; 3 for the unchanged
-        state.
+    Return the direct and the indirect ratings [states, outputs]; low if the output is probably the new value of the state.
+
+    The direct rating is that of the lowest-rated path. Paths through weights or a spike count as no path, because they lead to all
+    populations alike. If the state is compared with a threshold, the rating of an output that is a spike is one higher.
+
+    The indirect rating is for outputs without a direct path: 0 for a path through weights, or an output that passes on another state; 1 for
+    a path through a spike; 2 for no path; 3 for the unchanged state.
     """
     leaves = list(states.values())
     nodes = [node for _, node in sorted(ancestors(outputs.values()).items())]

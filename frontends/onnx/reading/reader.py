@@ -179,7 +179,6 @@ def graphs(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def _tensors(graph: GraphProto) -> Iterator[tuple[TensorProto, str]]:
-    """Yield the tensors of a graph, with names for messages."""
     for tensor in graph.initializer:
         yield tensor, tensor.name
     for node in graph.node:

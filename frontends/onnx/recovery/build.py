@@ -59,7 +59,6 @@ class GraphBuilder:
     step: RecoveredStep
     groups: Grouping
     states: Mapping[int, States]
-    """States of each group."""
     start: Start
     visible: set[int]
     """Classes that are outputs of populations; see :func:`visible_classes`."""

@@ -86,7 +86,6 @@ class _Writer:
         return Symbol(f"q{source}")
 
     def _add_previous(self, cls: int) -> None:
-        """Add the equation of a class's previous value, unless it exists."""
         if cls not in self._previous:
             self._previous.add(cls)
             self._draft.lines.append(Assignment(f"q{cls}", self._operation(cls, previous=True)))

@@ -53,7 +53,6 @@ def roll_output(roller: Roller, name: str, output: Node) -> Result:
 def _recorded(
     roller: Roller, name: str, readout: Readout, window: StepWindow, axis: int | None, shape: Shape, rows: tuple[Node, ...] = ()
 ) -> Result:
-    """Return the result that records a range of steps."""
     value = roller.roll(dict(enumerate(window.rows, window.start)))
     stop = window.start + len(window.rows)
     return Result(name, value, readout, axis, shape, rows, window.start, None if stop == roller.timeline.steps else stop)

@@ -59,7 +59,6 @@ def _computation(step: RecoveredStep, inside: set[int], cls: int, known: Collect
 
 
 def _uses_parameter(step: RecoveredStep, inside: set[int], cls: int, stored: Collection[int]) -> bool:
-    """Return whether the computation of `cls` from the `stored` values uses a trainable parameter."""
     sources = [o.source for o in _computation(step, inside, cls, stored) if isinstance(o, Const)]
     return any(source is not None and is_learned(source) for source in sources)
 

@@ -211,7 +211,6 @@ class Roller:
         return Ref(step_class.id)
 
     def _new(self, steps: Steps, last_time: int, last: Node) -> Ref:
-        """Add a tuple as a new class, and return a reference to it."""
         delay = 0
         latest = self.timeline.latest(last)
         if self.reading == "early" and self.timeline.timed and latest >= 0:

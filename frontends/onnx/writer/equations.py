@@ -62,7 +62,6 @@ def add_expression(places: NodePlaces, expression: Expression, scope: Mapping[st
 
 
 def _truth(to: Builder, value: StepTensor) -> str:
-    """Return the name of the boolean tensor ``value != 0``."""
     if value.truth is not None:
         return value.truth
     zero = to.constants.floats(0.0, "number")

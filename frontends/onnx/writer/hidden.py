@@ -182,5 +182,4 @@ class _Locator:
 
 
 def _plain(node: Node) -> Node:
-    """Return the operand of a reshape; any other node unchanged."""
     return node.inputs[0] if node.op == "reshape" else node

@@ -71,7 +71,6 @@ def reduction(to: Builder, kind: str, value: str, axes: list[int], keepdims: boo
 
 
 def _weights(to: Builder, name: str, operation: ir.Linear | ir.Conv) -> list[str]:
-    """Add the weight and, if there is one, the bias of a layer; return their names."""
     arrays = {"weight": operation.weight} | ({} if operation.bias is None else {"bias": operation.bias})
     return [to.constants.field_array(array, name, field) for field, array in arrays.items()]
 

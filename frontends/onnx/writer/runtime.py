@@ -161,7 +161,6 @@ class _Exposer:
             self._prefix += "_"
 
     def output(self, key: Key) -> str:
-        """Return the output for `key`, which is added on first use."""
         name = self._lift(self._graph, key[0], key[1], ())
         if name not in self._outputs:
             self._outputs.add(name)

@@ -95,8 +95,6 @@ class _Recorded:
 
 
 class _ModelWriter:
-    """An ONNX model under construction."""
-
     def __init__(self, graph: Graph, form: Form) -> None:
         self.graph = graph
         self.neurons = neuron_functions(graph, OPSET) if form == "functions" else []
@@ -153,7 +151,6 @@ class _ModelWriter:
         return describe(self.graph, lambda *field: self.constants.fields.get(field), self.constants.arrays.get, values, digest)
 
     def _batch(self) -> str:
-        """Return the name of a vector that contains the batch size."""
         for name, operation in self.inputs.items():
             axis = operation.layout.batch_axis
             if axis is not None:
@@ -292,7 +289,6 @@ def _tensor(name: str, dims: list[int | str]) -> ValueInfoProto:
 
 
 def _save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int) -> list[Path]:
-    """Write `model` with `arrays` as its initializers, and return the written files."""
     outside = sum(a.nbytes for a in arrays.values()) > inside
     data = path.name + ".data"
     try:

@@ -25,7 +25,6 @@ def neuron_row(model: str, batch: int, precision: Precision = "float32") -> Row:
 
 
 def _points(results: Results) -> tuple[Point, ...]:
-    """Return the points of one line per model, and the published point."""
     note = "about 60,000 samples/s, from the public repository's history"
     points = [Point("Leaky, snnTorch for IPUs (published)", "published", 128.0, QUOTED, note)]
     for model in MODELS:
@@ -44,7 +43,6 @@ def _precision_rows(quick: bool) -> tuple[Row, ...]:
 
 
 def _precision_points(results: Results, key: str, unit: float) -> tuple[Point, ...]:
-    """Return the points of one series per precision: `key` of the results, divided by `unit`."""
     points = []
     for model in MODELS:
         for precision in PRECISIONS:

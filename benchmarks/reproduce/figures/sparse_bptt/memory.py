@@ -23,7 +23,6 @@ def _memory_points(results: Results) -> tuple[Point, ...]:
 
 
 def _tile_points(results: Results) -> tuple[Point, ...]:
-    """Return the number of tiles of each layer; the note has their mean and largest memory."""
     result = results.get(MAP_ROW.key)
     if result is None:
         return ()

@@ -58,7 +58,6 @@ def _layer_rows(quick: bool) -> tuple[Row, ...]:
 
 
 def _layer_points(results: Results) -> tuple[Point, ...]:
-    """Return the log, and the predictions on the GC200."""
     places, log = [], []
     for run in logged_runs():
         x, note = run.name.removeprefix("logged-"), f"{run.logged_ms:g} ms per step, whole ms as printed by Keras"
