@@ -9,7 +9,15 @@ from snnc.compiler.losses import Loss, parse_loss
 def cross_entropy(of: str = "spike count") -> Loss:
     """Return the cross entropy between class indices and a readout of the output.
 
-    `of` is ``"spike count"``, ``"spike rate"``, ``"mean membrane"`` or ``"max membrane"``; others raise an UnknownLossError.
+    Parameters
+    ----------
+    of
+        ``"spike count"``, ``"spike rate"``, ``"mean membrane"`` or ``"max membrane"``.
+
+    Raises
+    ------
+    UnknownLossError
+        `of` is unknown.
     """
     loss = parse_loss(of)
     if not loss.name.startswith("ce_"):

@@ -47,7 +47,10 @@ def without_detach(expression: Expression) -> Expression:
 
 
 def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
-    """Convert `model` to single assignments that compute its states and the outputs `ports`."""
+    """Convert `model` to single assignments that compute its states and the outputs `ports`.
+
+    A port that is neither a state nor assigned raises a NeuronDefinitionError.
+    """
     output_ports = tuple(model.outputs if ports is None else ports)
     inputs = {name: f"i{n}" for n, name in enumerate(model.inputs)}
     states = {name: f"s{n}" for n, name in enumerate(model.states)}

@@ -26,8 +26,15 @@ class NetworkNode:
     def __getitem__(self, index: Any) -> View:
         """Return a part of the node, usable as a source, a target or an output.
 
-        `index` is a number, a slice without a step, or a tuple of these, one per axis from the first. A number keeps its axis, with size 1.
-        Raise ViewError if the index is outside the shape, or selects nothing.
+        Parameters
+        ----------
+        index
+            A number, a slice without a step, or a tuple of these, one per axis from the first. A number keeps its axis, with size 1.
+
+        Raises
+        ------
+        ViewError
+            The index is outside the shape, or selects nothing.
         """
         parts = index if isinstance(index, tuple) else (index,)
         if len(parts) > len(self.shape):

@@ -93,7 +93,10 @@ def gaussian(sigma: float = 0.5) -> Surrogate:
 
 
 def custom(text: str) -> Surrogate:
-    """Return a surrogate whose derivative is `text`, an expression in the equation language that reads only ``x``."""
+    """Return a surrogate whose derivative is `text`, an expression in the equation language that reads only ``x``.
+
+    Any other text raises an EquationError.
+    """
     expression = parse_expression(text)
     others = sorted(set(symbols(expression)) - {"x"})
     if others:
@@ -125,6 +128,17 @@ LIBRARY: Final[Mapping[str, Callable[..., Surrogate]]] = {
 def parse_surrogate(text: str) -> Surrogate:
     """Parse ``name``, ``name:number,number`` (numbers in the order of the function's arguments) or ``custom:<text in x>``.
 
+    Raises
+    ------
+    EquationError
+        The text after ``custom:`` is not an expression in x.
+    UnknownSurrogateError
+        The library has no such surrogate.
+    SurrogateValueError
+        A number is invalid or out of range, or too many are given.
+
+    Examples
+    --------
     >>> str(parse_surrogate("fast_sigmoid:10"))
     'fast_sigmoid(slope=10)'
     """

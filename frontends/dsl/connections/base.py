@@ -57,7 +57,10 @@ class Connection(ABC):
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
         """Return the branches of the connection; if `target` is None, their result has the shape from :meth:`shape_after`.
 
-        Raise SnncError if a shape, a setting or an array does not fit.
+        Raises
+        ------
+        SnncError
+            A shape, a setting or an array does not fit.
         """
 
 
