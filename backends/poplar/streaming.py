@@ -17,7 +17,7 @@ ROW_BEFORE: Final = "row_before"
 """Compute sets that compute the number of the next and of the previous row."""
 TITLES: Final = {NEXT_ROW: "MS next row", ROW_BEFORE: "ML row before"}
 COPIES: Final = {NEXT_ROW: "MS row number", ROW_BEFORE: "ML row number"}
-"""Compute set -> name, in the profile, of the copy that stores the number."""
+"""Compute set -> its name in the profile, and that of the copy that stores the number (MS: to streaming memory, ML: from it)."""
 ROW: Final = "remote_row"
 """C++ name of the variable with the number of the current row."""
 

@@ -22,7 +22,7 @@ THRESHOLD: Final = 1.0
 SLOPE: Final = 25.0
 LEARNING_RATE: Final = 1e-3
 MAX_CHECKED: Final = 512
-"""Maximum number of inputs and of neurons when the numbers of a workload without a readout are checked."""
+"""Maximum number of inputs and of neurons when the loss, gradients and weights of a workload without a readout are checked."""
 GRADIENT_WINDOW: Final = -0.36
 """Lower end of the gradient window in mode "window", relative to the threshold: there, the surrogate derivative is 1 % of its maximum."""
 
@@ -86,7 +86,7 @@ class Workload:
         return self.classes or self.shapes()[-1][0]
 
     def checked(self, steps: int, batch: int) -> Workload:
-        """Return the network whose numbers are checked: with fewer steps and samples, and fewer neurons if there is no readout."""
+        """Return the network whose results are checked: with fewer steps and samples, and fewer neurons if there is no readout."""
         if self.classes:
             return self.small(steps, batch)
         few = min(MAX_CHECKED, self.shape[0])

@@ -1,6 +1,6 @@
 """Prepare lines of the comparison (an engine in one mode each) for timing.
 
-The variants of each line are started and timed briefly, and their numbers are compared with the reference.
+The variants of each line are started and timed briefly, and their losses, gradients and weights are compared with the reference.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SuiteSettings:
 
 @dataclass
 class BenchLine:
-    """An engine in one of its modes, until its row is measured."""
+    """An engine in one of its modes, until its row of the results is measured."""
 
     entry: Entry
     choice: FastestWay | None = None

@@ -123,7 +123,7 @@ def processor_joules(work: SynapticWork, moved: float, known: Energies) -> float
     """Return the joules of the products of spikes on a CPU: arithmetic, instructions, caches, and `moved` words of main memory.
 
     Every product makes two 32-bit accesses to a cache of 1 MiB, and eight products share one instruction (AVX2). Neurons, searches for
-    spikes and waiting are not included, so a CPU in that process technology takes more.
+    spikes and waiting are not included, so a CPU at 45 nm takes more.
     """
     each = WORDS * known.picojoules["cache"] + known.picojoules["instruction"] / LANES
     adding = known.picojoules["addition"]

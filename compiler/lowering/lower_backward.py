@@ -47,7 +47,7 @@ class Draft:
     connection_ops: dict[str, ConnectionOp] = field(default_factory=dict)
     gradients: dict[str, str] = field(default_factory=dict)
     """Gradient buffers, by parameter."""
-    ids: dict[str, str] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)  # id in the step program, by name of the node
     sources: dict[tuple[str, str], str] = field(default_factory=dict)
     """Buffers with the values of ports, by (node, port)."""
 

@@ -65,8 +65,8 @@ def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, 
 
     A block finds its first event by binary search. It then walks through the events from its first source to its last source, and reads
     one more event. The block has `samples` samples with `events` events each; `usual`, the mean number of events, determines the cycles of
-    the binary search. The search passes the fraction `passed` of a table's keys (:func:`keys_passed`), which matters only for blocks whose
-    sources extend to the last source, because only there can keys come after the last event.
+    the binary search. The search by keys passes the fraction `passed` of a table's keys (:func:`keys_passed`). That matters only for
+    blocks that read up to the last source of the connection, because only there can keys come after the last event.
     """
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
     event_share, lookups = 1.0, held["span"]

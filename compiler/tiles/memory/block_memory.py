@@ -132,7 +132,7 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]
     # Boundaries are restored into states, which are live from one segment to the next; sent values are read before they are overwritten.
     recomputes = problem.segment > 0
     stored = layer.past.floats(segments.steps_in_history) + segments.boundaries_sent * sent
-    values: dict[CategoryAndLife, int] = {
+    values: dict[CategoryAndLife, int] = {  # floats per neuron and sample
         ("history", "always"): max(1, segments.boundaries) * states + sent,
         ("history", "sequence"): stored + recomputes * layer.running[0],
         ("history", "forward"): (1 - recomputes) * layer.running[0],
@@ -143,7 +143,7 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]
 
 def _half_states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
     segments, recomputes = problem.segments, problem.segment > 0
-    values: dict[CategoryAndLife, int] = {
+    values: dict[CategoryAndLife, int] = {  # float16 values per neuron and sample
         ("history", "always"): max(1, segments.boundaries) * len(layer.kernel.halves),
         ("history", "sequence"): layer.past.halves(segments.steps_in_history) + recomputes * layer.running[1],
         ("history", "forward"): (1 - recomputes) * layer.running[1],

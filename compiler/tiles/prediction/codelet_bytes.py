@@ -138,7 +138,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 
 def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False) -> VertexSpec:
-    """Return the vertex that updates a parameter or, if a caller does so, returns the sum of its gradients."""
+    """Return the vertex that updates a parameter; if the caller of the program updates it, the vertex that sums its gradients."""
     network = problem.network
     if network.external:
         return sum_private(problem.costs)

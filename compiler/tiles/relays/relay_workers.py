@@ -30,7 +30,7 @@ class Shares:
 
     Each list is divided into as many classes as the tile has workers. For ids, class c contains the words c, c + workers, c + 2 workers, …
     For bits and for the entries of gradients, it is the c-th of equal ranges. The classes of all lists are lined up, and every worker gets
-    `samples` consecutive classes. The arrays have one element per class.
+    as many consecutive classes as there are lists (`samples`). The arrays have one element per class.
     """
 
     workers: int
@@ -69,8 +69,8 @@ def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | No
     """Return the cycles of the slowest worker of each relay, including the start of the vertex: [relays, iterations].
 
     `relays` lists each relay's first sample and number of samples. `part` is "masks" (relays of spikes with `rows` search masks, all
-    others write windows), "windows" or "shown" (relays write windows, after they merged the results of a search), or "backward" (relays
-    write windows again).
+    others write windows), "windows" (relays of spikes merge the results of that search and write windows), "shown" (relays without masks
+    write windows), or "backward" (relays write windows again).
     """
     equal = partial(_cycles_of_equal, problem, source, rows, part=part)
     return by_samples(relays, len(problem.timeline.chosen), equal)

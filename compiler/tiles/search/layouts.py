@@ -30,7 +30,7 @@ def make_layout(problem: MappingProblem, placement: Placement, *, local_relays: 
     """Place relays and losses on tiles.
 
     With `local_relays`, relays are on the chips of their source, those of an input on the chips of its first reader. Otherwise they may be
-    on all chips of their group.
+    on all chips of their group, that is, of their copy of the network.
     """
     used = np.zeros(problem.target.tiles, dtype=np.int64)
     ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}

@@ -13,7 +13,7 @@ Columns of a block are processed in pairs (one 64-bit load), and a last single c
 ``sweeps = ceil(ceil(columns / 2) / EVENT_SWEEP)``. If the last sweep has pairs and a single column, these are stored in two places, which
 costs `event_joined` cycles. Equations are evaluated for two neurons of a sample at once, which are loaded and stored one by one, because
 their addresses are not aligned to pairs. Starting a vertex costs another ``Target.vertex_start_cycles``. A tile issues the instructions of
-its six workers in turn, so a worker cycle takes 6 tile cycles. Amounts of vertices that all workers share are those of one worker.
+its six workers in turn, so a worker cycle takes 6 tile cycles. If all workers share a vertex, its trips are those of the slowest worker.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class CodeletCost:
     row: int = 0
     product: int = 0
     unaligned: int = 0
-    """Further cycles of a product of two samples that need two loads."""
+    """Further cycles of a product with two deltas that are not aligned, so that they need two loads."""
     dot: int = 0
     neuron: int = 0
     pair: int = 0
