@@ -60,7 +60,7 @@ class NamedDataSet:
 
 
 def data_names(table: Mapping[str, Any], data: str | None, validation: object, reading: Reading) -> tuple[str, str | None, Reading]:
-    """Return the names of training and validation data, and the settings that convert their samples; options precede a recipe's ``[data]``.
+    """Return the names of training and validation data, and settings that convert their samples; options override a recipe's ``[data]``.
 
     Names are npz archives or ``KIND:PATH``. Raise DataOptionError without training data.
     """

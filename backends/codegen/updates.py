@@ -28,7 +28,7 @@ def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradie
         "rates": rule.rate_names,
         "shares": {name: repr(float(beta)) for name, beta in rule.shares.items()},
         "settings": rule.settings,
-        "prepared": c_assignments(needed_rates(rule), "double"),  # computes the rates from ``lr``, the settings and the shares
+        "prepared": c_assignments(needed_rates(rule), "double"),  # computes the rates from ``lr``, the settings and the bias corrections
         "clipped": c_assignments(rule.clipped),
         "norm_gradient": rule.norm_gradient,
         # Whether the squares of all gradients are summed before an update, to clip the norm or to find gradients that are not finite.

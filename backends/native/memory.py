@@ -78,10 +78,10 @@ class Needs:
     transposed: Sequence[tuple[str, int]] = ()
     """The lists that a thread transposes for a block of steps: name, and bytes of a transposed entry."""
     blocks: bool = False
+    """Whether several steps may form a block; otherwise a block is one step."""
     shared_gradients: bool = False
     """Whether threads share some gradients, which they compute together after each block."""
     omitted: OmittedCopies = field(default_factory=OmittedCopies)
-    """Copies of weights that a training step with checkpoints does not make."""
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Needs:

@@ -18,7 +18,7 @@ def plan_tables(net: PoplarNetwork) -> Iterator[Chunk]:
     """Yield the contents of ``plan.bin``: the number of tables, then the tables.
 
     The tables, in order: blocks of populations (tile, first, count, sample, samples); relays of stores (tile, sample, samples); vertices
-    of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`); indexed connections; the window test; the tiles of losses.
+    of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`); indexed connections; the test for further windows; tiles of losses.
     """
     yield struct.pack("<I", first_table(net) + window_test_table_count(net) + 1)
     for population in net.plan.populations:

@@ -44,7 +44,7 @@ def gpu_here() -> Gpu:
     """
     capability = first_device().capability
     processors, clock, memory_clock, bus = device_attributes(_PROCESSORS, _CLOCK_KHZ, _MEMORY_KHZ, _BUS_BITS)
-    # Memory transfers data twice per clock. The numbers of float32 units are from the CUDA programming guide, "arithmetic throughput".
+    # Memory transfers data twice per clock. Float32 units of a multiprocessor: CUDA programming guide, "arithmetic throughput".
     bandwidth = 2 * 1e3 * memory_clock * bus / 8
     units = 64 if capability in ((7, 5), (8, 0)) else 128
     return Gpu(device_name(), bandwidth, L2_OVER_MEMORY * bandwidth, 1e3 * clock * processors * units)

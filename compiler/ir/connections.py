@@ -15,7 +15,7 @@ from snnc.compiler.ir.shapes import PortMap, size
 Between: TypeAlias = ir.Linear | ir.Sparse | ir.OneToOne | ir.Conv | ir.Pool | ir.Scale | ir.Reduce | ir.Slice | ir.Pad
 """Operations that a connection can apply to the values of its source."""
 BETWEEN: Final = (ir.Linear, ir.Sparse, ir.OneToOne, ir.Conv, ir.Pool, ir.Scale, ir.Reduce, ir.Slice, ir.Pad, ir.Reshape)
-"""Operations that can be one connection between two populations."""
+"""Operations that can be one connection between two populations: `Between`, and Reshape, which becomes a connection without operation."""
 
 
 @dataclass(frozen=True)

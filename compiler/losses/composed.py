@@ -209,7 +209,7 @@ def _scores_of_times(term: Term, times: Reals) -> tuple[Reals, Reals]:
 
 
 def _targets_of(term: Term, statistic: Reals, lengths: Lengths, targets: _BatchTargets) -> Reals:
-    """Return the targets of a statistic, [B, n] and with its type."""
+    """Return the targets of a statistic, [B, n] and with its type; negative steps of first spikes count from the end of the sequence."""
     length = lengths[:, None].astype(statistic.dtype)
     if targets.kind == "values":
         target = targets.values.astype(statistic.dtype)

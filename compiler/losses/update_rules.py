@@ -20,9 +20,9 @@ class UpdateRule:
     """The update of one element of a parameter."""
 
     moments: tuple[str, ...]  # values stored for each element, ``moment1``, ``moment2``, …, initially 0
-    shares: Mapping[str, float]  # beta of each bias correction, by name; at update n, counted from 1, the correction is ``1 - beta^n``
+    shares: Mapping[str, float]  # name of each bias correction -> its beta; at update n, counted from 1, the correction is ``1 - beta^n``
     rates: tuple[Assignment, ...]
-    """Values shared by all parameters of a group in an update, computed from ``lr`` (of the group), the `settings` and the shares."""
+    """Values for all parameters of a group in an update, computed from ``lr`` (of the group), the `settings` and the bias corrections."""
     clipped: tuple[Assignment, ...]  # assignment of ``clipped`` from ``gradient`` (with `clip_value`); empty: gradients are not clipped
     step: tuple[Assignment, ...]
     """Assignments of ``value`` and the moments, after that of `clipped`; they read ``value``, ``gradient``, moments, rates, ``scale``."""

@@ -87,7 +87,7 @@ def lower(
     limit
         Maximum number of spikes that a source sends in a step (:mod:`snnc.compiler.lowering.spike_limits`); None: all are sent.
     half
-        Numbers that are stored as float16, in all layers or by layer, see :mod:`snnc.compiler.lowering.halves`.
+        What is stored as float16 (history, weights, deltas, states), in all layers or by layer; see :mod:`snnc.compiler.lowering.halves`.
     rounding
         Rounding of updates of float16 weights; None: to the nearest.
     """

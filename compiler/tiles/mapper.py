@@ -154,7 +154,7 @@ def make_plan(
     effort = 0 if quick else EFFORT if effort is None else effort
     asked = {f.name: getattr(request, f.name) for f in fields(request) if f.name not in PROGRAM_FIELDS}
     arguments = {"program": program, "operation": operation, "request": asked, "activity": vars(expected)}
-    clocks = estimates.clocks if estimates is not None and placer is None else None
+    clocks = estimates.clocks if estimates is not None and placer is None else None  # plans for other clock frequencies
     known_arguments = clocks and {**arguments, "how": (strategy, effort, quick), "bits": bit_sources(request)}
     known_plan = clocks.plan(known_arguments, target) if clocks and known_arguments else None
     if known_plan is not None:

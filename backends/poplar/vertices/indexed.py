@@ -70,7 +70,7 @@ def _count(indexed: IndexedConnection) -> int:
 
 
 def first_table(net: PoplarNetwork, connection: str | None = None) -> int:
-    """Return the index in ``plan.bin`` of the first table of an indexed connection, or of the first one after all connections."""
+    """Return the index in ``plan.bin`` of an indexed connection's first table; None: of the first table after those of all connections."""
     earlier = itertools.takewhile(lambda id_: id_ != connection, net.indexed)
     return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + sum(_count(net.indexed[id_]) for id_ in earlier)
 

@@ -41,7 +41,7 @@ def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codel
             key = "relay_compact", source in problem.windowed
             yield key, relay_compact(costs, writes_iteration=problem.fused is None), 1
             yield _windows(problem, source, [bus for bus in buses if bus.lag == 1] if bits else buses, joins=True, forward=True)
-        listed = [bus for bus in buses if bus.lag != 1] if joins else list(buses)
+        listed = [bus for bus in buses if bus.lag != 1] if joins else list(buses)  # windows with a lag of 1 get the ids just merged
         if bits:
             written = [(bus, True) for bus in listed] + [(bus, False) for bus in buses if problem.training]
             for bus, forward in written:

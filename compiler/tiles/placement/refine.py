@@ -52,7 +52,7 @@ def shapes_of(problem: MappingProblem, placement: Placement) -> tuple[PlacedShap
 
 
 def placed(problem: MappingProblem, shapes: Sequence[PlacedShape], chips: int, copies: int) -> Placement | None:
-    """Place shapes consecutively from the first tile of their chip; return None if they do not fit."""
+    """Place shapes consecutively from the first tile of their chip, in each of `copies` groups of chips; return None if they do not fit."""
     per_chip, group = problem.target.tiles_per_chip, chips // copies * problem.target.tiles_per_chip
     batch = problem.batch // copies
     ranges: list[TileRange] = []

@@ -118,7 +118,7 @@ class NirNeuron:
         self.states = {"v": np.tile(start, (batch, *(1,) * len(shape)))}
         if node.type.startswith("Cuba"):
             self.states["syn"] = np.zeros((batch, *shape))
-        self.margin = np.full((batch, *shape), np.inf)
+        self.margin = np.full((batch, *shape), np.inf)  # membrane potential minus threshold in the last step, before a reset
 
     def __call__(self, current: Array) -> Array:
         """Run one step and return the neuron's output."""

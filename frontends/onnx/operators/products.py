@@ -97,7 +97,7 @@ def _product(pool: NodePool, a: Node, x: str, b: Node, y: str, result: str) -> N
 def _contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, result: str) -> Node:
     """Return ``einsum("letters,axes->result", x, weight)`` for a constant weight.
 
-    Axes that both operands and the result have divide the product into blocks; each block has its own part of the weight.
+    Axes that occur in both operands and in the result divide the product into blocks; each block has its own part of the weight.
     """
     x, letters = _summed(pool, x, letters, axes + result)
     extra = tuple(k for k, c in enumerate(axes) if c not in letters + result)
