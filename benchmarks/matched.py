@@ -1,6 +1,6 @@
 """Predict a training step on IPUs with the weights, data and activity of a GPU measurement.
 
-``python -m snnc.benchmarks.matched NAME [TARGET]`` prints the row as JSON; :mod:`snnc.benchmarks.cuda.paper` runs it in a separate process.
+``python -m snnc.benchmarks.matched NAME [TARGET]`` prints the prediction as JSON; :mod:`snnc.benchmarks.cuda.paper` runs it as a process.
 
 Networks are those of ``snnc bench --suite cuda`` (``w1-5``, ``conv-3``) and of ``--suite paper`` (``logged-h2-a5``). Both suites draw the
 problem from a seed. This module draws the same problem, counts its spikes in the reference, and plans for these counts. No spike is
@@ -39,14 +39,14 @@ from snnc.options.compile_options import CompileOptions, options
 LEARNED: Final = (".weight", ".bias")
 """Suffixes of the labels of weights and biases."""
 STEP: Final = ("ipus", "step_cycles", "bound_cycles", "step_ms", "peak_tile_bytes", "tile_bytes")
-"""Keys of an estimate that are copied into a row."""
+"""Keys of an estimate that are copied into a prediction."""
 
 
 @dataclass(frozen=True, eq=False)
 class MatchedProblem:
-    """A lowered network with the weights, inputs [T, B, ...] and labels [B] of a measured row.
+    """A lowered network with the weights, inputs [T, B, ...] and labels [B] of a measurement.
 
-    ``weight_names`` maps labels of parameters to the names used in the measured row; parameters of neurons have none.
+    ``weight_names`` maps labels of parameters to the names under which they are hashed; parameters of neurons have none.
     """
 
     lowered: Lowered
@@ -122,7 +122,7 @@ def weight_labels(program: StepProgram) -> dict[str, str]:
 
 
 def predict_matched(name: str, target: str | None = None) -> dict[str, Any]:
-    """Map the problem of `name` and return its row: the predicted step and its conditions, or an ``error``."""
+    """Map the problem of `name`; return the predicted step and its conditions, or an ``error``."""
     problem = matched_problem(name, target)
     chosen = problem.options
     machine = load_target(chosen.target)

@@ -17,7 +17,7 @@ Kind = tuple[str, str]
 def draw(rows: Sequence[Row], title: str = "training steps on a CPU", kind: str = "measured") -> str:
     """Return a plot of the time of a step, peak memory, and time relative to snnc's exact mode, with logarithmic axes and a mark per row.
 
-    `kind` is the note below the drawing: the kind of the numbers.
+    `kind` is the note below the drawing: how the numbers were obtained, such as ``measured``.
     """
     kinds = [one for one in dict.fromkeys([(e.engine, e.mode) for e in ENTRIES] + [_kind(r) for r in rows]) if one in map(_kind, rows)]
     colours = _colours(kinds)

@@ -6,9 +6,9 @@ The process reads the workload as JSON from standard input, writes its answer as
 in the folder.
 
 - ``problem`` writes the timed problem; the answer is ``{}``.
-- ``numbers`` writes the checked problem and its expected numbers; the answer is the
+- ``numbers`` writes the checked problem with its expected loss, gradients and weights; the answer is the
   :class:`~snnc.benchmarks.cpu.oracle.ReferenceStep` of the timed problem.
-- ``project`` builds snnc's programs for a mode (timed and checked problem) in the cache; the answer is ``{}``.
+- ``project`` builds snnc's programs for a mode such as ``window`` (timed and checked problem) in the cache; the answer is ``{}``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PROJECT: Final = "project"
 SECONDS: Final = 600.0
 """Time limit of a preparation, in seconds."""
 _KINDS: Final = ("exact", "window")
-"""Gradients for which numbers are expected: exact, and windowed."""
+"""Gradients for which there are expected numbers: exact, and windowed."""
 
 
 def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[str, str], mode: str = "") -> dict[str, Any]:

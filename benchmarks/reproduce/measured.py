@@ -33,7 +33,7 @@ class MeasuredStep:
 
     @property
     def origin(self) -> str:
-        """Device, date and commit, for the note of a point."""
+        """Device, date and commit, for the notes of data points in figures."""
         return f"{self.device}, {self.date}, commit {self.commit}"
 
 

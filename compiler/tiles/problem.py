@@ -61,8 +61,8 @@ class MappingProblem:
     """Schedule of a forward pass whose relays and neurons share a superstep; None if they have separate supersteps."""
 
     value_memo: Memo = field(default_factory=Memo)
-    """Memo table of drawn or measured data of single values, which depend neither on the schedule nor on the kind of gradients. Copies of
-    the problem share it."""
+    """Memo table of the drawn or measured spikes of single neurons, and of results from them that depend neither on the schedule nor on the
+    kind of gradients. Copies of the problem share it."""
 
     @cached_property
     def forward(self) -> MappingProblem:

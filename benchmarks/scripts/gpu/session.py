@@ -112,10 +112,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 
 def measured_toml(rows: Sequence[dict[str, Any]], device: str, date: str, commit: str) -> str:
-    """Return measured rows in float32 as a run of ``measured_gpu.toml``, with the problem of each network.
-
-    A line has the median of a step; snnc's is that of its exact mode.
-    """
+    """Return the measured rows of mode exact as a run of ``measured_gpu.toml``: the median of a step, and the problem of each network."""
     exact = [row for row in rows if row.get("times") == "measured" and row["mode"] == "exact"]
     lines = ["[[run]]", 'processor = "GPU"', f'device = "{device}"', f'date = "{date}"', f'commit = "{commit}"', "step = ["]
     labels = [f"{row['workload'].lower()}-{100 * row['density']:g}" for row in exact]

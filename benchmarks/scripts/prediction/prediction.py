@@ -126,7 +126,7 @@ def table(rows: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def drawn(seed: int, first: int, end: int) -> list[str]:
-    """Return the names of networks `first` to `end` - 1 that are drawn from a seed, of which each allows 10,000.
+    """Return the names of networks `first` to `end` - 1 of the 10,000 that can be drawn from `seed`.
 
     Networks with even numbers (``mixed``) have dense, sparse and convolutional connections, those with odd numbers only dense ones.
     """

@@ -25,7 +25,7 @@ ASSIGNED: Final = 300_000
 """Maximum number of vertices times iterations that are assigned to workers, to bound the time of a prediction; beyond it, vertices are
 assigned in only some of the iterations."""
 AT_ONCE: Final = 1 << 21
-"""Number of cycles of vertices that are copied at a time: 16 MiB."""
+"""Number of elements (the cycles of a vertex in an iteration) that are copied at a time: 16 MiB."""
 
 
 LoopsOfKind: TypeAlias = Callable[[int], tuple[PhaseLoop, ...]]
@@ -68,7 +68,7 @@ class Load:
     """Vertices of one compute set. Methods accept worker cycles; :attr:`cycles` and :attr:`busiest` are tile cycles.
 
     Vertices of one *kind* take the same cycles, so their cycles are stored once. Iterations are those that the problem's timeline chooses
-    (:attr:`snnc.compiler.tiles.schedule.timeline.EventTimeline.chosen`).
+    (:attr:`snnc.compiler.tiles.schedule.timeline.EventTimeline.chosen`). With `iterations`, the compute set runs only in the first so many.
     """
 
     def __init__(self, problem: MappingProblem, iterations: int | None = None) -> None:

@@ -152,7 +152,7 @@ class Prepared:
         return find_candidates(self.graph, excluded)
 
     def lower(self, whole: StepProgram, partition: Partition, **options: Any) -> Correspondence:
-        """Cut the graph into the parts of `partition`, and lower it; an UnreachedPartError if a part has no connection.
+        """Cut the graph into the parts of `partition`, and lower it; raise an UnreachedPartError if a part has no connection.
 
         `options` are the arguments of :func:`snnc.compiler.lowering.lower.lower` with which `whole`, the uncut graph, was lowered.
         """

@@ -1,7 +1,7 @@
 """Built-in partitioner: it starts with parts that grow greedily or follow the order of the neurons, and moves vertices to reduce the cut.
 
 The *cut* is the number of spikes per step between parts (:meth:`~snnc.compiler.tiles.partition.hypergraph.Hypergraph.cut`). `most` is the
-maximum work of a part.
+maximum work of a part, except in :func:`_closest`, where it is a number of vertices.
 """
 
 from __future__ import annotations

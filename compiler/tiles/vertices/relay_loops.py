@@ -2,8 +2,8 @@
 
 Their amounts are:
 
-* ``pieces`` that a worker searches or merges; in the masks of a piece, ``runs`` of words, ``groups`` of four words, ``singles`` (units
-  outside of groups), ``hits`` (groups with a bit) and ``ids`` found;
+* ``pieces`` (parts of the masks of a sample) that a worker searches or whose ids it merges; in a piece, ``runs`` of words, ``groups`` of
+  four words, ``singles`` (units outside of groups), ``hits`` (groups with a bit) and ``ids`` found;
 * ``counts``: how often a worker reads the number of ids in another piece of its sample;
 * ``scores`` of spikes, from which a random choice is made; predictions omit them, because only a run decides whether the choice is random;
 * ``lists`` of samples, or parts of lists; ``words`` that are read or copied, in ``runs``;

@@ -37,7 +37,7 @@ class FieldSpec:
 class VertexSpec:
     """A class of vertices; `name`, in lower case with underscores, determines the names of classes in backends.
 
-    A run with a step takes ``cost.start`` plus the cycles of all `loops`, a run without one takes ``cost.idle``.
+    A run in an iteration with a step takes ``cost.start`` plus the cycles of all `loops`, a run in any other iteration ``cost.idle``.
     """
 
     name: str

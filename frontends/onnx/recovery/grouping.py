@@ -106,7 +106,7 @@ def _cores(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
 
 
 def _followers(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
-    """Add to each group the classes that only read this group, in their own shape."""
+    """Add to each group the classes that only read values of this group, all of the same shape as the class."""
     for cls in ungrouped:
         if cls in groups.group:
             continue
@@ -117,7 +117,7 @@ def _followers(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> N
 
 
 def _feeders(step: RecoveredStep, groups: Grouping, ungrouped: list[int], uses: dict[int, list[tuple[int, int]]]) -> None:
-    """Add to each group the classes that only this group reads, in their own shape and without delay."""
+    """Add to each group the classes that only classes of this group read, all of the same shape and without delay."""
     for cls in reversed(ungrouped):
         if cls in groups.group:
             continue
