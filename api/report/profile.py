@@ -184,7 +184,7 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
 
 
 def slim(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a profile that a project stores: the entries, and the cycles and bytes per tile as runs."""
+    """Return the parts of a profile that a project stores: the entries, and the cycles and bytes per tile, run-length encoded."""
     stored = {name: value for name, value in profile.items() if name != "per_tile"}
     per_tile = profile.get("per_tile")
     if isinstance(per_tile, Mapping):

@@ -1,7 +1,7 @@
 """Measure a training step of one of the paper's networks on the first device: ``python -m snnc.benchmarks.cuda.paper_step NAME``.
 
 The loss and gradients of a smaller step are compared with the NumPy reference first. The last line of stdout has the results as JSON. If
-``SNNC_CUDA_ON_HOST`` is set, the numbers are compared and nothing is timed.
+``SNNC_CUDA_ON_HOST`` is set, the CPU makes this comparison, and nothing is timed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def step_of(case: Benchmark) -> dict[str, Any]:
     """Compare and time the training step of a benchmark.
 
     Return ``device``, ``ms`` (median), ``ms_p10``, ``ms_p90``, ``steps_timed`` and ``conditions``; only ``checked`` if the CPU replaces the
-    GPU. Raise ArithmeticError if the numbers differ from those of the reference in every compared problem.
+    GPU. Raise ArithmeticError if the loss or a gradient differs from the reference in every compared problem.
     """
     kind, gpu = available_device()
     program = case.program()

@@ -38,10 +38,10 @@ GAIN: Final = 3.0
 
 
 def emulate_small(activity: float, *, dense: bool, chips: int = 1) -> dict[str, Any]:
-    """Plan and emit a small network and emulate two training steps at learning rate 0; return the numbers of the second step.
+    """Plan and emit a small network and emulate two training steps at learning rate 0; return predicted and emulated cycles and bytes.
 
     `activity` is the probability that an input is 1 in a step. With `dense`, inputs and hidden layers send values instead of events, as
-    in a dense framework.
+    in a dense framework. The emulated cycles are those of the second training step.
     """
     program = _program(dense=dense)
     machine = load_target("gc200" if chips == 1 else "pod4")

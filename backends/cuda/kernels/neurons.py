@@ -105,8 +105,8 @@ def forward_struct(
 ) -> NeuronStruct:
     """Return the struct of one forward step of the population `info`.
 
-    `past` is that of :func:`~snnc.backends.cuda.kernels.equations.forward_body`, `sums` the input of each port from outside the recurrence,
-    and `size` the number of neurons.
+    `past` maps each state buffer that the backward pass reads to its 16-bit history, and each saved buffer to itself; it is empty if
+    histories are float32. `sums` is the input of each port from outside the recurrence, and `size` the number of neurons.
     """
     kernel, parts = info.kernel, NeuronStruct.of(info, "forward", size, len(op.currents), len(op.outputs))
     used = reads(kernel.forward, kernel.saved)

@@ -31,7 +31,7 @@ class NormLayer:
     """Ids of the inputs with the statistics of each step, in the order of the ports; empty if all steps share one set of statistics."""
     adjoint: str | None  # tensor with the adjoint of the current; None if no gradient passes the layer
     summed: bool
-    """Whether adjoints are summed for the gradient through the statistics; otherwise the gradients of gain and bias are these sums."""
+    """Whether the host sums adjoints for the gradient through the statistics; else the gradients of gain and bias give these sums."""
 
     @property
     def shared(self) -> tuple[int, ...]:

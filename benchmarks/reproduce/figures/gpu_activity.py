@@ -28,7 +28,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> tuple[Point, ...]:
     """Return samples/s over the counted activity: a series for each program and device; `measured` replaces the stored measured steps.
 
-    Steps that were measured with other weights, data or activity than those of the prediction have no number.
+    Training steps that were measured with other weights, data or activity than those of the prediction get points without samples/s.
     """
     points = []
     for net, percent in NETS.items():

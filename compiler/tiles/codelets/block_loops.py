@@ -1,13 +1,13 @@
 """Loops of a block's vertices: over its neurons, over the inputs of its connections, and over returned gradients.
 
-A block is the neurons and samples that one worker of a tile processes. The trip counts of its loops depend on these amounts:
+A block is the neurons and samples that one worker of a tile processes. A *sweep* reads a list once, for as many columns (or samples) as
+registers can hold. The trip counts of loops depend on these amounts:
 
 * block: ``samples``, and ``count`` (neurons);
 * incoming connection: ``events`` (spikes of all samples), ``entries`` (spikes, and neurons in the support of the surrogate), ``width``
   (values per sample), and ``nonzero`` (weight rows for pairs of values, if one of the pair is not 0);
 * tables of an indexed connection: ``searches`` (halvings of binary searches), ``lookups`` (of sources), ``found_rows`` (rows that are
-  used), ``singles`` (runs of one value), ``runs`` (runs of several values), ``values`` (values in all these runs), and ``sample_values``
-  (``values`` times samples);
+  used), ``singles`` (runs of one value), ``runs`` (longer runs), ``values`` (in all runs), ``sample_values`` (``values`` times samples);
 * outgoing connection: ``outputs`` (neurons of the target), and ``unaligned`` (1 if one load cannot read a pair of samples);
 * gradients returned in windows: ``windows``, ``searches`` (halvings of binary searches), and ``own`` (entries that belong to the block).
 """

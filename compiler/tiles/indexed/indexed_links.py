@@ -1,6 +1,6 @@
-"""Indexed connections of a mapped network: their tables on tiles, and the sizes of these tables.
+"""Indexed connections of a mapped network: their tables on tiles, and the *amounts* of these tables, such as rows and bytes.
 
-A tile has tables for each of its column groups, which are parts of its neurons. Connections with equal maps share tables and sizes.
+A tile has tables for each of its column groups, which are parts of its neurons. Connections with equal maps share tables and amounts.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _groups(where: TileRange) -> tuple[Ints, Ints]:
 
 @lru_cache(maxsize=64)
 def _profile(indexed: IndexedMap, side: Side) -> Profile:
-    """Return the measured amounts of a map, cached for all plans of a network, which share map objects."""
+    """Return the amounts of a map for some group sizes, cached for all plans of a network, which share map objects."""
     if side == "target":
         return measure(partial(target_tables, indexed), indexed.outputs)
     return measure(partial(source_tables, indexed), indexed.inputs)

@@ -168,7 +168,7 @@ def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choi
     """
     possible = cuts(problem, layer)
     largest = np.unique(ceil_div(layer.neurons, np.arange(1, layer.neurons + 1)))
-    # Cycles are not monotone in the neurons, so their running maximum at each size also needs the BEFORE sizes up to it.
+    # Cycles are not monotone in the neurons, so their running maximum at each size also needs the PERIOD - 1 sizes before it.
     shares = np.unique(np.maximum(largest[:, None] - np.arange(PERIOD), 1))
     of_neurons = np.searchsorted(shares, np.arange(1, layer.neurons + 1), side="right") - 1
     by_cut: dict[Cut, Choice] = {}

@@ -42,8 +42,8 @@ class RowCopy:
 
     copies: int
     transfer: float
-    """Number of copies, and the sum of their predicted cycles."""
     fragments: Ints | Floats
+    """Number of copies, the sum of their predicted cycles, and the number of contiguous pieces on each tile."""
 
 
 def streaming_bytes(layout: Layout) -> tuple[int, ...]:

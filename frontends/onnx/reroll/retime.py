@@ -64,7 +64,7 @@ def _moved(operand: Operand, lead: list[int], reader_lead: int) -> Operand:
 
 
 def shift(step_class: StepClass, lead: int) -> None:
-    """Renumber the steps of a class by adding `lead`; nodes of steps that become negative give the value before step 0, and vice versa."""
+    """Add `lead` to the steps of a class, and sort its nodes anew: those before step 0 are `initial`, others `nodes` or `forced`."""
     moved = defaultdict(list, {t + lead: [n] for t, n in step_class.nodes.items()})
     for t, nodes in (*step_class.forced.items(), *step_class.initial.items()):
         moved[t + lead] += nodes
