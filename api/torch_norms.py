@@ -45,7 +45,7 @@ class ModuleNorms:
         return filled, running
 
     def go_back(self, run_backward: Callable[[], None]) -> None:
-        """After a backward pass in ``train()`` mode, run the others, each after a forward pass."""
+        """After the first backward pass of a batch in ``train()`` mode, run its further ones, each after a forward pass."""
         if self._batch is None or self._batch.inputs is None:
             return
         inputs = self._batch.inputs

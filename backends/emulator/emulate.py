@@ -108,7 +108,7 @@ def _build_host(sources: Sequence[Path], flags: Sequence[str], libraries: Sequen
         try:
             compile_program(resolved, to / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
         except BuildError as error:
-            if not NOT_LOCAL.search(str(error)):
+            if not NOT_LOCAL.search(str(error)):  # no lambda that accepted_copy can change
                 raise
             changed = [accepted_copy([*command, *options], s, to) or s for s in resolved]
             compile_program(changed, to / "program", flags=["-O2", *flags], libraries=libraries, complete=True)

@@ -28,7 +28,7 @@ class Feedback:
     """Populations of the component, in the order of the program."""
     forward: Wavefront
     backward: Wavefront
-    """Schedules; in the forward pass, the spike choice of a limited source is scheduled like a population."""
+    """Schedules; in the forward pass, choosing the spikes that a limited source sends is scheduled like a population."""
     limits: tuple[str, ...] = ()
     """Sources with a spike limit that populations of the component read from within it."""
 

@@ -124,7 +124,7 @@ def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, recor
 
 
 def loss_context(loss: Loss | None, shape: LossShape, batch: int, steps: int, workers: int) -> Body:
-    """Return the template data of a loss; numbers are C++ literals."""
+    """Return the template data of a loss; numbers are C++ literals, and ``parts`` is the number of partial losses of a sample."""
     body: Body = {
         "batch": c_literal(float(batch)),
         "scored": bool(shape.scores),

@@ -66,7 +66,7 @@ class WindowContents:
     events: Callable[[Link], Any]
     """Number of spikes."""
     entries: Callable[[Link], Any]
-    """Number of entries of a backward window."""
+    """Number of entries of a backward window: ids of the neurons that receive a gradient."""
 
 
 def expected(problem: MappingProblem) -> WindowContents:
@@ -169,7 +169,7 @@ def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Int
 
 
 def received_bytes(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, Any]:
-    """Return the bytes that a tile with `samples` samples receives before each part of :data:`PARTS`, without deltas of single rows."""
+    """Return the bytes a tile with `samples` samples receives before each part of :data:`PARTS`, without deltas of indexed connections."""
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer))
     read = problem.whole_deltas_into(layer)
     deltas = sum(samples * problem.delta_bytes(target, port) * problem.by_id[target].neurons for target, port in read)

@@ -37,7 +37,7 @@ class TableAmounts:
 
     The sizes are numbers of:
 
-    * `span`: rows; `keys`: rows that are found by key; `reach`: sources from the first one with a row to the last one with a row;
+    * `span`: rows; `keys`: rows found by key (their source); `reach`: sources from the first one with a row to the last one with a row;
     * `searched`, `ended`: groups for which sources come before the first one with a row, or after the last one (1 or 0 in one group);
     * `singles`, `runs`, `values`: runs of one value, longer runs, and the values of both; biases are not included;
     * `bias_singles`, `bias_runs`, `bias_values`: the same three sizes for biases;

@@ -15,9 +15,9 @@ from snnc.compiler.tiles.blocks.grouping import Bools, Ints
 from snnc.compiler.tiles.indexed.tables import Pieces
 
 GRAIN: Final = 4
-"""Minimum number of shared weights per owner, if there are several owners: one with few weights receives as many fragments as others."""
+"""Minimum number of shared weights per owner, if there are several: an owner of few weights receives as many fragments as one of many."""
 MAX_RANGES: Final = 4
-"""Maximum mean number of ranges of weights that an owner has because no other tile uses these weights; each needs separate vertices."""
+"""Maximum mean number of ranges of an owner if each weight belongs to the tile that uses it; each range needs separate vertices."""
 
 
 @dataclass(frozen=True, eq=False)

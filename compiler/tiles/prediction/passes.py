@@ -3,7 +3,7 @@
 For each level of normalisations, an update runs forward once more to compute their statistics, and backward once more to compute the sums
 for the gradient through them (docs/decisions/0058-batch-normalisation-on-tiles.md). In some networks, another forward pass precedes each
 of these backward passes (:attr:`~snnc.compiler.tiles.problem.MappingProblem.repeats_forward`). The optimiser and the copies of weights run
-once. The gradient of an operation in another framework first runs forward again.
+once. If the program is an operation in another framework, its gradient first runs forward again.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
 
 
 def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:
-    """Return the numbers of words and of runs that the slowest worker copies into a bus's windows.
+    """Return the numbers of words, and of contiguous runs of words, that the slowest worker copies into a bus's windows.
 
     The ids of a gradient window are copied twice: for the targets that read the window, and for the source to which gradients return.
     """

@@ -104,7 +104,7 @@ class EventTimeline:
         return spikes if self.problem.mode == "exact" else np.minimum(spikes, bus.capacity)
 
     def all_entries(self, bus: Bus) -> Ints:
-        """Return [batches, steps, samples]: number of entries in all windows of a step in the backward pass."""
+        """Return [batches, steps, samples]: number of ids in all backward windows of a step (their *entries*)."""
         if bus.id not in self.problem.returned:
             return self.stored(bus)
         return self.stored(bus) + self.support(bus.source) - self.spikes(bus.source)
