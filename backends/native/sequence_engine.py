@@ -164,7 +164,7 @@ class SequenceEngine(NativeEngine):
             self._training = False
 
     def _observe_sequence(self, inputs: Mapping[str, InputValues], steps: int, batch: int) -> None:
-        """Run forward, at the segment length that needs the least memory, to observe how many values the lists of nonzero values contain."""
+        """Run forward, at the segment length that needs the least memory, to observe how long the lists of nonzero values are."""
         self._check_memory(steps, batch)
         self._segments = {(steps, batch, self.memory or 0): least_segment(self.description, steps, batch, self._threads())}
         self._set_inputs(inputs)
