@@ -37,8 +37,8 @@ def emit_cuda(
     products and the deltas have 16 bits; in ``"float16"``, also the factors of forward products and the histories. Sums, running states
     and parameters are float32.
 
-    Raises an OutputFolderError if the folder cannot be written, and a NothingRoundedError if the program contains no dense weight, and
-    rounds nothing else: in tf32, or in float16 if it does not train.
+    Raises an OutputFolderError if the folder cannot be written. Raises a NothingRoundedError if nothing would be rounded: in tf32, or in
+    float16 without training, if the program contains no dense weight.
     """
     if precision == "tf32" or (precision == "float16" and program.optimizer is None):
         check_dense(program)

@@ -54,7 +54,7 @@ class NativeEngine(ABC):
         self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
         self.session = NativeSession(library, folder)
         self._defaults: dict[str, Array] = {}
-        """The project's initial values of the states and outputs that were set for the last sequence only."""
+        """The project's initial values of the states and outputs that start from other values in the current sequence."""
         self.draw_masks: Callable[[int, int, int], Initial] | None = None
         """Function that draws the masks of dropout layers for a training step, from the number of the update, the position of the step's
         first sample in the batch of the update, and the number of samples; None: the network has no dropout layers."""

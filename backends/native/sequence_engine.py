@@ -164,7 +164,7 @@ class SequenceEngine(NativeEngine):
             self._training = False
 
     def _observe_sequence(self, inputs: Mapping[str, InputValues], steps: int, batch: int) -> None:
-        """Run forward, at the segment length that needs the least memory, to observe how many values the lists contain."""
+        """Run forward, at the segment length that needs the least memory, to observe how long the lists of nonzero values become."""
         self._check_memory(steps, batch)
         self._segments = {(steps, batch, self.memory or 0): least_segment(self.description, steps, batch, self._threads())}
         self._set_inputs(inputs)
@@ -315,7 +315,7 @@ class SequenceEngine(NativeEngine):
         return 1
 
     def _listed(self) -> Mapping[str, float]:
-        """Return, for each list, the fraction of its values that were listed in the last sequence."""
+        """Return, by name of :class:`~snnc.backends.native.memory.ListNeeds`, the fraction of values that the last sequence listed."""
         return {}
 
     @abstractmethod

@@ -15,9 +15,9 @@ from snnc.backends.runtime.errors import EventsError
 from snnc.compiler.ir.graph import Shape
 
 _COUNTING_RANGE: Final = 64
-"""Numbers are sorted by counting if their range is at most this many times their count.
+"""Positions of events are sorted by counting if their range is at most this many times their number.
 
-The table of flags then has at most this many bytes per number.
+The table of flags then has at most this many bytes per position.
 """
 
 

@@ -20,7 +20,7 @@ class Span:
     """An interval of a row.
 
     `phase` is the name of a phase or part, `kind` one of :data:`KINDS`, or empty for a whole phase or part. `start` is in cycles from the
-    start of the row. `runs` is how often the interval runs in a step (of a part: its most frequent phase), or 1 if the row shows one run.
+    start of the row. `runs` is how often a phase runs in the step (of a part: its most frequent phase); 1 for `spans` in :func:`parts`.
     """
 
     phase: str

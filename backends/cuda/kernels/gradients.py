@@ -28,7 +28,7 @@ class Gradients:
     beside: dict[str, list[str]] = field(default_factory=dict)
     """Label of a core -> host statements that run during it."""
     lines: list[str] = field(default_factory=list)
-    """Statements of the kernel that computes the gradients without a kernel shared by all networks."""
+    """Statements of the emitted kernel: it computes the gradients that no kernel of the shared runtime computes."""
     layout: list[str] = field(default_factory=list)
     """Statements that divide the rows (samples at all steps) into slices, each with its own partial sum."""
     sums: dict[str, int] = field(default_factory=dict)

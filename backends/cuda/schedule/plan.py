@@ -34,7 +34,7 @@ class FeedbackKernels:
     backward_phases: tuple[StepPhase, ...]
     """Each population's part of a step."""
     limits: dict[str, int]
-    """Number of 32-bit words with the spikes of a sample, by limited source; a phase, in which one warp processes a sample, chooses those
+    """Number of 32-bit words with the spikes of a sample, by limited source. A separate phase, with one warp per sample, chooses the spikes
     that are sent."""
     sizes: dict[str, int]
     """Number of neurons of each forward phase; for a phase that chooses spikes: 32, because one warp processes a sample."""
@@ -278,7 +278,7 @@ class LaunchPlan:
     def _place(self, sums: Sequence[tuple[str, int]], current_of: dict[str, str], trains: bool) -> None:
         """Add buffers of sums, given by name and size, to the temporary memory.
 
-        In training, the buffers in `current_of` use the memory of the deltas of this current instead.
+        In training, a buffer in `current_of` uses the memory of the deltas of its current there instead.
         """
         used = 0
         separate = [s for s in sums if s[0] not in current_of]

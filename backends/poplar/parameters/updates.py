@@ -104,7 +104,7 @@ def rates_per_group(net: PoplarNetwork) -> int:
 
 
 def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
-    """Add the setting that selects whether the gradients of a batch are stored, if they may be; return the fields for it."""
+    """If the program accumulates gradients, add the number of earlier batches as a setting; return the fields for it."""
     if not net.described.accumulates:
         return {}
     assembly.on_tile("INT", "batches", "earlier batches whose gradients are stored")

@@ -13,7 +13,7 @@ from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_mi
 from snnc.benchmarks.reproduce.figures.gpu import OTHER, matched_row, problem_differs
 from snnc.benchmarks.reproduce.measured import measured_steps
 
-PROGRAMS: Final = {True: "products of spikes alone", False: "products of all values alone"}
+PROGRAMS: Final = {True: "products of spikes alone", False: "products of all values alone"}  # key: whether only spikes count
 PROCESSOR: Final = "processor: products of spikes and their overhead, at energies of 45 nm (predicted)"
 
 

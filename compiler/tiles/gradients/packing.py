@@ -72,7 +72,7 @@ class Packing:
         return np.add.reduceat(self.target.neurons, self.edges[:-1])
 
     def parts(self, size: int) -> Ints:
-        """Return the first source tile whose rows each tile of a bundle of `size` tiles packs, followed by the number of source tiles."""
+        """Return, for each tile of a bundle of `size` tiles, the first source tile whose rows it packs; then the number of source tiles."""
         return _edges(self.source.width, size)
 
     @cached_property

@@ -18,7 +18,7 @@ from snnc.frontends.onnx.flattening.shaping import evaluate_layer
 class Evaluator:
     """Evaluates nodes in float64 on reproducible random inputs, each node once.
 
-    `axes` contains the axis of an input, such as time, along which it is drawn entry by entry, and only where requested.
+    `axes` contains, by input, an axis such as time: each entry along it is drawn separately, and only if a node reads it.
     """
 
     def __init__(self, seed: int, axes: Mapping[str, int]) -> None:

@@ -82,7 +82,7 @@ class RecoveredStep:
     def graph_shape(self, cls: int) -> Shape:
         """Return the shape of a class's values in the graph: the axes after the batch axis.
 
-        Without a batch axis, or with larger axes before it, this is the shape of a sample without axes of size 1.
+        Without a batch axis, or if an axis before it is larger than 1, this is the shape of a sample without axes of size 1.
         """
         shape, batch = self.classes[cls].shape, self.batch[cls]
         if batch is None or math.prod(shape[:batch]) != 1:
