@@ -42,7 +42,7 @@ class SequenceEngine(NativeEngine):
 
     accepts_events = True
     """Inputs may be :class:`~snnc.backends.runtime.events.Events`."""
-    _shapeless: tuple[str, ...] = ("resume", "autograd", "gather", "whole")
+    _shapeless: tuple[str, ...] = ("resume", "autograd", "gather", "whole")  # whole: samples of the update, 0 if they are those of the step
     """Settings that do not affect the shape of any tensor."""
     batch: int | None = None
     device: int | None = None
@@ -153,7 +153,7 @@ class SequenceEngine(NativeEngine):
         self.session.set("labels", target)
 
     def _begin_training(self, inputs: Mapping[str, InputValues]) -> None:
-        """Set the inputs of a training step. If the memory bound depends on the activity, first observe it in a forward run."""
+        """Set the inputs of a training step. A forward run first observes the activity if the memory bound needs it."""
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._training = True
         try:

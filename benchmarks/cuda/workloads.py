@@ -16,8 +16,8 @@ OPEN_SIZES: Final = (512, 1024, 2048, 4096, 8192, 16384)
 OPEN_DENSITIES: Final = (0.01, 0.05, 0.2)
 """Numbers of neurons, and shares of inputs that spike, for the benchmark of open SNN libraries."""
 CURVE_DRIVES: Final[Mapping[float, float]] = {0.5: 0.19, 1: 0.233, 2: 0.305, 5: 0.503, 10: 0.877, 20: 2.382}
-"""Standard deviation of the currents for each percentage of hidden neurons that spike in a step. It was found by bisection, so the
-percentages are approximate; rows report the counted activity."""
+"""Standard deviation of the first layer's currents, in units of the threshold, for each percentage of hidden neurons that spike in a step.
+It was found by bisection, so the percentages are approximate; rows report the counted activity."""
 STAND_IN: Final = (5, 4)
 """Numbers of time steps and samples if the CPU replaces the GPU."""
 

@@ -49,7 +49,7 @@ def pointer(kind: str, name: str, place: str) -> dict[str, str]:
 
 
 def load_half(place: str) -> str:
-    """Return the C++ that loads float16 values from `place` on."""
+    """Return the C++ that loads float16 values from `place` on; the C++ ``recall`` adds no offset."""
     return f"recall<Real>(&{place})"
 
 

@@ -22,7 +22,7 @@ class NormLayer:
     population: str
     shape: Shape
     level: int  # maximum number of other normalisations on a path to it
-    output: str  # id of the output that records the normalised values
+    output: str  # id of the output that records the layer's output: its input, while statistics are measured (mean 0, var 1 - eps)
     parameters: Mapping[str, str]  # names of its parameters, by their labels in the model
     gain: str  # name of the weight of the connection after it
     bias: str  # name of the bias of that connection

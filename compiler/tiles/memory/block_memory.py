@@ -82,7 +82,7 @@ def block_bytes(
     spiking = [source for source in layer.sent if source.kind == "spikes"]
     words = sum(mask_words(neurons, cut.columns, support=source in problem.windowed) for source in spiking)
     masks = FLOAT * samples * words
-    # Relays read sent masks before neurons of the first iteration overwrite them; if fused, they read copies made earlier.
+    # Relays read sent masks before neurons of the first iteration overwrite them, so masks are live always; if fused, relays read copies.
     held["history", "always"] = held["history", "always"] + masks
     copied: CategoryAndLife = ("history", "always" if problem.segment else "forward")
     held[copied] = held[copied] + masks * (problem.fused is not None)
@@ -157,7 +157,7 @@ def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, in
         return {}
     rings = sum(problem.ring_slots.get(source.buffer, 0) for source in layer.sent)
     sent = len({link.port for link in layer.incoming if link.input_gradient and not problem.returns(link)})
-    # Sources read deltas before targets overwrite them in the first iteration.
+    # "sent" is no lifetime: sources read deltas before targets overwrite them in the first iteration, so the caller adds it to "always".
     return {
         ("gradients", "sent"): sent,
         ("gradients", "backward"): len(layer.kernel.states) + rings,

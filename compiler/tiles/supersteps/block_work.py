@@ -1,7 +1,7 @@
 """Worker cycles of the blocks of all populations in every iteration, from the events of their samples.
 
-A block is the neurons and samples that one worker processes. It reads the events of a step from windows: lists of ids with a fixed
-capacity.
+A block is the neurons and samples that one worker processes; blocks of one *kind* have the same cost. A block reads the events of a step
+from windows: lists of ids with a fixed capacity. A connection is *drawn* if its events are counted for each neuron of the source.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _own_cycles(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
 def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     """Return the cycles of source gradients of blocks in every iteration: [kinds, iterations].
 
-    A connection is active in iterations after a step of its target, in fewer iterations if its delay is long.
+    Iterations count down. A connection is active in iterations after a step of its target, in fewer iterations if its delay is long.
     """
     problem = layout.problem
     cost, start = problem.costs[f"source_gradient.{layer.id}"], problem.target.vertex_start_cycles

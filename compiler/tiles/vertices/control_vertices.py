@@ -21,14 +21,14 @@ CLOCK_VERTEX: Final = VertexSpec(
     ),
     CodeletCost(start=8),  # its fields, load, add, store, return
 )
-"""Sets one of the two iteration counters from the other."""
+"""Sets one of two iteration counters from the other; two alternate, so that no compute set both reads and writes one."""
 ZERO_VERTEX: Final = VertexSpec(
     "zero",
     (run("output", "float", "values", "values to clear"), constant("count", "elements")),
     CodeletCost(start=16, element=1),
     tuple(looping("elements", Amount("count"), 1)),
 )
-"""Sets currents, and the states of maxima, to 0 before the first step."""
+"""Sets currents, and the chosen entries of max pooling, to 0 before the first step."""
 _AGAIN: Final = one("output", "bool", "again", "whether further windows follow")
 _LEFT: Final = one("output", "unsigned", "left", "number of further windows that follow")
 _ROUNDS: Final = one("inout", "unsigned", "rounds", "total further windows of all iterations so far")

@@ -37,7 +37,8 @@ class FieldSpec:
 class VertexSpec:
     """A class of vertices; `name`, in lower case with underscores, determines the names of classes in backends.
 
-    A run in an iteration with a step takes ``cost.start`` plus the cycles of all `loops`, a run in any other iteration ``cost.idle``.
+    An execution in an iteration in which the vertex has a step to process takes ``cost.start`` plus the cycles of all `loops`, a run in any
+    other iteration ``cost.idle``.
     """
 
     name: str
@@ -72,7 +73,7 @@ class VertexSpec:
 
 
 def run(kind: FieldKind, element: Element, name: str, contents: str, align: int = 0) -> FieldSpec:
-    """Return a field that points to several elements."""
+    """Return a field that points to a run of consecutive elements."""
     return FieldSpec(name, kind, element, contents, many=True, align=align)
 
 
