@@ -88,7 +88,7 @@ def partitioner(name: str) -> Partitioner:
 def first_that_works(graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
     """Partition with the best installed partitioner that suits the size of the hypergraph; after a crash, warn and use the next one."""
     *others, last = [name for name in partitioners() if name != "mtkahypar" or len(graph.pins) * parts <= MAX_PINS]
-    for name, following in zip(others, [*others[1:], last], strict=True):
+    for name, following in zip(others, [*others, last][1:], strict=True):
         try:
             return PARTITIONERS[name][0](graph, parts, imbalance, seed)
         except PartitionerCrashError as error:

@@ -120,6 +120,13 @@ def test_large_hypergraphs_are_not_given_to_mt_kahypar(damaged, monkeypatch):
     assert ["mtkahypar" in str(warning.message) for warning in said] == [False]
 
 
+def test_the_own_partitioner_is_enough(monkeypatch):
+    """Without the extra `partition`, there is nothing to try before it."""
+    monkeypatch.setattr(partitioners_module, "find_spec", lambda name: None if name in ("mtkahypar", "pymetis") else True)
+    graph = scattered(12, 8, 24, 0)
+    np.testing.assert_array_equal(first_that_works(graph, 2, 0.05, 0), OWN(graph, 2, 0.05, 0))
+
+
 @pytest.mark.representative("import os; os._exit(0)-*", "raise RuntimeError('no cores found')-metis")
 @pytest.mark.parametrize("name", ["mtkahypar", "metis"])
 def test_a_named_partitioner_that_crashes_is_an_error(damaged, name):
