@@ -42,7 +42,7 @@ def tasks(suite: str, patterns: str = "*") -> tuple[SuiteTask, ...]:
     """Return the rows of a suite whose net matches one of `patterns` (:func:`~snnc.benchmarks.patterns.matching`).
 
     ``"*"`` selects the default nets of the suite; other patterns select among all benchmarks.
-    Raise BenchError if there is no such suite, or a pattern matches no net.
+    Raise BenchError if the suite is unknown, or a pattern matches no net.
     """
     if suite not in SUITES:
         raise BenchError(f"there is no suite {suite!r}; there are {', '.join(SUITES)}, cpu, cuda and paper.")

@@ -39,7 +39,7 @@ FIRST_STEP_S: Final = 60.0
 def available_device() -> tuple[str, Gpu]:
     """Return the kind of device, ``"cuda"`` or ``"cpu"`` (in a check), and the device for which bounds are computed.
 
-    Unless a check was requested, raise GpuMissingError or NvccMissingError if there is no device or no compiler for it.
+    Unless a check was requested, raise GpuMissingError without a device, and NvccMissingError without a compiler for it.
     """
     if os.environ.get(CHECK_ON_HOST):
         return "cpu", H200

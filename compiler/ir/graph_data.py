@@ -31,6 +31,8 @@ from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
 VERSION: Final = 2
 """Version of the format; other versions are refused."""
+MAX_NODES: Final = 100_000
+"""Maximum number of nodes, of models, of inputs with a state or default, and of assumptions."""
 MAX_NAMES: Final = 10_000
 """Maximum number of ports, states and parameters of all models together."""
 MAX_EQUATIONS: Final = 1_000_000
@@ -124,9 +126,9 @@ def _graph(data: object, find: FindArray) -> Graph:
     if isinstance(data, dict) and data.get("version") != VERSION:
         raise GraphDataError(f"a different version of snnc wrote it (format {str(data.get('version'))[:20]}; this one reads {VERSION}).")
     network = json_object(data, "the network", keys)
-    models = _models(json_list(network["models"], "models"))
+    models = _models(json_list(network["models"], "models", MAX_NODES))
     graph = Graph(text(network["name"], "name"), None if network["steps"] is None else natural(network["steps"], "steps"))
-    for k, node in enumerate(json_list(network["nodes"], "nodes")):
+    for k, node in enumerate(json_list(network["nodes"], "nodes", MAX_NODES)):
         name = text(node.get("name") if isinstance(node, dict) else None, f"the name of node {k}")
         graph.add(name, _operation(node, name, models, find))
     for k, row in enumerate(json_list(network["edges"], "edges")):
@@ -135,11 +137,11 @@ def _graph(data: object, find: FindArray) -> Graph:
             raise wrong_value(f"edge {k}", f"[{', '.join(_EDGE)}]", row)
         source, source_port, target, target_port = (text(v, f"{key} of edge {k}") for key, v in zip(_EDGE, values[:-1], strict=False))
         graph.connect(source, target, source_port=source_port, target_port=target_port, delay=natural(values[-1], f"delay of edge {k}"))
-    for name, ref in json_mapping(network["state_inputs"], "state_inputs").items():
+    for name, ref in json_mapping(network["state_inputs"], "state_inputs", MAX_NODES).items():
         graph.state_inputs[name] = decoded_fields(StateRef, ref, f"state input {name!r}")
-    for name, kind in json_mapping(network["idle_inputs"], "idle_inputs").items():
+    for name, kind in json_mapping(network["idle_inputs"], "idle_inputs", MAX_NODES).items():
         graph.idle_inputs[name] = decoded(Idle, kind, f"idle input {name!r}")
-    graph.assumptions = [text(a, "an assumption") for a in json_list(network["assumptions"], "assumptions")]
+    graph.assumptions = [text(a, "an assumption") for a in json_list(network["assumptions"], "assumptions", MAX_NODES)]
     return graph
 
 

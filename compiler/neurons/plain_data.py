@@ -151,17 +151,17 @@ def json_object(value: object, where: str, keys: Collection[str]) -> dict[str, A
     return data
 
 
-def json_mapping(value: object, where: str) -> dict[str, Any]:
-    """Return `value` if it is an object with at most :data:`MAX_ENTRIES` keys, else raise a GraphDataError."""
-    if not isinstance(value, dict) or len(value) > MAX_ENTRIES:
-        raise wrong_value(where, f"an object of at most {MAX_ENTRIES:,} entries", value)
+def json_mapping(value: object, where: str, most: int = MAX_ENTRIES) -> dict[str, Any]:
+    """Return `value` if it is an object with at most `most` keys, else raise a GraphDataError."""
+    if not isinstance(value, dict) or len(value) > most:
+        raise wrong_value(where, f"an object of at most {most:,} entries", value)
     return value
 
 
-def json_list(value: object, where: str) -> list[Any]:
-    """Return `value` if it is a list of at most :data:`MAX_ENTRIES` elements, else raise a GraphDataError."""
-    if not isinstance(value, list) or len(value) > MAX_ENTRIES:
-        raise wrong_value(where, f"a list of at most {MAX_ENTRIES:,} entries", value)
+def json_list(value: object, where: str, most: int = MAX_ENTRIES) -> list[Any]:
+    """Return `value` if it is a list of at most `most` elements, else raise a GraphDataError."""
+    if not isinstance(value, list) or len(value) > most:
+        raise wrong_value(where, f"a list of at most {most:,} entries", value)
     return value
 
 

@@ -61,7 +61,7 @@ class Checkpoints:
 
 
 def seconds_of(duration: float | str) -> float:
-    """Return a duration in seconds, infinite for 0 and ``"none"``; a text that is no duration raises a CheckpointIntervalError."""
+    """Return a duration in seconds, infinite for 0 and ``"none"``; any other text raises a CheckpointIntervalError."""
     if isinstance(duration, int | float) and not isinstance(duration, bool) and math.isfinite(duration) and duration >= 0:
         return float(duration) or math.inf
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|h|)\s*", str(duration).lower())

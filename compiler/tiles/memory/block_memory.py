@@ -157,7 +157,7 @@ def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, in
         return {}
     rings = sum(problem.ring_slots.get(source.buffer, 0) for source in layer.sent)
     sent = len({link.port for link in layer.incoming if link.input_gradient and not problem.returns(link)})
-    # "sent" is no lifetime: sources read deltas before targets overwrite them in the first iteration, so the caller adds it to "always".
+    # "sent" is not a lifetime: sources read deltas before targets overwrite them in the first iteration, so the caller adds it to "always".
     return {
         ("gradients", "sent"): sent,
         ("gradients", "backward"): len(layer.kernel.states) + rings,

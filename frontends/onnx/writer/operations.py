@@ -16,7 +16,7 @@ from snnc.frontends.onnx.writer.errors import NoOnnxFormError
 
 
 def add_operation(to: Builder, name: str, operation: Operation, inputs: list[StepTensor], shape: Shape) -> StepTensor:
-    """Add the nodes that compute node `name` of the graph, which is no Input, Output or Population; return its result, of `shape`.
+    """Add the nodes that compute node `name` of the graph, which is neither Input, Output nor Population; return its result, of `shape`.
 
     `inputs` are in the order of the edges, or of the ports for Concat. An operation without counterpart in ONNX raises a NoOnnxFormError.
     """
