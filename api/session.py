@@ -53,7 +53,7 @@ class Session(session.BackendSession):
         super().__init__(engine, compiled.program)
         self.graph: Graph = compiled.graph
         self.options: CompileOptions = compiled.options
-        self._limits.seed = compiled.options.seed
+        self._limits.seed = compiled.options.seed  # selects the spikes that exceed the capacities and are dropped
         self.plan: Plan | None = compiled.plan
         self.project = project
         self.recording: Recording | None = None
@@ -62,7 +62,7 @@ class Session(session.BackendSession):
         self._on_close = on_close
 
     def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
-        """Return the compiled batch size, unless another is given or the engine or the data determine it."""
+        """Return the compiled batch size, unless another is given, or the engine or batches of data (no `y`) determine it."""
         determined = batch is not None or self.engine.batch is not None or (y is None and not isinstance(x, BatchedData))
         return batch if determined else self.options.batch
 
@@ -254,7 +254,7 @@ def arrays_for(
             "values as separate states."
         )
     arrays = RenamedArrays(arrays, {name: name for name in arrays if name not in idle})
-    states = {*state_inputs, *arrays_with_parts(state_inputs)}
+    states = {*state_inputs, *arrays_with_parts(state_inputs)}  # an array "state" may replace the parts "state[0]", "state[1]"
     arrays = with_input_name(arrays, [i.label for i in session.program.inputs])
     inputs, initial = ({name: name for name in arrays if (name in states) is is_state} for is_state in (False, True))
     return RenamedArrays(arrays, inputs), RenamedArrays(arrays, initial)

@@ -82,7 +82,7 @@ def run(task: SuiteTask, seconds: float = SECONDS) -> dict[str, Any]:
         return failed | {"error": str(error), "code": ""}
 
 
-def repeated(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[str, Any] | None:
+def derived_row(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[str, Any] | None:
     """Return the row of `task`, derived from a row of the same network, or of a machine with another clock; None if it must be measured."""
     if task.target is not None:
         return at_another_clock(rows, task)

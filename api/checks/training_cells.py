@@ -19,7 +19,7 @@ HIDDEN: Final = "hidden"
 
 
 def loss_rows() -> tuple[str, ...]:
-    """Return every loss: criteria over statistics, kinds of targets, several outputs per class, equations, regularisers."""
+    """Return every loss: criteria over statistics, samples of different lengths, kinds of targets, several outputs per class, …"""
     compared = [f"{criterion}_{name}" for criterion in ("ce", "mse") for name in COMPARED]
     return (
         *compared,

@@ -129,9 +129,12 @@ def parse_half(half: HalfArgument | None) -> HalfOption | None:
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
     """Yield (name of the layer, choice) for each part of a text; the name ``"*"`` means all other layers."""
-    for written, part in named_parts(text):
-        name, equals, choice = ("", "", part) if written is not None else part.rpartition("=")
-        yield written if written is not None else name.strip() if equals else OTHERS, choice.strip()
+    for quoted_name, part in named_parts(text):
+        if quoted_name is not None:
+            yield quoted_name, part.strip()
+        else:
+            name, equals, choice = part.rpartition("=")
+            yield name.strip() if equals else OTHERS, choice.strip()
 
 
 def _layer(choice: str | HalfNumbers | None, half: object) -> HalfNumbers | None:

@@ -13,7 +13,7 @@ from snnc.benchmarks import subprocesses, suites
 from snnc.benchmarks.growth import draw_growth
 from snnc.benchmarks.measure import measure
 from snnc.benchmarks.nets import benchmark
-from snnc.benchmarks.suites import SuiteTask, at_another_clock, repeated, run, strategies, tasks
+from snnc.benchmarks.suites import SuiteTask, at_another_clock, derived_row, run, strategies, tasks
 from snnc.benchmarks.table import compile_lines, mapping_lines
 from snnc.cli import main as cli
 
@@ -70,9 +70,9 @@ def test_a_network_that_stands_in_two_grids_is_measured_once():
     assert one == other
     row = {"net": "shd-n4-b3-a5", "strategy": "linear", "target": "gc200", "fits": False, "step_cycles": 3.0}
     again = row | {"net": "shd-x1-n4-a5", "same_plan_as": "shd-n4-b3-a5"}
-    assert repeated([row], SuiteTask("shd-x1-n4-a5", "linear", None, False)) == again
+    assert derived_row([row], SuiteTask("shd-x1-n4-a5", "linear", None, False)) == again
     for net, strategy in (("shd-x1-n4-a5", "random"), ("shd-x1-n2-a5", "linear"), ("shd-x2-n4-a5", "linear"), ("shd-n4-b2-a5", "linear")):
-        assert repeated([row], SuiteTask(net, strategy, None, False)) is None
+        assert derived_row([row], SuiteTask(net, strategy, None, False)) is None
 
 
 def test_compile_seconds_of_snnc_go_to_the_emitted_project():

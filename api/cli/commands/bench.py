@@ -98,7 +98,7 @@ def _written(args: BenchArguments, results: dict[str, Any]) -> Iterator[Callable
 def _compiled(args: BenchArguments) -> None:
     """Run the suite mapping or compile: both compile networks and run none of them."""
     from snnc.benchmarks.growth import draw_growth
-    from snnc.benchmarks.suites import repeated, run, tasks
+    from snnc.benchmarks.suites import derived_row, run, tasks
     from snnc.benchmarks.table import compile_lines, mapping_lines
     from snnc.data.whole_files import write_text
 
@@ -110,7 +110,7 @@ def _compiled(args: BenchArguments) -> None:
     results: dict[str, Any] = {}
     with _written(args, results) as save:
         for number, task in enumerate(chosen, 1):
-            rows.append(repeated(rows, task) or run(task))
+            rows.append(derived_row(rows, task) or run(task))
             note(f"{number}/{len(chosen)} {task.net} {task.strategy}: {_short(rows[-1])}")
             results["rows"] = rows
             save()

@@ -29,7 +29,7 @@ _MIN_CHECKED: Final = 8
 _TOLERANCE: Final = 1e-4
 """Maximum difference of an output or state, as a share of its largest value. Spikes must be equal."""
 _SEEDS: Final = 3
-"""Number of random inputs if weights were folded; graph and file must agree on one of them."""
+"""Number of random inputs if scales and normalisations were folded into weights; graph and file must agree on one of them."""
 _ROUNDS: Final = 4
 """Number of random inputs for small files; graph and file must agree on all of them."""
 _SMALL_WORK: Final = 1e6
