@@ -168,7 +168,7 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
         raise ReportOptionError(
             "the profile's 'memory_over_time' is not a list of named points with bytes; use a file that the emulator wrote."
         )
-    # The last entry, after all programs, is the data that stay live between two runs.
+    # The last point, after all programs, is the data that stay live between two runs.
     last = points[-1]["program"] - 1
     names = {p.name for p in plan.phases}
     programs = range(last - 2 * ("update: gradients" in names) - ("forward: moments" in names), last + 1)

@@ -245,7 +245,7 @@ class Statements:
                 arguments.append(f"{parameter}.gradient(w.index)")
         self.start += [f"d_{s}.clear(w, 0);" for s in op.states]
         self.backward.append(f"{op.population}_backward({', '.join(('rows', *arguments))});")
-        # At the zeros of the padding an adjoint may be nonzero or not finite, but sums over outputs read whole lines.
+        # The kernel also computes adjoints in the padding, which may be nonzero or not finite; sums over outputs read whole lines.
         self.backward += [f"d_{i}.clear_padding(w, t);" for i in op.currents if self.storage.size(i) % LINE]
         self.backward += [f"d_{o}.clear(w, t);" for o in op.outputs]
         if op.population in stored_adjoints(self.storage.program):

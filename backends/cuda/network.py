@@ -262,20 +262,20 @@ class Buffers:
     def _population(self, op: NeuronStep) -> tuple[str, list[SequenceBuffer]]:
         info = self.program.population(op.population)
         adjoint = self.adjoints.get(op.population)
-        past = self.steps.past(op)
+        half_histories = self.steps.past(op)
         buffers: list[SequenceBuffer] = []
         for state, n in zip(info.kernel.states, op.states, strict=True):
             has_history = adjoint is not None and state in info.kernel.history
             history = "training ? kept + 1 : 1"
-            buffers.append(self._numbers(n, history if has_history and n not in past else "1", 1))
-            if n in past:
-                buffers.append(SequenceBuffer(past[n], self.storage.size(n), 1, "halves", history))
+            buffers.append(self._numbers(n, history if has_history and n not in half_histories else "1", 1))
+            if n in half_histories:
+                buffers.append(SequenceBuffer(half_histories[n], self.storage.size(n), 1, "halves", history))
         for n in op.outputs:
             spikes = self.program.buffers[n].kind == "spikes"
             buffers += [self._source(n, f"{'steps' if spikes else 'kept'} + {self.storage.stored(n).past}"), *self._sent(n)]
         for n in op.saved:
             slots = "training ? kept : 1" if self.trains else "1"
-            buffers.append(SequenceBuffer(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
+            buffers.append(SequenceBuffer(n, self.storage.size(n), 0, "halves" if n in half_histories else "numbers", slots))
         if adjoint is not None:
             for n in op.currents:
                 slots = f"training ? {'steps' if info.id in stored_adjoints(self.program) else f'kept + {self.ahead(n)}'} : 1"

@@ -66,7 +66,7 @@ def length_divisor(term: Term) -> str:
 
 
 def _term(loss: Composed, term: Term, first: int, stop: int) -> dict[str, Any]:
-    compares, numbers = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
+    compares, value_targets = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
     on, off = (repr(float(number)) for number in (term.on, term.off))
     if term.squares_counts:
         on, off = (f"static_cast<double>(static_cast<int>(length * {number} * {loss.group}))" for number in (on, off))
@@ -88,8 +88,8 @@ def _term(loss: Composed, term: Term, first: int, stop: int) -> dict[str, Any]:
         "spread": "of.scores[c] / ((at + 1.0) * (at + 1.0))" if inverse else f"{'' if term.softmax else '-'}of.scores[c]",
         "scale": f"1.0{length_divisor(term)}",
         "compares": compares,
-        "masked": compares and (numbers or loss.targets == "step_classes"),
-        "wanted": "of.wanted(0, c)" if numbers else f"c == of.label(0) ? {on} : {off}",
-        "wanted_at": "of.wanted(t, c)" if numbers else f"c == of.label(t) ? {on} : {off}",
+        "masked": compares and (value_targets or loss.targets == "step_classes"),
+        "wanted": "of.wanted(0, c)" if value_targets else f"c == of.label(0) ? {on} : {off}",
+        "wanted_at": "of.wanted(t, c)" if value_targets else f"c == of.label(t) ? {on} : {off}",
         "equations": c_assignments(term.equations, "double"),
     }

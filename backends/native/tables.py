@@ -48,7 +48,7 @@ def wires_of(op: ConnectionOp, storage: SequenceStorage) -> Wires:
         return _one_to_one(op, storage)
     indexed = indexed_map(op, storage.program.buffers)
     source, target, weight = indexed.source, indexed.target, indexed.weight
-    if indexed.length > 1:
+    if indexed.length > 1:  # an entry of the map stands for `length` consecutive targets and weights
         step = np.arange(indexed.length)
         source = np.repeat(source, indexed.length)
         target, weight = ((n[:, None] + step).reshape(-1) for n in (target, weight))

@@ -90,7 +90,7 @@ class NormPasses:
 
     def _measure_level(self, layers: Sequence[NormLayer], batch: NormalisedBatch, running: dict[str, Array], initial: Initial) -> None:
         for layer in layers:
-            self._set(layer, {MEAN: 0.0, VARIANCE: 1 - batch.values[layer.parameters[EPSILON]]})
+            self._set(layer, {MEAN: 0.0, VARIANCE: 1 - batch.values[layer.parameters[EPSILON]]})  # its output is then its input
         records, moments = self._run(batch.inputs, initial)
         for layer in layers:
             if layer.output in moments:
@@ -114,7 +114,7 @@ class NormPasses:
             self._set_for_update(layer, batch, dict(zip((MEAN, VARIANCE), (mean, variance), strict=True)))
 
     def _run(self, inputs: Mapping[str, Array] | None, initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
-        """Run forward; return the normalised values, and the moments that the engine measures itself."""
+        """Run forward; return the outputs of layers, and the moments of those that the engine measures itself."""
         if inputs is None:
             return {}, {}
         if isinstance(self.engine, MeasuringEngine):

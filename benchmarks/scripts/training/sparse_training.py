@@ -38,7 +38,7 @@ program compiled with it gives dropped spikes no gradient, as the published code
 
 @dataclass(frozen=True)
 class Training:
-    """A training setting: a row of the table."""
+    """Options in which the rows of the table differ."""
 
     share: float | None = None
     """Capacity of each hidden layer, as a share of its neurons; None: no capacity."""
@@ -60,7 +60,7 @@ TRAININGS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings shared by all runs of a table."""
+    """Further options of a run; without a recipe, all runs of a table have the same."""
 
     epochs: int = 10
     pressure: float | tuple[float, ...] = 3.0
@@ -76,7 +76,7 @@ class Setting:
     gains: tuple[float, ...] = (1.0, 1.0, 1.0)
     """Factors of the fluctuation-driven weights into the hidden layers."""
     falling: tuple[float, int] | None = None
-    """Capacity in % at the start, and the number of epochs in which it falls linearly to that of the training; None: constant."""
+    """Capacity in % at the start, and the number of epochs in which it falls linearly to :attr:`Training.share`; None: constant."""
     batch: int = BATCH
     factor: float = 0.5
     """Factor of the distance between the second threshold and its final value, by update; the published code has 0.5."""

@@ -29,7 +29,7 @@ Codelet: TypeAlias = tuple[Hashable, VertexSpec, int]
 
 
 def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codelet]:
-    """Yield the classes of vertices on each relay of `source`."""
+    """Yield the classes of vertices on each relay of `source`; the relay of a population (`joins`) first stores what its last step sent."""
     buses, bits, joins, costs = problem.buses_of(source), source in problem.bits, not source.external, problem.costs
     if source.kind == "values":
         for forward in (True, False)[: 1 + problem.training]:

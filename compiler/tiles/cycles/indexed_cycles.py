@@ -61,7 +61,7 @@ def keys_passed(events: Any) -> Any:
 
 
 def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any, usual: float = 0.0) -> dict[str, Any]:
-    """Return the trip counts for an indexed connection with tables of the sizes `held`, on its target's side.
+    """Return the trip counts for an indexed connection with tables of the sizes `held` (:class:`TableAmounts`), on its target's side.
 
     A block finds its first event by binary search. It then walks through the events from its first source to its last source, and reads
     one more event. The block has `samples` samples with `events` events each; `usual`, the mean number of events, determines the cycles of
@@ -113,7 +113,7 @@ def indexed_bytes(
             held_bytes[tables] = held_bytes[tables] + tables_held["bytes"]
             copied = read if link.weight_gradient else weights
             held_bytes[copied] = held_bytes[copied] + _copy_bytes(link, tables_held)
-            if link.chooses:
+            if link.chooses:  # forward, the first spike's entry or the largest value; backward, the chosen entries twice, and that value
                 choices = samples if link.events else shares
                 held_bytes[weights] = held_bytes[weights] + FLOAT * neurons * choices
                 if link.read_backward and problem.training:

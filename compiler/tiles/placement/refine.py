@@ -123,7 +123,7 @@ def _moves(shape: PlacedShape, choices: Sequence[Choice]) -> Iterator[tuple[Choi
     neurons = int(ceil_div(present.neurons, shape.width))
     moves = [(shape.cut, neurons - 1), (shape.cut, neurons + 1), *((cut, neurons) for cut in by_cut if cut.replicas == shape.cut.replicas)]
     for r in (*replicas[max(0, position - 2) : position], *replicas[position + 1 : position + 3]):
-        same = int(ceil_div(present.neurons, max(1, shape.tiles // r)))
+        same = int(ceil_div(present.neurons, max(1, shape.tiles // r)))  # neurons per tile, with about as many tiles in total
         moves += [(cut, n) for cut in by_cut if cut.replicas == r for n in (same, same + 1)]
     for cut, n in moves:
         choice = by_cut.get(cut)

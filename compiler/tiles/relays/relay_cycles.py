@@ -130,7 +130,7 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
     runs: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         if forward and rows is not None and bus.lag == 1:
-            joining = joining - cycles_of(loops["lists"], {"lists": pieces})
+            joining = joining - cycles_of(loops["lists"], {"lists": pieces})  # joining ids also writes this window, without that loop
             copying[bus.id] = 0.0
         else:
             amounts = _copied(problem, bus, samples, forward=forward)

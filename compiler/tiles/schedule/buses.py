@@ -95,8 +95,8 @@ def bit_words(width: int) -> int:
 ASSUMED_ACTIVITY: Final = 0.05
 """Assumed spikes per value and step without measurements."""
 SUPPORT_RATIO: Final = 2.0
-"""Assumed ratio of neurons that receive a gradient to neurons that spike, without measurements (in published runs with windows of 10 % of
-all neurons, the ratio was 1.5 to 1.9)."""
+"""Assumed ratio of neurons that receive a gradient to neurons that spike, without measurements (in published runs with capacities of 10 %
+of all neurons, the ratio was 1.5 to 1.9)."""
 MARGIN: Final = 4.0
 """Margin above the mean, in standard deviations of a binomial count: about 3 in 100,000 counts are larger if neurons fire independently."""
 GRAIN: Final = 4
@@ -145,7 +145,7 @@ def window_capacity(source: BusSource, activity: float | None, requested: Mappin
 def gradient_capacity(source: BusSource, capacity: int, support: float | None, requested: Mapping[str, int] | int | None) -> int:
     """Return the maximum number of entries per sample of a backward window: spikes, and neurons near the threshold.
 
-    It is 0 for a source without gradient windows. Otherwise it is computed as in :func:`window_capacity`, from the fraction `support` of
+    It is 0 for a source without a gradient window. Otherwise it is computed as in :func:`window_capacity`, from the fraction `support` of
     neurons that receive a gradient, and is at least `capacity`, that of a forward window.
     """
     if not source.windowed:

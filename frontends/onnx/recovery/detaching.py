@@ -109,7 +109,7 @@ class _Marker:
     def line(self, target: str, value: Expression, inner: bool) -> Expression:
         """Record the form of a line, and return its value; if a state depends on the line (`inner`), with spikes detached."""
         self._lines[target] = value
-        names = (target, f"p{target[1:]}_1") if target[0] == "c" else (target,)
+        names = (target, f"p{target[1:]}_1") if target[0] == "c" else (target,)  # the next step reads c7 as p7_1
         if isinstance(value, Call) and value.function in SPIKES:
             form: Form | None = {target: np.ones(())}
             self._thresholds[target] = self._threshold(value.args[0])

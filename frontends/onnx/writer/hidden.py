@@ -138,7 +138,7 @@ class _Locator:
         self._pool = pool
         self._steps = steps
         self._tensors: dict[int, Tensor] = {}
-        """Tensor by the id of its node without a reshape."""
+        """Tensor by the id of its node; if that is a reshape, by the id of the node that it reshapes."""
         self._by_size: dict[int, list[tuple[Node, Tensor]]] = {}
         """Nodes and their tensors by number of values."""
         for id_, tensor in pool.tensors.items():
