@@ -60,7 +60,7 @@ def _panel(index: int, title: str, known: Sequence[Row], over: str, value: Calla
     lines, marks = [], []
     if rows:
         places = list(map(place, xs, ys))
-        lines.append((_text(places), MEASURED, False))
+        lines.append((_text(places), MEASURED, False))  # not dashed
         x, y = xs[-1], ys[-1]
         # A line of slope 1 from the largest network down to the edge of the axes, which begin at powers of ten.
         shrink = 10 ** min(math.log10(n) - math.floor(math.log10(min(numbers))) for n, numbers in ((x, xs), (y, ys)))

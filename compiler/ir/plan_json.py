@@ -85,7 +85,7 @@ def plan_to_json(plan: Plan) -> str:
 def from_plain(hint: Any, value: Any) -> Any:
     """Return the value of type `hint` from JSON types, in which lists stand for tuples, and lists or objects for data classes."""
     args = get_args(hint)
-    if isinstance(value, tuple):
+    if isinstance(value, tuple):  # decoded by the caller
         return value
     if NoneType in args:
         return None if value is None else from_plain(args[0], value)

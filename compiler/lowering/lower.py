@@ -178,7 +178,7 @@ def _add_population(draft: Draft, name: str, used: tuple[str, ...], kernels: dic
     if draft.gradient_window is not None and not derivative.everywhere:
         surrogate = surrogate.windowed(*draft.gradient_window)
         if trained:
-            model, derivative, window_parts = with_window_values(model, derivative, draft.gradient_window)
+            model, derivative, window_parts = with_window_values(model, derivative, draft.gradient_window)  # bounds are parameters
     learnable = tuple(p for p in model.parameters if p in population.learnable and not is_frozen(draft.optimizer, f"{name}.{p}"))
     kernel = _kernel(model, used, derivative, learnable, trained, kernels, half)
     ports = tuple(draft.buffer(f"{id_}_{i}", "current", length, "step") for i in kernel.inputs)

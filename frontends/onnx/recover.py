@@ -54,7 +54,7 @@ _UNEXPLAINED: Final = (InitialStateError, StepGraphError, TimeMixingError, TimeV
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """A parsed file: its graph, and the declared shape of each input, in which names are dynamic sizes."""
+    """A parsed file: its graph, and the declared shape of each input, in which a name stands for a dynamic size."""
 
     title: str
     graph: Subgraph

@@ -53,7 +53,7 @@ def parts(out: Path, check: bool) -> tuple[Part, ...]:
 
     def suite(name: str, nets: str, engines: str, seconds: float, *more: str) -> Part:
         rows = f"{name}.json"
-        few = "snnc:bfloat16,torch:bfloat16" if more else "snnc:exact,torch"
+        few = "snnc:bfloat16,torch:bfloat16" if more else "snnc:exact,torch"  # `more` names precisions
         chosen = ("w1-5", few) if check else (nets, engines)
         command = ("-m", "snnc", "bench", "--suite", "cuda", "--nets", chosen[0], "--json", str(out / rows), "--resume")
         rounds = "1" if check else "3"

@@ -64,13 +64,11 @@ class Setting:
 
     epochs: int = 10
     pressure: float | tuple[float, ...] = 3.0
-    """Factor of the regulariser of a hidden layer, before division by the capacity as a share of its neurons.
-
-    One number for all hidden layers, or one for each.
-    """
+    """Factor of the regulariser, times the capacity as a share of the neurons: one number for all hidden layers, or one for each."""
     rate: str = "0.001"
     """Learning rate: a number or a schedule."""
     validation: bool = False
+    """Whether accuracies are measured on validation samples (drawn from seed 3) instead of test samples (seed 2)."""
     widths: tuple[int, ...] = (1024, 512, 256)
     samples: int = 960
     gains: tuple[float, ...] = (1.0, 1.0, 1.0)

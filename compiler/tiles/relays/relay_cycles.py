@@ -93,9 +93,9 @@ def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, sam
     units, pieces = ceil_div(samples * rows.all, workers), _pieces(samples, workers)
     together = TOGETHER // rows.unit
     one = np.asarray(samples) == 1
-    runs = np.where(one, 1, ceil_div(units, rows.row) + pieces - 1)
-    groups = np.where(one, units // together, units * (rows.row // together) / rows.row)
-    singles = np.where(one, units % together, units * (rows.row % together) / rows.row)
+    runs = np.where(one, 1, ceil_div(units, rows.row) + pieces - 1)  # contiguous mask units: those of one tile for one sample
+    groups = np.where(one, units // together, units * (rows.row // together) / rows.row)  # of TOGETHER words
+    singles = np.where(one, units % together, units * (rows.row % together) / rows.row)  # units in no group
     rate = _found_fraction(problem, source)
     hit = 1.0 - (1.0 - rate) ** (together * source.width / rows.all)
     ids = samples * source.width * rate / workers
