@@ -104,7 +104,7 @@ def _count(activities: Activities, delays: Mapping[tuple[str, str], set[int]], p
 
 
 def _summed(graph: Graph, ports: PortMap, activities: Activities, source: str, samples: int, steps: int) -> MeasuredSynops:
-    runs = samples * steps
+    sample_steps = samples * steps
     operations: dict[str, tuple[float, Counting]] = {}
     effective: dict[str, float] = {}
     for name in graph.names:
@@ -112,22 +112,22 @@ def _summed(graph: Graph, ports: PortMap, activities: Activities, source: str, s
             edge = source_of(graph, name)
             sent = activities[edge.source, edge.source_port, edge.delay]
             synapses = name, graph.operation(name), ports[edge.source, edge.source_port].shape
-            operations[name] = (_sum(sent, fan_out(*synapses)) / runs, "AC" if sent.binary else "MAC")
-            effective[name] = _sum(sent, effective_fan_out(*synapses)) / runs
+            operations[name] = (_sum(sent, fan_out(*synapses)) / sample_steps, "AC" if sent.binary else "MAC")
+            effective[name] = _sum(sent, effective_fan_out(*synapses)) / sample_steps
     rates, silent, saturated, activations = {}, {}, {}, {}
     for (name, port, delay), sent in activities.items():
         if delay:
             continue
         operation = graph.operation(name)
-        first = isinstance(operation, Population) and port == operation.model.outputs[0]
-        spiking = first and ports[name, port].kind == "spikes"
+        is_output = isinstance(operation, Population) and port == operation.model.outputs[0]
+        spiking = is_output and ports[name, port].kind == "spikes"
         if spiking or (isinstance(operation, Input) and sent.binary):
-            rates[name] = float(sent.counts.sum()) / (runs * max(sent.counts.size, 1))
+            rates[name] = float(sent.counts.sum()) / (sample_steps * max(sent.counts.size, 1))
         if spiking and sent.counts.size:
             silent[name] = float((sent.counts == 0).mean())
-            saturated[name] = float((sent.counts >= SATURATED * runs).mean())
-        if first:
-            activations[name] = int(sent.counts.sum()), runs * sent.counts.size
+            saturated[name] = float((sent.counts >= SATURATED * sample_steps).mean())
+        if is_output:
+            activations[name] = int(sent.counts.sum()), sample_steps * sent.counts.size
     return MeasuredSynops(source, samples, steps, operations, rates, silent, saturated, effective, activations)
 
 

@@ -108,8 +108,8 @@ ONCE: Final[Items] = ("", "", "")
 class Assembly:
     """Collects the parts of a program; codelets with equal structure are stored once.
 
-    `loops` are grouped by section of the program. `tensors`, `start` and `refresh` are statements of the C++ function ``add_tensors``: they
-    expose tensors to the host; add inputs, initial states and rows of streaming memory; and add the copies made after parameters change.
+    `loops` are grouped by section of the program. Three fields are statements of the C++ function ``add_tensors``: `tensors` expose tensors
+    to the host; `start` adds inputs, initial states and rows of streaming memory; `refresh` adds the copies made after parameters change.
     """
 
     codelets: list[Codelet] = field(default_factory=list)

@@ -182,7 +182,7 @@ def _run_searches(
 ) -> tuple[list[Search], Search]:
     """Return all searches, and the fastest of them after local search; continue from a quick estimate of the same request if one exists."""
     estimate = None if estimates is None or quick else estimates.pop(arguments)
-    # A quick estimate tries only full windows.
+    # A quick estimate tries only full windows, so it is enough if the request has one problem for each way to return gradients.
     resumed = estimate is not None and len(problems := list(request.problems())) == len({problem.windowed for problem in problems})
     if estimate is not None:
         request = replace(request, estimated=tuple(estimate.searches))

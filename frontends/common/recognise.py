@@ -94,7 +94,7 @@ def _close(ours: list[Form], theirs: list[Form]) -> bool:
 
 
 def _candidates(rest: Response, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
-    """Yield library neurons whose response without spikes is `rest`."""
+    """Yield library neurons whose response without spikes is `rest`; `forms` is [steps, constant and coefficients, neurons]."""
     if rest.membranes:
         forms, strict = np.stack(rest.membranes), rest.kinds[0] == "spike"
         named = [np.asarray(parameters["threshold"], np.float64).reshape(-1)] if "threshold" in parameters else []

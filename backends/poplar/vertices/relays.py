@@ -2,7 +2,7 @@
 
 A relay is a tile that stores the values of a source at all steps and lists the ids of its spikes, which the source marks in masks (one bit
 per neuron, and a second one if gradients return in windows). A bus connects the source through its relays to the tiles that read it. A
-window contains the data of a step on a bus.
+window contains the data of a step on a bus. In a *fused* forward pass, relays search masks while neurons compute the next iteration.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A block of a convolution receives events only from the part of the image that its neurons read. Few events occur there, so the busiest of
 hundreds of blocks has far more events than the mean. For every column group (the neurons of a block), this module therefore counts the
-events in each step and sample that have a row in the group's tables. Without measured spikes, it draws the counted number of spiking values
-at random, with probabilities proportional to their rates.
+events in each step and sample that have a row in the group's tables. Without measured spikes, it draws the spiking values at random:
+as many as the timeline counts, with probabilities proportional to their rates.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TINY: Final = 1e-9
 def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
     """Return whether the events of `link`, or of its `further` windows, are counted for each value of the source.
 
-    They are in exact layouts, if the arrays are small enough (:data:`LARGEST`); :func:`drawn_cycles` then returns their cycles.
+    The layout must be exact, and the arrays small enough (:data:`LARGEST`); :func:`drawn_cycles` then returns their cycles.
     """
     if link.indexed is None or not link.events or not layout.exact:
         return False
@@ -74,15 +74,15 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     lookups = memo.get(("looked up", *key), lambda: list(_lookups(tables, read, *ranges)))
 
     def make() -> Floats:
-        walked, rows = _walked(tables, prices), read.rows
-        of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row is for iterations without a step
+        walked, count = _walked(tables, prices), read.windows
+        of_groups = np.zeros((len(tables.span), ranges.shape[1], count + 1))  # the last element is for iterations without a window
         for disjoint, spikes, passed in lookups:
-            of_groups[:, disjoint, :-1] = ((walked @ spikes).toarray() + cost.lookup * passed).reshape(len(of_groups), len(disjoint), rows)
+            of_groups[:, disjoint, :-1] = ((walked @ spikes).toarray() + cost.lookup * passed).reshape(len(of_groups), len(disjoint), count)
         return of_groups
 
     maps = [other.indexed.map for other in layout.problem.by_id[link.target].incoming if other.indexed is not None]
     of_groups = memo.get(("walked", *key, prices, cost.lookup), make) if maps.count(indexed.map) > 1 else make()
-    return of_groups[:, :, read.row][blocks.group, of_block.reshape(-1)]
+    return of_groups[:, :, read.window][blocks.group, of_block.reshape(-1)]
 
 
 def _lookups(tables: IndexTables, read: WindowSpikes, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
@@ -145,17 +145,17 @@ def _disjoint(first: Ints, count: Ints) -> Iterator[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class WindowSpikes:
-    """The spikes that blocks read from a bus."""
+    """The spikes that blocks read from a bus, by window; a whole step counts as one window."""
 
     spikes: Any
-    """Sparse [values, rows x samples]."""
+    """Sparse [values, windows x samples]."""
     samples: int
-    row: Ints
-    """Row for every iteration or round; -1 if the bus carries no step in it."""
+    window: Ints
+    """Index of the window that is read in every iteration or round; -1 if the bus carries no step in it."""
 
     @property
-    def rows(self) -> int:
-        """Number of rows, which are steps or windows."""
+    def windows(self) -> int:
+        """Number of windows."""
         return int(self.spikes.shape[1]) // self.samples
 
     def last(self) -> WindowSpikes:
@@ -164,18 +164,18 @@ class WindowSpikes:
 
         values, columns = self.spikes.shape
         last = np.full(columns, -1)
-        last[self.spikes.indices] = np.repeat(np.arange(values), np.diff(self.spikes.indptr))  # rows ascend: the last assignment remains
-        some = np.flatnonzero(last >= 0)
-        return WindowSpikes(csr_array((np.ones(len(some), np.int32), (last[some], some)), shape=(values, columns)), self.samples, self.row)
+        last[self.spikes.indices] = np.repeat(np.arange(values), np.diff(self.spikes.indptr))  # values ascend: the last assignment remains
+        hit = np.flatnonzero(last >= 0)
+        return WindowSpikes(csr_array((np.ones(len(hit), np.int32), (last[hit], hit)), shape=(values, columns)), self.samples, self.window)
 
     def joined(self, range_of: Ints, ranges: int) -> Any:
-        """Return sparse [values, ranges x rows]: spikes summed over each range of samples; `range_of` is -1 outside all ranges."""
+        """Return sparse [values, ranges x windows]: spikes summed over each range of samples; `range_of` is -1 outside all ranges."""
         from scipy.sparse import csr_array
 
-        row, sample = np.divmod(np.arange(self.spikes.shape[1]), self.samples)
-        column = np.where(range_of[sample] < 0, 0, range_of[sample] * self.rows + row)
+        window, sample = np.divmod(np.arange(self.spikes.shape[1]), self.samples)
+        column = np.where(range_of[sample] < 0, 0, range_of[sample] * self.windows + window)
         data = self.spikes.data * (range_of >= 0)[sample][self.spikes.indices]
-        shape = self.spikes.shape[0], ranges * self.rows
+        shape = self.spikes.shape[0], ranges * self.windows
         return csr_array((data, column[self.spikes.indices], self.spikes.indptr), shape=shape)
 
 
@@ -188,8 +188,8 @@ def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
     draw = partial(_drawn, problem, bus) if bits is None else partial(_measured, problem, bus, bits)
     spikes = problem.value_memo.get(("drawn spikes", bus.id), draw)  # sparse [values, steps x samples]
     if windows == "whole":
-        row = timeline.placed(1 + np.arange(math.prod(steps)).reshape(*steps, 1), timeline.first(bus))[:, 0] - 1
-        return WindowSpikes(spikes, samples, row)
+        step = timeline.placed(1 + np.arange(math.prod(steps)).reshape(*steps, 1), timeline.first(bus))[:, 0] - 1
+        return WindowSpikes(spikes, samples, step)
     rounds = _rounds(timeline, windows)
     column = timeline.placed(1 + np.arange(math.prod(steps) * samples).reshape(*steps, samples), timeline.first(bus))
     column, window = column[rounds.iteration], rounds.window[:, None]

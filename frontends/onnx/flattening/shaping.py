@@ -186,7 +186,7 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
 def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     """Exchange two slices on different axes if that brings the outer one closer to the input.
 
-    A slice of one index of an input is also brought to the input if it is a step, or if the other slice has several indices.
+    An outer slice of one index is also exchanged with a slice of an input if it selects a step, or if the inner one has several indices.
     """
     source = x.inputs[0]
     source_axis, source_start = x.attrs

@@ -207,8 +207,8 @@ class GraphBuilder:
     def initial(self, states: States, named: NamedEquations) -> dict[str, Array]:
         """Return the initial states that are not 0, by name."""
         initial: dict[str, Array] = {}
-        for (cls, k), label in named.past.items():
-            value = self.start.values.get((cls, -k))
+        for (cls, delay), label in named.past.items():
+            value = self.start.values.get((cls, -delay))
             if value is not None and value.any():
                 initial[label] = np.asarray(self.step.constant(value, cls), np.float32)
         return initial

@@ -1,4 +1,4 @@
-"""Convert the classes of a step that are layers between populations to operations of the graph."""
+"""Convert layers between populations to operations of the graph; each layer is a class, a value of the recovered step."""
 
 from __future__ import annotations
 

@@ -103,13 +103,13 @@ def _as_convolution(step: RecoveredStep, classes: list[StepClass], cls: int) -> 
     size = 1 if batch is None else shape[batch]
     outputs, inputs = weight.value.shape
     places = math.prod(shape) // (size * inputs)
-    first = 0 if batch is not None else None
+    out_batch = 0 if batch is not None else None
     channels_first = np.arange(places * inputs).reshape(places, inputs).T.reshape(-1)
     channels_last = np.arange(outputs * places).reshape(outputs, places).T.reshape(-1)
-    moved = _new(classes, "gather", (GatherMap(channels_first, None, (batch,), first),), (size, inputs, places), [operand])
+    moved = _new(classes, "gather", (GatherMap(channels_first, None, (batch,), out_batch),), (size, inputs, places), [operand])
     kernel = Const(weight.value.reshape(outputs, inputs, 1))
     conv = _new(classes, "conv", ((1,), ((0, 0),), (1,), 1), (size, outputs, places), [Ref(moved), kernel, *step_class.operands[2:]])
-    gather = GatherMap(channels_last, None, (first,), step.batch[cls])
+    gather = GatherMap(channels_last, None, (out_batch,), step.batch[cls])
     step_class.op, step_class.attrs, step_class.operands = "gather", (gather,), [Ref(conv)]
 
 
