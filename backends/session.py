@@ -216,9 +216,9 @@ class BackendSession:
             Whether the samples are in a new random order in each epoch, and the seed of these orders, by default the seed given to
             ``compile``. An iterable of batches keeps its order.
         accumulate
-            Number of parts of the batch of an update, which run one after another; their gradients are summed. A step then needs the memory
-            of one part only, and the update equals that of the whole batch, up to rounding. A network compiled for one batch size runs this
-            number of batches per update; its optimiser must have ``accumulate``.
+            Number of parts of the batch of an update, which run one after another; their gradients are summed. A training step
+            needs the memory of one part only, and the update equals that of the whole batch, up to rounding. A network compiled for one
+            batch size runs this number of batches per update; its optimiser must have ``accumulate``.
         validation
             ``(x, y)``, samples and labels, or a data set, on which the network is evaluated after each epoch. Processes that train
             together evaluate a share each.

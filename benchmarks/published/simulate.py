@@ -122,9 +122,9 @@ def moving_strokes(steps: int, batch: int, seed: int) -> Flags:
     events = np.zeros((steps, batch, 2 * SIDE * SIDE), np.bool_)
     for t in range(steps):
         here = _moved(changes, TRAVEL * (t / steps - 0.5) * directions).reshape(batch, -1)
-        rates = np.cumsum(np.concatenate([np.maximum(here, 0), np.maximum(-here, 0)], axis=1), axis=1)
+        cumulative = np.cumsum(np.concatenate([np.maximum(here, 0), np.maximum(-here, 0)], axis=1), axis=1)
         for b, count in enumerate(rng.poisson(EVENTS_PER_STEP, batch)):
-            events[t, b, np.searchsorted(rates[b], rng.random(count) * rates[b, -1], side="right")] = True
+            events[t, b, np.searchsorted(cumulative[b], rng.random(count) * cumulative[b, -1], side="right")] = True
     events.flags.writeable = False
     return events
 

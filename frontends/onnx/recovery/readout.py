@@ -77,7 +77,7 @@ def _check_stack(timeline: GraphTimeline, name: str, output: Node) -> None:
 
 
 def _check_parts(timeline: GraphTimeline, name: str, output: Node, node: Node, after: list[Node]) -> None:
-    """Refuse a stack of values that do not belong to consecutive steps."""
+    """Refuse a stack of values that do not belong to consecutive steps; `latest` are the last input steps on which they depend."""
     latest, depths = [timeline.latest(n) for n in node.inputs], [n.depth for n in node.inputs]
     distinct = len(set(latest)) == len(latest)
     one_by_one = len(latest) == timeline.steps and (distinct or len(set(depths)) == len(depths))
